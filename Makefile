@@ -1,0 +1,47 @@
+# The two commands a newcomer needs: `make demo` and `make test`. Everything is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet install
+
+.PHONY: demo setup test check format bench lock clean
+
+demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
+	@$(BIN)/fairtrial demo
+
+setup: .venv/.setup  ## everything for use and development
+
+test: setup check  ## all tests
+	$(BIN)/pytest -n auto --dist worksteal
+
+check: setup  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## speed and scale, with the page of results
+	$(BIN)/python -m benchmarks
+
+lock: setup  ## renew the pinned versions
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links pyproject.toml -o constraints.txt
+
+clean:
+	rm -rf .venv
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing fairtrial and its embedded model's runtime into .venv …"
+	@$(PIP) --editable '.[local]'
+	@touch $@
+
+.venv/.setup: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing everything into .venv …"
+	@$(PIP) --editable '.[local,frame,dev]'
+	@touch $@ .venv/.demo

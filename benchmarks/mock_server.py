@@ -1,0 +1,278 @@
+"""A model server for measuring and testing: OpenAI's and Anthropic's protocols, chosen latency, chosen faults.
+
+It is a raw asyncio protocol, so that it costs a fraction of what it measures, and it counts every call by prompt,
+so that a test can tell whether a call was made twice. `python -m benchmarks.mock_server --help`
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+FAULTS = ("429", "500", "reset", "empty", "hang", "blank", "cut")
+
+
+@dataclass
+class Behaviour:
+    latency: float = 0.0
+    faults: dict[str, float] = field(default_factory=dict)
+    retry_after: float | None = None
+    answer: str = "The answer is 42."
+    key: str | None = None
+    models: tuple[str, ...] = ()
+    seed: int = 0
+    first_only: bool = False  # faults hit only the first call of a prompt
+    refuse_stream: bool = False
+
+
+class State:
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+        self.calls: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.most_open = self.open = 0
+        self.luck = random.Random(behaviour.seed)
+        self.bodies: list[dict[str, Any]] = []
+
+    def fault(self, prompt: str) -> str | None:
+        if self.behaviour.first_only and self.calls[prompt] > 1:
+            return None
+        roll = self.luck.random()
+        for name, share in self.behaviour.faults.items():
+            roll -= share
+            if roll < 0:
+                self.faults[name] += 1
+                return name
+        return None
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, state: State) -> None:
+        self.state, self.buffer = state, b""
+        self.loop = asyncio.get_running_loop()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        while (end := self.buffer.find(b"\r\n\r\n")) >= 0:
+            head = self.buffer[:end]
+            lowered = head.lower()
+            length = 0
+            if (at := lowered.find(b"content-length:")) >= 0:
+                length = int(lowered[at + 15 :].split(b"\r\n", 1)[0])
+            if len(self.buffer) < end + 4 + length:
+                return
+            body = self.buffer[end + 4 : end + 4 + length]
+            self.buffer = self.buffer[end + 4 + length :]
+            self.request(head, body)
+
+    def request(self, head: bytes, body: bytes) -> None:
+        method, path, _ = head.split(b"\r\n", 1)[0].split(b" ", 2)
+        if method == b"GET":
+            self.get(path.decode())
+            return
+        self.post(path.decode(), head, json.loads(body))
+
+    def get(self, path: str) -> None:
+        state = self.state
+        if path == "/stats":
+            stats = {
+                "calls": sum(state.calls.values()),
+                "prompts": len(state.calls),
+                "most_calls": max(state.calls.values(), default=0),
+                "answered": sum(state.answered.values()),
+                "most_answered": max(state.answered.values(), default=0),
+                "faults": state.faults,
+                "most_open": state.most_open,
+            }
+            self.reply(200, stats)
+        elif path == "/answered":
+            self.reply(200, state.answered)
+        else:
+            self.reply(404, {"error": {"message": "nothing here"}})
+
+    def post(self, path: str, head: bytes, body: dict[str, Any]) -> None:
+        state, how = self.state, self.state.behaviour
+        prompt = body["messages"][-1]["content"]
+        state.bodies = [*state.bodies[-20:], body]
+        if how.key and how.key.encode() not in head:
+            self.reply(401, {"error": {"message": f"Incorrect API key: {_key(head)}"}})
+            return
+        if how.models and body.get("model") not in how.models:
+            self.reply(404, {"error": {"message": f"The model `{body.get('model')}` does not exist"}})
+            return
+        state.calls[prompt] += 1
+        fault = state.fault(prompt)
+        state.open += 1
+        state.most_open = max(state.most_open, state.open)
+        stream = bool(body.get("stream"))
+        if stream and how.refuse_stream:
+            fault = "cut"
+        if fault == "hang":
+            return
+        speak = self.messages if "messages" in path.rsplit("/", 1)[-1] else self.completion
+        if stream and fault not in ("429", "500", "blank"):
+            self.loop.call_later(how.latency / 2, self.start_stream, fault)
+            self.loop.call_later(how.latency, speak, prompt, True, fault)
+        else:
+            self.loop.call_later(how.latency, speak, prompt, False, fault)
+
+    def start_stream(self, fault: str | None) -> None:
+        self.transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+
+    def completion(self, prompt: str, stream: bool, fault: str | None) -> None:
+        self.state.open -= 1
+        if self.misbehave(stream, fault):
+            return
+        text = "" if fault == "empty" else self.text(prompt)
+        if text:
+            self.state.answered[prompt] += 1
+        usage = {"prompt_tokens": len(prompt) // 4 + 1, "completion_tokens": len(text) // 4 + 1}
+        if not stream:
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            self.reply(200, {"id": "c", "model": "mock", "choices": [choice], "usage": usage})
+            return
+        half = len(text) // 2
+        events: list[Any] = [
+            {"model": "mock", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
+            *(
+                {"model": "mock", "choices": [{"index": 0, "delta": {"content": p}}]}
+                for p in (text[:half], text[half:])
+            ),
+            {"model": "mock", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+            {"model": "mock", "choices": [], "usage": usage},
+        ]
+        self.end_stream([json.dumps(event) for event in events] + ["[DONE]"])
+
+    def messages(self, prompt: str, stream: bool, fault: str | None) -> None:
+        self.state.open -= 1
+        if self.misbehave(stream, fault):
+            return
+        text = "" if fault == "empty" else self.text(prompt)
+        if text:
+            self.state.answered[prompt] += 1
+        prompt_tokens, completion_tokens = len(prompt) // 4 + 1, len(text) // 4 + 1
+        if not stream:
+            message = {
+                "type": "message",
+                "model": "mock",
+                "content": [{"type": "text", "text": text}],
+                "stop_reason": "end_turn",
+                "usage": {"input_tokens": prompt_tokens, "output_tokens": completion_tokens},
+            }
+            self.reply(200, message)
+            return
+        half = len(text) // 2
+        start = {"model": "mock", "usage": {"input_tokens": prompt_tokens, "output_tokens": 1}}
+        events: list[Any] = [
+            {"type": "message_start", "message": start},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "ping"},
+            *(
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": p}}
+                for p in (text[:half], text[half:])
+            ),
+            {"type": "content_block_stop", "index": 0},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "end_turn"},
+                "usage": {"output_tokens": completion_tokens},
+            },
+            {"type": "message_stop"},
+        ]
+        self.end_stream([json.dumps(event) for event in events])
+
+    def text(self, prompt: str) -> str:
+        return self.state.behaviour.answer.replace("{prompt}", prompt)
+
+    def misbehave(self, stream: bool, fault: str | None) -> bool:
+        if fault == "429":
+            after = self.state.behaviour.retry_after
+            extra = f"Retry-After: {after:g}\r\n" if after is not None else ""
+            self.reply(429, {"error": {"message": "slow down"}}, extra)
+        elif fault == "500":
+            self.reply(500, {"error": {"message": "broken"}})
+        elif fault == "blank":
+            self.raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n")
+        elif fault in ("reset", "cut"):
+            if stream:
+                self.raw(_chunk(b'data: {"choices":[{"index":0,"delta":{"content":"Half an ans'))
+                if fault == "cut":
+                    self.raw(b"0\r\n\r\n")
+                    return True
+            self.transport.abort()
+        else:
+            return False
+        return True
+
+    def raw(self, data: bytes) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def end_stream(self, events: list[str]) -> None:
+        body = b"".join(_chunk(f"data: {event}\n\n".encode()) for event in events)
+        self.raw(body + b"0\r\n\r\n")
+
+    def reply(self, status: int, value: Any, extra: str = "") -> None:
+        body = json.dumps(value).encode()
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(body)}\r\n\r\n"
+        self.raw(head.encode() + body)
+
+
+def _key(head: bytes) -> str:
+    for line in head.split(b"\r\n"):
+        if line.lower().startswith((b"authorization:", b"x-api-key:")):
+            return line.split(b":", 1)[1].strip().decode()
+    return "none"
+
+
+def _chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+async def start(behaviour: Behaviour, port: int = 0) -> tuple[asyncio.Server, State, str]:
+    """A running server, its state, and its address."""
+    state = State(behaviour)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(state), "127.0.0.1", port, backlog=2048)
+    return server, state, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def _serve(behaviour: Behaviour, port: int) -> None:
+    server, _, address = await start(behaviour, port)
+    print(address, flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds")
+    parser.add_argument("--answer", default=Behaviour.answer)
+    parser.add_argument("--retry-after", type=float)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fault", action="append", default=[], help=f"NAME=SHARE, of {', '.join(FAULTS)}")
+    options = parser.parse_args()
+    faults = {name: float(share) for name, share in (item.split("=") for item in options.fault)}
+    behaviour = Behaviour(
+        latency=options.latency,
+        answer=options.answer,
+        faults=faults,
+        retry_after=options.retry_after,
+        seed=options.seed,
+    )
+    asyncio.run(_serve(behaviour, options.port))
+
+
+if __name__ == "__main__":
+    main()

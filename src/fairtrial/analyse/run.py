@@ -1,0 +1,181 @@
+"""A run, read from its store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.suite import Arm, Case
+from fairtrial.store.rows import decode
+from fairtrial.store.store import PlanRecord, RunRecord, Store
+from fairtrial.store.todo import status_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairtrial.analyse.summary import ArmSummary
+
+_SLICE = 500
+_TRIAL_FIELDS = (
+    *("trial_id", "repeat", "started_at", "answer", "finish_reason", "model", "failure_kind", "failure_message"),
+    *("attempts", "cached", "waited_ms", "latency_ms", "first_token_ms", "cost_usd", "reasoning"),
+    *("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
+)
+
+
+class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial with everything that is known about it. Scores are 0–1."""
+
+    trial_id: str
+    case_id: str
+    arm: str
+    target: str
+    condition: str
+    repeat: int
+    status: str
+    input: str
+    expected: str | None
+    weight: float
+    tags: tuple[str, ...]
+    category: str | None
+    difficulty: str | None
+    answer: str | None
+    score: float | None
+    scorer: str | None
+    confidence: float | None
+    raw: float | None
+    max: float | None
+    notes: str | None
+    details: dict[str, Any] | None
+    failure_kind: str | None
+    failure_message: str | None
+    unscored_kind: str | None
+    unscored_message: str | None
+    attempts: int
+    tried: list[str]
+    cached: bool
+    started_at: float
+    waited_ms: float
+    latency_ms: float | None
+    first_token_ms: float | None
+    finish_reason: str | None
+    model: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    reasoning_tokens: int | None
+    cost_usd: float | None
+    reasoning: str | None
+    trace: dict[str, Any] | None
+
+
+class Run:
+    """A run as stored: it can be read while it goes on, and long after."""
+
+    def __init__(self, store: Store, record: RunRecord) -> None:
+        self.store, self.record = store, record
+
+    @classmethod
+    def find(cls, name: str = "latest", store: Store | None = None) -> Run:
+        """The run of that id, of an unambiguous prefix of it, or the latest."""
+        store = store or Store(create=False)
+        return cls(store, store.find_run(name))
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} {self.record.suite_name} {self.status}>"
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.record.id
+
+    @property
+    def status(self) -> str:
+        """completed, incomplete, interrupted or running."""
+        return self.record.status
+
+    @cached_property
+    def plan(self) -> PlanRecord:
+        """What was asked."""
+        return self.store.plan(self.record.plan_id)
+
+    @cached_property
+    def plan_arms(self) -> tuple[Arm, ...]:
+        """The arms as planned, with variables unfilled."""
+        return self.store.arms(self.plan)
+
+    @property
+    def arms(self) -> list[ArmSummary]:
+        """Every arm with its numbers."""
+        from fairtrial.analyse.summary import summarise
+
+        return summarise(self).arms
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How the run was carried out."""
+        return msgspec.json.decode(self.record.settings)  # type: ignore[no-any-return]
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """Versions and machine."""
+        return msgspec.json.decode(self.record.context)  # type: ignore[no-any-return]
+
+    def trials(self) -> Iterator[TrialRecord]:
+        """Every stored trial, streamed in the order of cases, arms and repeats."""
+        for first in range(0, self.plan.case_count, _SLICE):
+            cases = {c.position: c for c in self.store.cases(self.plan.id, first, _SLICE)}
+            rows = self.store.trial_rows(self.id, self.record.scoring, first=first, count=_SLICE)
+            for row in rows:
+                yield self._trial(row, cases[row["case_position"]])
+
+    def trial(self, name: str) -> TrialRecord:
+        """One trial, by its id or an unambiguous prefix of it."""
+        rows = list(self.store.trial_rows(self.id, self.record.scoring, trial=name))
+        if not rows:
+            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial export` lists their ids")
+        if len({row["trial_id"] for row in rows}) > 1:
+            raise FairtrialError(f"`{name}` could be {len(rows)} trials; write more of the id")
+        case = self.store.cases(self.plan.id, rows[0]["case_position"], 1)[0]
+        return self._trial(rows[0], case)
+
+    def _trial(self, row: dict[str, Any], case: Case) -> TrialRecord:
+        arm = self.plan_arms[row["arm_position"]]
+        return TrialRecord(
+            case_id=case.id,
+            arm=arm.name,
+            target=arm.target.id,
+            condition=arm.condition.name,
+            status=status_of(row),
+            input=case.input,
+            expected=case.expected,
+            weight=case.weight,
+            tags=case.tags,
+            category=case.category,
+            difficulty=case.difficulty,
+            score=row["score_value"],
+            scorer=row["score_scorer"],
+            confidence=row["score_confidence"],
+            raw=row["score_raw"],
+            max=row["score_max"],
+            notes=row["score_notes"],
+            details=decode(row["score_details"]),
+            unscored_kind=row["score_unscored_kind"],
+            unscored_message=row["score_unscored_message"],
+            tried=decode(row["tried"]) or [],
+            trace=decode(row["trace"]),
+            **{name: row[name] for name in _TRIAL_FIELDS},
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Every trial as a row of a pandas data frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise NotInstalledError("run.frame()", "frame") from None
+        return pd.DataFrame([msgspec.structs.asdict(trial) for trial in self.trials()])

@@ -1,0 +1,98 @@
+"""Numbers in words: the same ones in the terminal, in Markdown and, later, in pages."""
+
+from __future__ import annotations
+
+from fairtrial.analyse.summary import ArmSummary, RunSummary
+
+_FEW_CASES = 20
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A score 0–1 as people read it, 0–100."""
+    return "–" if value is None else f"{100 * value:.{digits}f}"
+
+
+def interval(arm: ArmSummary) -> str:
+    """The 95 % interval, or why there is none."""
+    if arm.aggregate.ci95 is None:
+        return "n = 1" if arm.aggregate.count == 1 else "–"
+    low, high = arm.aggregate.ci95
+    return f"[{number(low)}, {number(high)}]"
+
+
+def reporting_line(arm: ArmSummary) -> str:
+    """`Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
+    numbers = arm.aggregate
+    if numbers.mean is None:
+        return f"{arm.arm}: no score"
+    spread = "" if numbers.std_dev is None else f" ± {number(numbers.std_dev)}"
+    return f"{arm.arm}: {number(numbers.mean)}{spread} (95% CI: {interval(arm)})"
+
+
+def money(value: float | None) -> str:
+    """USD with as many digits as it takes to see anything."""
+    if value is None:
+        return "unknown"
+    return "0" if value == 0 else (f"${value:.2f}" if value >= 1 else f"${value:.2g}")
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration."""
+    if value is None:
+        return "–"
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def headline(summary: RunSummary) -> str:
+    """The run in one line."""
+    cases = f"{summary.case_count} case{'s' if summary.case_count != 1 else ''}"
+    reason = f" ({summary.reason})" if summary.reason else ""
+    return f"run {summary.run_id} · {summary.suite} · {cases} · {summary.status}{reason}"
+
+
+def failure_line(failure: tuple[str, str, int]) -> str:
+    """One reason, with how often it happened."""
+    kind, message, count = failure
+    return f"{count} × {kind}: {message}"
+
+
+def arm_columns(summary: RunSummary) -> list[str]:
+    """Which columns the table of this run needs."""
+    columns = ["arm", "score", "± sd", "95% CI", "cases", "scored"]
+    if any(arm.cost_usd != 0 for arm in summary.arms):
+        columns.append("cost")
+    return [*columns, "latency"]
+
+
+def arm_cells(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """One arm's cells for these columns."""
+    cells = {
+        "arm": arm.arm,
+        "score": number(arm.aggregate.mean),
+        "± sd": number(arm.aggregate.std_dev),
+        "95% CI": interval(arm),
+        "cases": str(arm.aggregate.count),
+        "scored": f"{arm.scored}/{arm.trials}",
+        "cost": money(arm.cost_usd),
+        "latency": milliseconds(arm.latency_ms.p50),
+    }
+    return [cells[name] for name in arm_columns(summary)]
+
+
+def run_notes(summary: RunSummary) -> list[str]:
+    """What a reader should know before believing the table."""
+    notes = []
+    counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
+    if counts and min(counts) < _FEW_CASES:
+        notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
+    if any(arm.scored < arm.trials for arm in summary.arms):
+        notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
+    coverages = {round(arm.coverage, 3) for arm in summary.arms}
+    if len(coverages) > 1:
+        notes.append("The arms rest on different shares of their trials: compare them with care.")
+    truncated = sum(arm.truncated for arm in summary.arms)
+    if truncated:
+        notes.append(f"{truncated} answers were cut off at max_tokens.")
+    if any(arm.cost_usd is None for arm in summary.arms):
+        notes.append("A cost is unknown: add the price under `prices:` to see it.")
+    return notes

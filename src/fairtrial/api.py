@@ -1,0 +1,77 @@
+"""The library's verbs, for people who write Python: thin, synchronous where that is what people expect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fairtrial import pipeline
+from fairtrial.analyse import Run
+from fairtrial.config import Suite
+from fairtrial.core.options import build_scorer
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.suite import Case, ScorerSpec
+from fairtrial.stats import Aggregate
+from fairtrial.store import Store
+
+T = TypeVar("T")
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also where a loop is already running (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def arun(suite: Suite | str | Path, *, store: str | None = None) -> Run:
+    """Run a suite, given as loaded or as a path; the result is in the store."""
+    if not isinstance(suite, Suite):
+        suite = pipeline.load(suite)
+    return await pipeline.arun(suite, store=Store(store))
+
+
+def run(suite: Suite | str | Path, *, store: str | None = None) -> Run:
+    """Run a suite, given as loaded or as a path; the result is in the store."""
+    return _wait(arun(suite, store=store))
+
+
+def open_run(name: str = "latest", *, store: str | None = None) -> Run:
+    """A stored run: by id, by an unambiguous prefix of it, or the latest."""
+    return Run.find(name, Store(store, create=False))
+
+
+def resume(run: Run) -> Run:
+    """Go on with a run that was stopped; no finished call is repeated."""
+    return _wait(pipeline.aresume(run.id, store=run.store))
+
+
+def retry(run: Run) -> Run:
+    """Try the failed trials of a run again."""
+    return _wait(pipeline.aresume(run.id, store=run.store, mode="retry"))
+
+
+def rescore(run: Run, scorer: str | ScorerSpec | None = None) -> Run:
+    """Score the stored answers of a run anew."""
+    spec = {"type": scorer} if isinstance(scorer, str) else scorer
+    return _wait(pipeline.arescore(run.id, scorer=spec, store=run.store))
+
+
+def score(
+    scorer: str, *, response: str, expected: str | None = None, input: str = "", **options: Any
+) -> Score | Unscored:
+    """Score one answer: `score("numeric", response="about 42", expected="42", tolerance=0.01)`."""
+    case = Case(id="case", input=input, expected=expected)
+    context = ScoreContext(response=response, case=case, folder=Path())
+    return _wait(build_scorer({"type": scorer, **options}).score(context))
+
+
+def aggregate(run: Run) -> dict[str, Aggregate]:
+    """Every arm's mean, deviation, extremes, count, weight and interval; scores are 0–1."""
+    return {arm.arm: arm.aggregate for arm in run.arms}

@@ -1,0 +1,140 @@
+"""`fairtrial doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from fairtrial.cli.options import json_option, load_dotenv, print_json, store_option
+
+if TYPE_CHECKING:
+    from fairtrial.core.variables import Variables
+
+_EXTRAS = {
+    "local": ("xllamacpp", "the embedded model"),
+    "frame": ("pandas", "run.frame()"),
+}
+_LITTLE_ROOM = 2**30
+
+
+class Finding(NamedTuple):
+    """One thing looked at: `good` is None for what is neither good nor bad."""
+
+    what: str
+    found: str
+    good: bool | None = True
+    advice: str = ""
+
+
+@click.command()
+@store_option
+@json_option
+def command(store: str | None, as_json: bool) -> int:
+    """See what is installed, reachable and configured, and what to do about what is not."""
+    load_dotenv()
+    findings = [*_versions(), *_extras(), *_weights(), *_store(store), *asyncio.run(_providers())]
+    if as_json:
+        print_json({"findings": [finding._asdict() for finding in findings]})
+    else:
+        _print(findings)
+    return 1 if any(finding.good is False for finding in findings) else 0
+
+
+def _print(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        mark, style = marks[finding.good]
+        text = finding.found if not finding.advice else f"{finding.found} — {finding.advice}"
+        table.add_row(Text(mark, style=style), finding.what, Text(text))
+    Console(highlight=False).print(table)
+
+
+def _versions() -> Iterator[Finding]:
+    from importlib.metadata import version
+
+    yield Finding("fairtrial", version("fairtrial"))
+    yield Finding("Python", sys.version.split()[0])
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (module, what) in _EXTRAS.items():
+        if find_spec(module):
+            yield Finding(f"extra {extra}", f"installed: {what}")
+        else:
+            yield Finding(f"extra {extra}", "not installed", None, f"for {what}: pip install 'fairtrial[{extra}]'")
+
+
+def _weights() -> Iterator[Finding]:
+    from fairtrial.weights import WEIGHTS, weights_path
+
+    for name in WEIGHTS:
+        if weights_path(name).is_file():
+            yield Finding(f"local:{name}", "weights are here")
+        else:
+            yield Finding(f"local:{name}", "weights are not here", None, f"`fairtrial fetch {name}` gets them")
+
+
+def _store(url: str | None) -> Iterator[Finding]:
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.store import Store
+    from fairtrial.store.database import as_url
+
+    try:
+        store = Store(url, create=False)
+        yield Finding("store", f"{store.path}, {len(store.runs())} runs")
+    except FairtrialError as error:
+        missing = "there is no store" in str(error)
+        yield Finding("store", "none yet" if missing else str(error), None if missing else False)
+    folder = Path(as_url(url).rpartition("///")[2]).absolute().parent
+    folder = next(place for place in (folder, *folder.parents) if place.exists())
+    free = shutil.disk_usage(folder).free
+    yield Finding(
+        "disk", f"{free / 2**30:.1f} GiB free", free > _LITTLE_ROOM, "" if free > _LITTLE_ROOM else "make room"
+    )
+
+
+async def _providers() -> list[Finding]:
+    from fairtrial.core.providers import KNOWN
+    from fairtrial.core.variables import Variables
+
+    checks: list[Any] = []
+    for name, provider in KNOWN.items():
+        if not provider.base_url:
+            continue
+        variables = Variables(os.environ)
+        url = variables.fill(provider.base_url)
+        variables.fill(provider.api_key)
+        checks.append(_provider(name, url, variables))
+    return list(await asyncio.gather(*checks))
+
+
+async def _provider(name: str, url: str, variables: Variables) -> Finding:
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.suite import TargetSpec
+    from fairtrial.wire import reach
+
+    shown = variables.hide(url)
+    if variables.missing:
+        return Finding(name, "no key", None, f"set {', '.join(sorted(variables.missing))} to use it")
+    try:
+        await reach(TargetSpec(id=name, kind="", provider=name, base_url=url), seconds=3.0)
+    except FairtrialError:
+        # Ollama needs no key, so nothing says that anybody wants it.
+        return Finding(name, f"nobody answers at {shown}", None if name == "ollama" else False, "")
+    return Finding(name, f"key is set, {shown} answers" if name != "ollama" else f"{shown} answers")

@@ -1,0 +1,49 @@
+"""What every command that works on a run does in the end: files, table or JSON, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fairtrial.analyse import Run
+
+_CODES = {"completed": 0, "interrupted": 130}
+
+
+def check_outputs(outputs: Sequence[str]) -> None:
+    """Refuse a file name that says no format before anything is run."""
+    from fairtrial.export import format_of
+
+    for output in outputs:
+        format_of(Path(output))
+
+
+def finish(run: Run, *, outputs: Sequence[str] = (), as_json: bool = False, quiet: bool = False) -> int:
+    """Report a run and return the exit code."""
+    from fairtrial.analyse import summarise
+    from fairtrial.export import export
+
+    summary = summarise(run)
+    for output in outputs:
+        export(run, output)
+    if as_json:
+        from fairtrial.cli.options import print_json
+        from fairtrial.reports.json import document
+
+        print_json(document(summary))
+    if not quiet:
+        from fairtrial.cli.display import next_step, print_summary
+
+        if not as_json:
+            print_summary(summary)
+        for output in outputs:
+            click.echo(f"written: {output}", err=True)
+        if step := next_step(summary):
+            click.echo(step, err=True)
+    sys.stdout.flush()
+    return _CODES.get(summary.status, 2)

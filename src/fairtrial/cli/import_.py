@@ -1,0 +1,34 @@
+"""`fairtrial import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fairtrial.cli.options import option
+
+
+@click.command()
+@click.argument("tool", metavar="TOOL")
+@click.argument("file", type=click.Path(path_type=Path))
+@option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
+)
+@option("--force", is_flag=True, help="Write over what is there.")
+def command(tool: str, file: Path, output: Path, force: bool) -> None:
+    """Turn FILE, a suite of TOOL (benchmaker, promptfoo), into a suite of ours.
+
+    What has no counterpart here is listed; nothing is dropped in silence.
+    """
+    from fairtrial.core import registry
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.importers import write_suite
+
+    if output.exists() and not force:
+        raise FairtrialError(f"{output} is already there; --force writes over it")
+    imported = registry.load("importers", tool)().read(file)
+    write_suite(imported, output, source=file.name, tool=tool)
+    click.echo(f"written: {output} ({len(imported.suite.get('cases', []))} cases)", err=True)
+    for finding in imported.findings:
+        click.echo(f"  not carried over: {finding}", err=True)

@@ -1,0 +1,52 @@
+"""Options that several commands share. Every long option is also an environment variable, FAIRTRIAL_<OPTION>."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from fairtrial.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def option(*names: str, **settings: Any) -> Callable[[F], F]:
+    """`click.option` with its environment variable."""
+    long = next(name for name in names if name.startswith("--")).split("/")[0]
+    variable = "FAIRTRIAL_" + long.lstrip("-").replace("-", "_").upper()
+    return click.option(*names, envvar=variable, show_envvar=False, **settings)
+
+
+store_option = option("--store", metavar="URL", help="The store: sqlite:///file.db or a file name.")
+json_option = option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
+quiet_option = option("-q", "--quiet", is_flag=True, help="No progress, no table.")
+output_option = option(
+    "-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write the result to a file; may be repeated."
+)
+
+
+def load_dotenv() -> None:
+    """Read `.env` from this folder or one above; what the environment already says wins."""
+    folder = next((f for f in (Path.cwd(), *Path.cwd().parents) if (f / ".env").is_file()), None)
+    if folder is not None:
+        from dotenv import load_dotenv as load
+
+        load(folder / ".env")
+
+
+def open_store(url: str | None, *, create: bool = False) -> Store:
+    """The store that a command works on."""
+    from fairtrial.store import Store
+
+    return Store(url, create=create)
+
+
+def print_json(value: Any) -> None:
+    """The one JSON document on stdout."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -1,0 +1,55 @@
+"""`fairtrial rescore`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv,
+    open_store,
+    option,
+    output_option,
+    quiet_option,
+    store_option,
+)
+
+
+@click.command()
+@click.argument("run", default="latest")
+@option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
+@output_option
+@store_option
+@json_option
+@quiet_option
+def command(
+    run: str, scorer: str | None, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool
+) -> int:
+    """Score the stored answers of RUN anew, with another scorer or with the suite's own.
+
+    Nobody is asked anything. The earlier scores stay in the store; the new ones count from now on.
+    """
+    from fairtrial import pipeline
+    from fairtrial.cli.display import watcher
+    from fairtrial.cli.finish import check_outputs, finish
+
+    load_dotenv()
+    check_outputs(outputs)
+    work = pipeline.arescore(run, scorer=_spec(scorer), store=open_store(store), watch=watcher(quiet=quiet))
+    return finish(asyncio.run(work), outputs=outputs, as_json=as_json, quiet=quiet)
+
+
+def _spec(text: str | None) -> dict[str, object] | None:
+    if text is None:
+        return None
+    if not text.lstrip().startswith("{"):
+        return {"type": text}
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--scorer is not JSON: {error}") from None
+    return dict(value)

@@ -1,0 +1,57 @@
+"""`fairtrial resume`, and what `retry` shares with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv,
+    open_store,
+    option,
+    output_option,
+    quiet_option,
+    store_option,
+)
+
+if TYPE_CHECKING:
+    from fairtrial.store.todo import Mode
+
+
+def going_on(mode: Mode, help_text: str) -> click.Command:
+    """A command that works on a stored run."""
+
+    @click.command(help=help_text)
+    @click.argument("run", default="latest")
+    @option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
+    @option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for one request.")
+    @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before the whole run has cost more.")
+    @output_option
+    @store_option
+    @json_option
+    @quiet_option
+    def command(
+        run: str, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool, **overrides: Any
+    ) -> int:
+        from fairtrial import pipeline
+        from fairtrial.cli.display import watcher
+        from fairtrial.cli.finish import check_outputs, finish
+
+        load_dotenv()
+        check_outputs(outputs)
+        work = pipeline.aresume(
+            run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet)
+        )
+        return finish(asyncio.run(work), outputs=outputs, as_json=as_json, quiet=quiet)
+
+    return command
+
+
+command = going_on(
+    "resume",
+    "Go on with RUN (an id, a prefix of one, or `latest`). What is answered is not asked again; "
+    "what is answered but not scored is scored.",
+)

@@ -1,0 +1,112 @@
+"""`fairtrial run`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv,
+    open_store,
+    option,
+    output_option,
+    print_json,
+    quiet_option,
+    store_option,
+)
+
+if TYPE_CHECKING:
+    from fairtrial.config import Suite
+
+
+@click.command()
+@click.argument("suite", type=click.Path())
+@option("--runs", type=click.IntRange(min=1), default=1, help="Run it so many times in sequence: a series.")
+@option("--repeats", type=click.IntRange(min=1), help="Answer every case so often.")
+@option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
+@option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for one request.")
+@option("--limit", type=click.IntRange(min=1), help="Only the first N cases.")
+@option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated.")
+@option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated.")
+@option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated.")
+@option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
+@option("--cache", is_flag=True, default=None, help="Take answers to the same trials from earlier runs.")
+@option("--dry-run", is_flag=True, help="Show what would be asked, and what it may cost.")
+@output_option
+@store_option
+@json_option
+@quiet_option
+def command(
+    suite: str,
+    runs: int,
+    dry_run: bool,
+    outputs: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Run SUITE: every case, answered by every target under every condition.
+
+    Answers are stored as they come; Ctrl-C loses nothing, and `fairtrial resume` goes on.
+    """
+    from fairtrial import pipeline
+    from fairtrial.cli.finish import check_outputs
+    from fairtrial.config import RunOptions
+
+    load_dotenv()
+    check_outputs(outputs)
+    loaded = pipeline.load(suite, RunOptions(**options))
+    if dry_run:
+        return _show_plan(loaded, as_json=as_json)
+    return run_suite(loaded, runs=runs, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+
+
+def run_suite(
+    suite: Suite, *, runs: int, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool
+) -> int:
+    """Run a loaded suite once or as a series, and report each run."""
+    from fairtrial import pipeline
+    from fairtrial.cli.display import watcher
+    from fairtrial.cli.finish import finish
+    from fairtrial.core.ids import new_id
+
+    opened = open_store(store, create=True)
+    series = new_id() if runs > 1 else None
+    code = 0
+    for number in range(1, runs + 1):
+        if series and not quiet:
+            click.echo(f"run {number} of {runs}", err=True)
+        run = asyncio.run(pipeline.arun(suite, store=opened, series_id=series, watch=watcher(quiet=quiet)))
+        last = number == runs or run.status == "interrupted"
+        code = max(code, finish(run, outputs=outputs if last else (), as_json=as_json and last, quiet=quiet))
+        if last:
+            break
+    return code
+
+
+def _show_plan(suite: Suite, *, as_json: bool) -> int:
+    from fairtrial.estimate import estimate
+
+    plan = estimate(suite)
+    if as_json:
+        print_json(plan)
+        return 0
+    from rich.console import Console
+    from rich.table import Table
+
+    from fairtrial.analyse.words import money
+
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in ("arm", "trials", "prompt tokens", "cost at most"):
+        table.add_column(name, justify="left" if name == "arm" else "right")
+    for arm in plan.arms:
+        table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
+    console = Console(highlight=False)
+    console.print(f"{suite.name}: {plan.cases} cases, {plan.trials} trials; nothing was asked")
+    console.print(table)
+    return 0

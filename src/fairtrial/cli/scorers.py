@@ -1,0 +1,30 @@
+"""`fairtrial scorers`."""
+
+from __future__ import annotations
+
+import click
+
+from fairtrial.cli.options import json_option, print_json
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> None:
+    """List the scorers: scale, reproducibility, how many runs they need, and what each is good for."""
+    import msgspec
+
+    from fairtrial.core import registry
+
+    guides = {name: registry.load("scorers", name).guide for name in registry.names("scorers")}
+    if as_json:
+        print_json({name: msgspec.to_builtins(guide) for name, guide in guides.items()})
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for column in ("scorer", "scale", "reproducibility", "runs", "best for"):
+        table.add_column(column)
+    for name, guide in guides.items():
+        table.add_row(name, guide.scale, guide.reproducibility, guide.runs, guide.best_for)
+    Console(highlight=False).print(table)

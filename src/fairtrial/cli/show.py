@@ -1,0 +1,115 @@
+"""`fairtrial show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+
+if TYPE_CHECKING:
+    from fairtrial.analyse import Run, TrialRecord
+
+
+@click.command()
+@click.argument("run", default="latest")
+@option("--trial", metavar="ID", help="One trial: prompt, answer, score, timings.")
+@option("--trials", is_flag=True, help="A line for every trial.")
+@option("--failures", is_flag=True, help="A line for every trial without a score.")
+@option("--context", is_flag=True, help="Suite, parameters, prompts, versions.")
+@store_option
+@json_option
+def command(
+    run: str, trial: str | None, trials: bool, failures: bool, context: bool, store: str | None, as_json: bool
+) -> None:
+    """Show RUN (an id, a prefix of one, or `latest`), or one of its trials."""
+    from fairtrial.analyse import Run, summarise
+    from fairtrial.cli.display import next_step, print_summary
+    from fairtrial.reports.json import context_document, document, trial_document
+
+    found = Run.find(run, open_store(store))
+    if trial is not None:
+        record = found.trial(trial)
+        print_json(trial_document(record)) if as_json else _print_trial(record)
+        return
+    summary = summarise(found)
+    if as_json:
+        print_json(document(summary) | (context_document(found) if context else {}))
+        return
+    print_summary(summary)
+    if trials or failures:
+        _print_trials(found, failures_only=failures)
+    if context:
+        _print_context(found)
+    if step := next_step(summary):
+        click.echo(step, err=True)
+
+
+def _print_trials(run: Run, *, failures_only: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from fairtrial.analyse.words import number
+
+    table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
+    for name in ("trial", "case", "arm", "score"):
+        table.add_column(name, no_wrap=name in ("trial", "score"), overflow="fold")
+    table.add_column("answer or reason", ratio=1, no_wrap=True, overflow="ellipsis")
+    for trial in run.trials():
+        if failures_only and trial.status == "scored":
+            continue
+        repeat = f" #{trial.repeat + 1}" if trial.repeat else ""
+        said = trial.failure_message or trial.unscored_message or trial.answer or ""
+        score = number(trial.score) if trial.status == "scored" else trial.status
+        shown = (trial.trial_id[:8], trial.case_id + repeat, trial.arm, score, " ".join(said.split()))
+        table.add_row(*map(Text, shown))
+    Console(highlight=False).print(table)
+
+
+def _print_trial(trial: TrialRecord) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from fairtrial.analyse.words import milliseconds, money, number
+
+    console = Console(highlight=False)
+    facts = {
+        "trial": trial.trial_id,
+        "case": trial.case_id,
+        "arm": f"{trial.arm}, repeat {trial.repeat + 1}",
+        "status": trial.status,
+        "score": f"{number(trial.score)} by {trial.scorer}: {trial.notes}" if trial.score is not None else "",
+        "reason": trial.failure_message or trial.unscored_message or "",
+        "model": trial.model or "",
+        "finish": trial.finish_reason or "",
+        "latency": f"{milliseconds(trial.latency_ms)}, first token {milliseconds(trial.first_token_ms)}",
+        "attempts": f"{trial.attempts}, waited {milliseconds(trial.waited_ms)}",
+        "tokens": f"{trial.prompt_tokens} in, {trial.completion_tokens} out, {money(trial.cost_usd)}",
+    }
+    for name, value in facts.items():
+        if value:
+            console.print(Text.assemble((f"{name:>9} ", "bold"), value), soft_wrap=True)
+    for reason in trial.tried:
+        console.print(Text(f"    tried: {reason}", style="yellow"), soft_wrap=True)
+    for title, body in (("prompt", trial.input), ("expected", trial.expected), ("answer", trial.answer)):
+        if body is not None:
+            console.print(Text(f"\n{title}", style="bold"))
+            console.print(Text(body), soft_wrap=True)
+
+
+def _print_context(run: Run) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for arm in run.plan_arms:
+        shown = ", ".join(f"{name} {value}" for name, value in arm.params.items())
+        console.print(Text.assemble((f"\n{arm.name}: ", "bold"), shown), soft_wrap=True)
+        if arm.condition.system:
+            console.print(Text(f"  system: {arm.condition.system}"), soft_wrap=True)
+    packages = ", ".join(f"{name} {version}" for name, version in run.context["packages"].items())
+    console.print(Text(f"\nPython {run.context['python']} on {run.context['platform']}; {packages}"), soft_wrap=True)
+    console.print(Text(f"\nsuite, SHA-256 {run.plan.suite_sha256}:\n", style="bold"), soft_wrap=True)
+    console.print(Text(run.plan.suite_text), soft_wrap=True)

@@ -1,0 +1,54 @@
+"""`fairtrial validate`."""
+
+from __future__ import annotations
+
+import click
+
+from fairtrial.cli.options import json_option, load_dotenv, option, print_json
+
+
+@click.command()
+@click.argument("suite", type=click.Path(), required=False)
+@option("--schema", is_flag=True, help="Print the JSON schema of suite files.")
+@json_option
+def command(suite: str | None, schema: bool, as_json: bool) -> int:
+    """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, keys of providers, prices.
+
+    Nothing is asked and nothing is spent.
+    """
+    if schema:
+        from fairtrial.config.schema import suite_schema
+
+        print_json(suite_schema())
+        return 0
+    if suite is None:
+        raise click.UsageError("name the suite to check, or use --schema")
+    load_dotenv()
+    return _report_json(suite) if as_json else _report(suite)
+
+
+def _report(suite: str) -> int:
+    from fairtrial import pipeline
+    from fairtrial.estimate import estimate
+
+    plan = estimate(pipeline.load(suite))
+    click.echo(f"{suite} is fine: {plan.cases} cases × {len(plan.arms)} arms, {plan.trials} trials")
+    return 0
+
+
+def _report_json(suite: str) -> int:
+    import msgspec
+
+    from fairtrial import pipeline
+    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
+    from fairtrial.estimate import estimate
+
+    problems: list[Problem] = []
+    try:
+        plan = msgspec.to_builtins(estimate(pipeline.load(suite)))
+    except ProblemsError as error:
+        plan, problems = {}, error.problems
+    except FairtrialError as error:
+        plan, problems = {}, [Problem(str(error), file=suite)]
+    print_json({"valid": not problems, "problems": problems, **plan})
+    return 1 if problems else 0

@@ -1,0 +1,5 @@
+"""From a file that a person wrote to a Suite: one description of a run for YAML, command line and Python."""
+
+from fairtrial.config.load import RunOptions, Suite, load_suite, parse_suite
+
+__all__ = ["RunOptions", "Suite", "load_suite", "parse_suite"]

@@ -1,0 +1,158 @@
+"""Cases from tables, streamed: the file is read again each time, never held in memory."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairtrial.config.document import DatasetEntry
+from fairtrial.core.suite import Case
+
+FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+csv.field_size_limit(sys.maxsize)
+
+
+class Row(NamedTuple):
+    """One row of a table, or why it cannot be read."""
+
+    line: int
+    fields: dict[str, Any]
+    problem: str = ""
+
+
+class Dataset:
+    """A table on disk, and which of its columns mean what."""
+
+    def __init__(self, entry: DatasetEntry, folder: Path) -> None:
+        self.entry = entry
+        self.path = folder / entry.path
+
+    def sha256(self) -> str:
+        """The SHA-256 of the file, byte for byte."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def rows(self) -> Iterator[Row]:
+        """Every row with its line number."""
+        suffix = self.path.suffix.lower()
+        if suffix in (".csv", ".tsv"):
+            yield from _table_rows(self.path, "\t" if suffix == ".tsv" else ",")
+        elif suffix == ".json":
+            yield from _json_rows(self.path)
+        else:
+            yield from _jsonl_rows(self.path)
+
+    def cases(self, first: int) -> Iterator[tuple[int, Case | None, str]]:
+        """(line, case, problem) of every row; positions count from `first`."""
+        for offset, row in enumerate(self.rows()):
+            if row.problem:
+                yield row.line, None, row.problem
+                continue
+            try:
+                yield row.line, self._case(row.fields, first + offset), ""
+            except ValueError as error:
+                yield row.line, None, str(error)
+
+    def _case(self, fields: dict[str, Any], position: int) -> Case:
+        entry = self.entry
+        prompt = _text(fields.get(entry.input))
+        if prompt is None:
+            raise ValueError(f"no column `{entry.input}` (columns: {', '.join(map(str, fields))})")
+        identity = self._optional(fields, entry.id, default="id")
+        scorer = self._optional(fields, entry.scorer)
+        return Case(
+            id=_text(identity) or f"row-{position + 1}",
+            input=prompt,
+            expected=_text(self._optional(fields, entry.expected, default="expected")),
+            weight=_weight(self._optional(fields, entry.weight)),
+            tags=_tags(self._optional(fields, entry.tags)),
+            category=_text(self._optional(fields, entry.category)),
+            difficulty=_text(self._optional(fields, entry.difficulty)),
+            cluster=_text(self._optional(fields, entry.cluster)),
+            scorer=_scorer(scorer) if scorer else None,
+            position=position,
+        )
+
+    def _optional(self, fields: dict[str, Any], column: str | None, default: str | None = None) -> Any:
+        """A column's value; a column that was named must be there, a customary one may be."""
+        if column is None:
+            return fields.get(default) if default else None
+        if column not in fields:
+            raise ValueError(f"no column `{column}` (columns: {', '.join(map(str, fields))})")
+        return fields[column]
+
+
+def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, delimiter=delimiter, restkey="")
+        for fields in reader:
+            extra = "more fields than the header names" if "" in fields else ""
+            yield Row(reader.line_num, fields, extra)
+
+
+def _jsonl_rows(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _json_row(number, line)
+
+
+def _json_row(number: int, line: bytes) -> Row:
+    try:
+        value = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return Row(number, {}, f"this is not JSON: {error}")
+    return Row(number, value) if isinstance(value, dict) else Row(number, {}, "a row must be a JSON object")
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    try:
+        items = msgspec.json.decode(path.read_bytes())
+    except msgspec.DecodeError as error:
+        yield Row(1, {}, f"this is not JSON: {error}")
+        return
+    if not isinstance(items, list):
+        yield Row(1, {}, "a JSON dataset must be a list of objects")
+        return
+    for number, item in enumerate(items, 1):
+        yield Row(number, item) if isinstance(item, dict) else Row(number, {}, "a row must be a JSON object")
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def _weight(value: Any) -> float:
+    if value is None or value == "":
+        return 1.0
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = -1.0
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"the weight must be a number >= 0, not {value!r}")
+    return weight
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(str(tag) for tag in value)
+    parts = str(value or "").replace(";", ",").split(",")
+    return tuple(tag.strip() for tag in parts if tag.strip())
+
+
+def _scorer(value: Any) -> dict[str, Any]:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError as error:
+            raise ValueError(f"the scorer is not JSON: {error}") from None
+    return value if isinstance(value, dict) else {"type": str(value)}

@@ -1,0 +1,138 @@
+"""The suite file, key by key. This is also what the published JSON schema is made from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fairtrial.core.suite import PriceSpec, RetrySpec
+
+Repeats = Annotated[int, Meta(ge=1, description="How often each case is answered, independently.")]
+Weight = Annotated[float, Meta(ge=0, description="Its share in the mean; 0 is shown, not counted.")]
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of everything in the file."""
+
+
+class ParamsEntry(Document, frozen=True, kw_only=True):
+    """Sampling parameters; an empty value means that the parameter is not sent."""
+
+    temperature: Annotated[float, Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
+    top_p: Annotated[float, Meta(ge=0, le=1)] | msgspec.UnsetType | None = msgspec.UNSET
+    max_tokens: Annotated[int, Meta(ge=1)] | msgspec.UnsetType | None = msgspec.UNSET
+    frequency_penalty: float | msgspec.UnsetType | None = msgspec.UNSET
+    presence_penalty: float | msgspec.UnsetType | None = msgspec.UNSET
+    seed: int | msgspec.UnsetType | None = msgspec.UNSET
+    stop: list[str] | msgspec.UnsetType | None = msgspec.UNSET
+    extra: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+    def given(self) -> dict[str, Any]:
+        """Only what was written down."""
+        return {
+            name: getattr(self, name) for name in self.__struct_fields__ if getattr(self, name) is not msgspec.UNSET
+        }
+
+
+class CaseEntry(Document, frozen=True, kw_only=True):
+    """One case."""
+
+    input: Annotated[str, Meta(description="The prompt.")]
+    id: str | None = None
+    expected: Annotated[Any, Meta(description="The right answer, a pattern or a number, as the scorer needs.")] = None
+    weight: Weight = 1.0
+    tags: list[str] = []
+    category: str | None = None
+    difficulty: str | None = None
+    cluster: Annotated[str | None, Meta(description="Cases that share one are not independent.")] = None
+    scorer: Any = None
+    params: ParamsEntry | None = None
+    repeats: Repeats | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class TargetEntry(Document, frozen=True, kw_only=True):
+    """A model or agent to try."""
+
+    shorthand: ClassVar[str] = "target"
+    target: Annotated[str, Meta(description="provider:model, or an agent's name.")]
+    id: Annotated[str | None, Meta(description="Its name in every output; `target` unless given.")] = None
+    params: ParamsEntry | None = None
+    scorer: Any = None
+    repeats: Repeats | None = None
+    options: Annotated[dict[str, Any], Meta(description="Options of this kind of target.")] = {}
+    concurrency: Annotated[int, Meta(ge=1)] | None = None
+
+
+class ConditionEntry(Document, frozen=True, kw_only=True):
+    """What a target is told beside the case."""
+
+    system: str | None = None
+    system_file: str | None = None
+    params: ParamsEntry | None = None
+    scorer: Any = None
+    repeats: Repeats | None = None
+
+
+class JudgeEntry(Document, frozen=True, kw_only=True):
+    """The model that judges."""
+
+    shorthand: ClassVar[str] = "target"
+    target: str
+    temperature: Annotated[float, Meta(ge=0)] | None = None
+    params: ParamsEntry | None = None
+    instructions: str = ""
+    options: dict[str, Any] = {}
+
+
+class DatasetEntry(Document, frozen=True, kw_only=True):
+    """Cases from a table; the values are names of columns."""
+
+    shorthand: ClassVar[str] = "path"
+    path: Annotated[str, Meta(description="A .csv, .tsv, .jsonl or .json file, relative to the suite.")]
+    input: str = "input"
+    expected: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    scorer: str | None = None
+    tags: str | None = None
+    category: str | None = None
+    difficulty: str | None = None
+    cluster: str | None = None
+
+
+class ProviderEntry(Document, frozen=True, kw_only=True):
+    """A server of your own."""
+
+    base_url: str
+    kind: Literal["openai_api", "anthropic_api"] = "openai_api"
+    api_key: str = ""
+    headers: dict[str, str] = {}
+
+
+class SuiteDocument(Document, frozen=True, kw_only=True):
+    """A fairtrial suite: cases, the targets that answer them, and how they are scored."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    description: str = ""
+    targets: Annotated[list[TargetEntry], Meta(min_length=1)]
+    cases: list[CaseEntry] = []
+    dataset: DatasetEntry | None = None
+    params: ParamsEntry | None = None
+    benchmark_mode: bool = False
+    system: str | None = None
+    system_file: str | None = None
+    conditions: dict[str, ConditionEntry] = {}
+    judge: JudgeEntry | None = None
+    scorer: Any = "exact"
+    repeats: Repeats = 1
+    concurrency: Annotated[int, Meta(ge=1)] = 5
+    timeout: Annotated[float, Meta(gt=0, description="Seconds for one request.")] = 120.0
+    budget_usd: Annotated[float, Meta(ge=0)] | None = None
+    stream: bool = True
+    cache: Annotated[bool, Meta(description="Take answers to the same trial from earlier runs.")] = False
+    retry: RetrySpec = RetrySpec()
+    providers: dict[str, ProviderEntry] = {}
+    prices: Annotated[dict[str, PriceSpec], Meta(description="USD per million tokens, by target.")] = {}

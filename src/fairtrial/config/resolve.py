@@ -1,0 +1,215 @@
+"""From the entries of a document to arms: targets × conditions, each with its effective parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairtrial.config.document import ConditionEntry, JudgeEntry, ParamsEntry, SuiteDocument, TargetEntry
+from fairtrial.config.source import Source
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.options import Problems, read, scorer_problems
+from fairtrial.core.providers import KNOWN, Provider, find_provider, split_name
+from fairtrial.core.suite import (
+    BENCHMARK_LOCK,
+    DEFAULT_PARAMS,
+    Arm,
+    Condition,
+    JudgeSpec,
+    Settings,
+    TargetSpec,
+)
+from fairtrial.core.variables import Variables
+
+if TYPE_CHECKING:
+    from fairtrial.config.load import RunOptions
+
+_KINDS_BEHIND_PROVIDERS = {"openai_api", "anthropic_api", "python_call"}
+
+
+def resolve_arms(
+    source: Source,
+    document: SuiteDocument,
+    folder: Path,
+    options: RunOptions,
+    settings: Settings,
+    variables: Variables,
+) -> list[Arm]:
+    """Every chosen target under every chosen condition."""
+    resolver = _Targets(source, document, folder, variables)
+    targets = list(_chosen_targets(source, document, options, resolver))
+    conditions = list(_chosen_conditions(source, document, folder, options))
+    _check_scorer(source, ("scorer",), document.scorer)
+    arms: list[Arm] = []
+    for path, entry, spec in targets:
+        for name, condition_entry, condition in conditions:
+            params, defaulted = _effective(settings, document.params, entry.params, condition_entry.params)
+            scorer = _nearest(document.scorer, entry.scorer, condition_entry.scorer)
+            arm = Arm(
+                name=f"{spec.id}/{name}" if document.conditions else spec.id,
+                target=spec,
+                condition=condition,
+                params=params,
+                defaulted=defaulted,
+                scorer={"type": scorer} if isinstance(scorer, str) else scorer,
+                repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
+                position=len(arms),
+            )
+            if any(other.name == arm.name for other in arms):
+                source.problem(path, f"`{arm.name}` stands twice; give each target an `id` of its own")
+            arms.append(arm)
+    return arms
+
+
+def resolve_judge(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> JudgeSpec | None:
+    """The judge's target and how it is asked, where the suite has one."""
+    entry = document.judge
+    if entry is None:
+        return None
+    spec = _Targets(source, document, folder, variables).resolve(("judge",), entry)
+    if spec is None:
+        return None
+    params = entry.params.given() if entry.params else {}
+    if entry.temperature is not None:
+        params["temperature"] = entry.temperature
+    return JudgeSpec(target=spec, params=params, instructions=entry.instructions)
+
+
+def _chosen_targets(
+    source: Source, document: SuiteDocument, options: RunOptions, resolver: _Targets
+) -> Iterator[tuple[KeyPath, TargetEntry, TargetSpec]]:
+    names = [entry.id or entry.target for entry in document.targets]
+    _check_choice(source, "target", options.targets, names)
+    for index, entry in enumerate(document.targets):
+        path: KeyPath = ("targets", index)
+        _check_scorer(source, (*path, "scorer"), entry.scorer)
+        if options.targets and names[index] not in options.targets:
+            continue
+        spec = resolver.resolve(path, entry)
+        if spec is not None:
+            yield path, entry, spec
+
+
+def _chosen_conditions(
+    source: Source, document: SuiteDocument, folder: Path, options: RunOptions
+) -> Iterator[tuple[str, ConditionEntry, Condition]]:
+    common = ConditionEntry(system=document.system, system_file=document.system_file)
+    entries = document.conditions or {"default": common}
+    _check_choice(source, "condition", options.conditions, list(entries))
+    for name, entry in entries.items():
+        if options.conditions and name not in options.conditions:
+            continue
+        path: KeyPath = ("conditions", name) if document.conditions else ()
+        _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
+        own = entry.system is not None or entry.system_file is not None
+        system = _system_text(source, path if own else (), entry if own else common, folder)
+        yield name, entry, Condition(name=name, system=system)
+
+
+def _check_choice(source: Source, what: str, chosen: tuple[str, ...], names: list[str]) -> None:
+    for name in chosen:
+        if name not in names:
+            source.problem((), f"--{what} {name}: there is no such {what}{registry.nearest(name, names)}")
+
+
+def _system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> str:
+    if entry.system is not None and entry.system_file is not None:
+        source.problem((*path, "system_file"), "give `system` or `system_file`, not both")
+    if entry.system_file is None:
+        return entry.system or ""
+    try:
+        return (folder / entry.system_file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
+        source.problem((*path, "system_file"), f"{folder / entry.system_file} cannot be read: {reason}")
+        return ""
+
+
+def _effective(settings: Settings, *layers: ParamsEntry | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Parameters with the nearest layer winning, and the names of those that only the default set."""
+    given: dict[str, Any] = {}
+    for layer in layers:
+        given |= layer.given() if layer else {}
+    if settings.benchmark_mode:
+        given |= BENCHMARK_LOCK
+    defaulted = tuple(name for name in DEFAULT_PARAMS if name not in given)
+    effective = {**DEFAULT_PARAMS, **given}
+    return {name: value for name, value in effective.items() if value is not None}, defaulted
+
+
+def _nearest(*values: Any) -> Any:
+    return next(value for value in reversed(values) if value is not None)
+
+
+def _check_scorer(source: Source, path: KeyPath, scorer: Any) -> None:
+    if scorer is not None:
+        for inner, message in scorer_problems(scorer):
+            source.problem((*path, *inner), message)
+
+
+class _Targets:
+    """Resolves names like `openai:gpt-5` into target specs."""
+
+    def __init__(self, source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> None:
+        self._source, self._folder, self._variables = source, folder, variables
+        self._own = {
+            name: Provider(kind=e.kind, base_url=e.base_url, api_key=e.api_key, headers=e.headers)
+            for name, e in document.providers.items()
+        }
+
+    def resolve(self, path: KeyPath, entry: TargetEntry | JudgeEntry) -> TargetSpec | None:
+        provider_name, model = split_name(entry.target)
+        plugins = [name for name in registry.names("targets") if name not in _KINDS_BEHIND_PROVIDERS]
+        provider = find_provider(provider_name, self._own, self._variables.environment, plugins)
+        if provider is None:
+            known = sorted({*KNOWN, *self._own, *plugins})
+            hint = registry.nearest(provider_name, known)
+            self._source.problem(
+                (*path, "target"),
+                f"unknown provider `{provider_name}`{hint} (a server of your own goes under `providers:`, "
+                f"or its address into {provider_name.upper().replace('-', '_')}_BASE_URL)",
+            )
+            return None
+        spec = TargetSpec(
+            id=getattr(entry, "id", None) or entry.target,
+            kind=provider.kind,
+            provider=provider_name,
+            model=model,
+            base_url=self._live(path, entry.target, provider_name, provider.base_url).rstrip("/"),
+            api_key=self._live(path, entry.target, provider_name, provider.api_key),
+            headers=provider.headers,
+            options=entry.options,
+            concurrency=getattr(entry, "concurrency", None),
+        )
+        return spec if self._options_fit(path, spec) else None
+
+    def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
+        if provider in self._own:  # the suite's own texts were filled in when it was parsed
+            return template
+        missing = set(self._variables.missing)
+        live = self._variables.fill(template)
+        for name in sorted(self._variables.missing - missing):
+            self._source.problem(
+                (*path, "target"), f"{target} needs {name}: set it in the environment or in a .env file"
+            )
+        return live
+
+    def _options_fit(self, path: KeyPath, spec: TargetSpec) -> bool:
+        try:
+            cls = registry.load("targets", spec.kind)
+        except FairtrialError as error:
+            self._source.problem((*path, "target"), str(error))
+            return False
+        problems: Problems = []
+        options = read(cls.options_type, spec.options, problems)
+        for inner, message in problems:
+            self._source.problem((*path, "options", *inner), message)
+        if options is None or problems:
+            return False
+        reasons = list(cls.check(spec, options, self._folder))
+        for reason in reasons:
+            self._source.problem((*path, "target"), reason)
+        return not reasons

@@ -1,0 +1,64 @@
+"""The JSON schema of suite files, made from the same types that read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairtrial.config.document import CaseEntry, DatasetEntry, Document, JudgeEntry, SuiteDocument, TargetEntry
+from fairtrial.core import registry
+
+_SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry)
+# A text that may also be written as a number or a boolean, and is kept as it is spelled.
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+
+def suite_schema() -> dict[str, Any]:
+    """A JSON schema (draft 2020-12) for suite files."""
+    (root,), parts = msgspec.json.schema_components([SuiteDocument], ref_template="#/$defs/{name}")
+    names = {f"#/$defs/{cls.__name__}" for cls in _SHORT}
+    for part in parts.values():
+        for key, value in part.get("properties", {}).items():
+            part["properties"][key] = {"$ref": "#/$defs/Scorer"} if key == "scorer" else _with_short(value, names)
+    for key in ("id", "input", "category", "difficulty", "cluster"):
+        cases = parts[CaseEntry.__name__]["properties"]
+        cases[key] = {**_SCALAR, **{k: v for k, v in cases[key].items() if k == "description"}}
+    parts["DatasetEntry"]["properties"]["scorer"] = {"type": "string"}
+    parts["Scorer"] = _scorer_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "fairtrial suite",
+        **root,
+        "$defs": parts,
+    }
+
+
+def _with_short(value: Any, names: set[str]) -> Any:
+    """Where a struct has a short form, a plain text is right as well."""
+    if isinstance(value, dict):
+        if value.get("$ref") in names:
+            return {"anyOf": [{"type": "string"}, value]}
+        return {key: _with_short(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_short(item, names) for item in value]
+    return value
+
+
+def _scorer_schema() -> dict[str, Any]:
+    known = registry.names("scorers")
+    options = []
+    for name in known:
+        schema = msgspec.json.schema(registry.load("scorers", name))
+        body = schema["$defs"][schema["$ref"].rsplit("/", 1)[-1]]
+        properties = {"type": {"const": name}, **_inlined(body["properties"], schema["$defs"])}
+        options.append({**body, "properties": properties, "required": ["type", *body["required"]]})
+    return {"description": "How answers are scored.", "anyOf": [{"enum": known}, *options]}
+
+
+def _inlined(value: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(value, dict):
+        if "$ref" in value:
+            return _inlined(definitions[value["$ref"].rsplit("/", 1)[-1]], definitions)
+        return {key: _inlined(item, definitions) for key, item in value.items()}
+    return [_inlined(item, definitions) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,95 @@
+"""YAML with memory: every value remembers its line, and scalars their spelling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from fairtrial.core.errors import Problem, ProblemsError
+from fairtrial.core.options import Path
+from fairtrial.core.variables import Variables
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Source:
+    """A suite's text, parsed: the value, and where in the file each part of it stands."""
+
+    def __init__(self, text: str, file: str, variables: Variables) -> None:
+        self.text, self.file = text, file
+        self.problems: list[Problem] = []
+        self._variables = variables
+        self._lines: dict[Path, int] = {}
+        self.spelling: dict[Path, str] = {}
+        self.unset: set[Path] = set()  # values that wait for a variable: their type cannot be judged
+        self.value = self._parse(text)
+
+    def _parse(self, text: str) -> Any:
+        try:
+            loader = _Loader(text)
+            try:
+                node = loader.get_single_node()
+                return None if node is None else self._construct(loader, node, ())
+            finally:
+                loader.dispose()
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            reason = getattr(error, "problem", None) or str(error)
+            line = mark.line + 1 if mark else 0
+            raise ProblemsError([Problem(f"this is not YAML: {reason}", self.file, line)]) from None
+
+    def _construct(self, loader: Any, node: Any, path: Path) -> Any:
+        self._lines[path] = node.start_mark.line + 1
+        if isinstance(node, yaml.MappingNode):
+            loader.flatten_mapping(node)
+            return self._mapping(loader, node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._construct(loader, item, (*path, index)) for index, item in enumerate(node.value)]
+        return self._scalar(loader, node, path)
+
+    def _mapping(self, loader: Any, node: Any, path: Path) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            if key in mapping:
+                self.problem((*path, key), "given twice", line=key_node.start_mark.line + 1)
+            mapping[key] = self._construct(loader, value_node, (*path, key))
+            self._lines[(*path, key)] = key_node.start_mark.line + 1
+        return mapping
+
+    def _scalar(self, loader: Any, node: Any, path: Path) -> Any:
+        missing = set(self._variables.missing)
+        live = self._variables.fill(node.value)
+        for name in sorted(self._variables.missing - missing):
+            self.problem(path, f"the variable {name} is not set")
+            self.unset.add(path)
+        if live != node.value:
+            return live
+        self.spelling[path] = node.value
+        try:
+            value = loader.construct_object(node)
+        except ValueError as error:
+            self.problem(path, f"{node.value!r} cannot be read: {error}")
+            return None
+        # YAML knows dates and the like; a suite knows only what JSON knows.
+        return value if value is None or isinstance(value, str | int | float | bool) else node.value
+
+    def line(self, path: Path) -> int:
+        """The line of a path, or of the nearest thing around it."""
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path, 0)
+
+    def problem(self, path: Path, message: str, *, line: int = 0) -> None:
+        """Note a problem at a path."""
+        key = ".".join(str(part) for part in path)
+        self.problems.append(Problem(message, self.file, line or self.line(path), key))
+
+    def as_text(self, path: Path, value: Any) -> str | None:
+        """A scalar as it was spelled (`yes`, `1e3`, `007` stay as they are); None for what is no scalar."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool | int | float):
+            return self.spelling.get(path, str(value))
+        return None

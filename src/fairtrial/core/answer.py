@@ -1,0 +1,74 @@
+"""One call: what is asked, and what comes back — an answer or a failure, both values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+# Kinds of failure after which asking this target anything else is pointless.
+UNUSABLE = frozenset({"auth", "model"})
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens as the provider counted them; `prompt` includes what came from the provider's cache."""
+
+    prompt: int = 0
+    completion: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to a target."""
+
+    trial_id: str
+    case_id: str
+    input: str
+    system: str = ""
+    params: dict[str, Any] = {}
+    defaulted: tuple[str, ...] = ()
+    repeat: int = 0
+    stream: bool = True
+    attempt: int = 1
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target said. Only `text` is scored; reasoning and trace are for people."""
+
+    text: str
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    latency_ms: float = 0.0
+    first_token_ms: float | None = None
+    reasoning: str | None = None
+    trace: dict[str, Any] | None = None
+    cost_usd: float | None = None  # where the target itself knows what it cost
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is no answer.
+
+    kinds: rate_limited, server, connection, stream, timeout (worth another try) ·
+    auth, model (this target is unusable) · refused, malformed, crashed · budget (not asked at all)
+    """
+
+    kind: str
+    message: str
+    retryable: bool = False
+    retry_after: float | None = None
+    usage: Usage | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a call ended, after every attempt."""
+
+    result: Answer | Failure
+    attempts: int = 1
+    cost_usd: float | None = None
+    waited_ms: float = 0.0
+    tried: tuple[str, ...] = ()  # why the earlier attempts did not count
+    cached: bool = False
+    started_at: float = 0.0

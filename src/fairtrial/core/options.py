@@ -1,0 +1,168 @@
+"""Reading what people wrote into typed data: every problem is found, each with its path and the nearest key."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.scorer import Scorer
+
+S = TypeVar("S", bound=msgspec.Struct)
+Path = tuple[str | int, ...]
+Problems = list[tuple[Path, str]]
+
+_FAILED: Any = object()
+_WORDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "empty",
+}
+
+
+def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | None:
+    """An instance of a struct; every problem is added to `problems`.
+
+    What could be read is returned even then, so that the checks that follow can find the rest of what is
+    wrong in the same pass; None only where too little is left.
+    """
+    shorthand = getattr(cls, "shorthand", None)
+    if shorthand and isinstance(value, str):
+        value = {shorthand: value}
+    if not isinstance(value, Mapping):
+        problems.append((path, f"must be a mapping, not {_shown(value)}"))
+        return None
+    hints, known = _hints(cls), _field_names(cls)
+    fields: dict[str, Any] = {}
+    for key, item in value.items():
+        if key not in known:
+            problems.append(((*path, str(key)), f"unknown key{registry.nearest(str(key), list(known))}"))
+        else:
+            fields[known[key]] = _read_value(hints[known[key]], item, problems, (*path, key))
+    fields = {name: item for name, item in fields.items() if item is not _FAILED}
+    required = [field for field in msgspec.structs.fields(cls) if field.required]
+    for field in required:
+        if field.encode_name not in value:
+            problems.append((path, f"`{field.encode_name}` is missing"))
+    return cls(**fields) if all(field.name in fields for field in required) else None
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+@cache
+def _field_names(cls: Any) -> dict[str, str]:
+    return {field.encode_name: field.name for field in msgspec.structs.fields(cls)}
+
+
+def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:
+    struct, shape = _inner_struct(hint)
+    if struct is not None and value is not None:
+        if shape is None:
+            found = read(struct, value, problems, path)
+            return _FAILED if found is None else found
+        if shape is list and isinstance(value, list):
+            items = (read(struct, item, problems, (*path, index)) for index, item in enumerate(value))
+            return [item for item in items if item is not None]
+        if shape is dict and isinstance(value, dict):
+            entries = ((key, read(struct, item or {}, problems, (*path, key))) for key, item in value.items())
+            return {key: item for key, item in entries if item is not None}
+    try:
+        # Not strict: a number that came from a variable is still text here.
+        return msgspec.convert(value, hint, strict=False)
+    except (msgspec.ValidationError, TypeError) as error:
+        problems.append((path, _in_words(str(error), hint, value)))
+        return _FAILED
+
+
+@cache
+def _inner_struct(hint: Any) -> tuple[Any, Any]:
+    """The struct inside a hint, and the list or dict it sits in."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _inner_struct(arguments[0])
+    if origin in (Union, types.UnionType):
+        found = [inner for inner in map(_inner_struct, arguments) if inner[0] is not None]
+        return found[0] if found else (None, None)
+    if origin in (list, tuple) and _is_struct(arguments[0]):
+        return arguments[0], list
+    if origin is dict and _is_struct(arguments[1]):
+        return arguments[1], dict
+    return (hint, None) if _is_struct(hint) else (None, None)
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
+def _in_words(message: str, hint: Any, value: Any) -> str:
+    """msgspec's message in the words of this project."""
+    if "Invalid enum value" in message:
+        choices = [str(choice) for choice in _choices(hint)]
+        return f"must be one of {', '.join(choices)}, not {_shown(value)}"
+    limit = re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+?)(?:\.0)?", message)
+    if limit:
+        return f"must be {limit[1]} {limit[2]}, not {_shown(value)}"
+    if "of length" in message:
+        return "must not be empty"
+    place = re.search(r" - at `\$?([^`]*)`", message)
+    wanted = re.match(r"Expected `([^`]+)`", message)
+    if wanted:
+        words = " or ".join(_WORDS.get(word.strip(), word.strip()) for word in wanted[1].split("|"))
+        inside = f" (at {place[1].lstrip('.')})" if place and place[1] else ""
+        return f"must be {words}{inside}, not {_shown(value)}"
+    return message
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    for argument in get_args(hint):
+        if nested := _choices(argument):
+            return nested
+    return get_args(hint)
+
+
+def _shown(value: Any) -> str:
+    text = "empty" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def scorer_problems(spec: Any) -> Problems:
+    """What is wrong with a scorer as written: a name, or a mapping with `type` and options."""
+    problems: Problems = []
+    _read_scorer(spec, problems)
+    return problems
+
+
+def build_scorer(spec: Any) -> Scorer:
+    """A scorer from its name or mapping; for a spec that `scorer_problems` found nothing wrong with."""
+    problems: Problems = []
+    scorer = _read_scorer(spec, problems)
+    if scorer is None or problems:
+        raise FairtrialError("; ".join(message for _, message in problems))
+    return scorer
+
+
+def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
+    options = {"type": spec} if isinstance(spec, str) else spec
+    if not isinstance(options, Mapping) or not isinstance(options.get("type"), str):
+        problems.append(((), "a scorer is a name, or a mapping with `type` and its options"))
+        return None
+    try:
+        cls = registry.load("scorers", options["type"])
+    except FairtrialError as error:
+        problems.append((("type",), str(error)))
+        return None
+    rest = {key: value for key, value in options.items() if key != "type"}
+    return cast("Scorer | None", read(cls, rest, problems))

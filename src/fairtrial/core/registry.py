@@ -1,0 +1,55 @@
+"""Families of parts: a file in the family's folder, or an entry point `fairtrial.<family>`.
+
+The file's name is the part's name, and the class in it has the same name in camel case:
+`scorers/json_schema.py` holds `JsonSchema` and is `json_schema` in every suite.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fairtrial.core.errors import FairtrialError
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+@cache
+def _plugins(family: str) -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=f"fairtrial.{family}")}
+
+
+@cache
+def builtin_names(family: str) -> tuple[str, ...]:
+    """The parts that come with fairtrial."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules([str(_PACKAGE / family)])))
+
+
+def names(family: str) -> list[str]:
+    """Every part of a family, built in or plugged in."""
+    return sorted({*builtin_names(family), *_plugins(family)})
+
+
+def load(family: str, name: str) -> Any:
+    """The class of a part; a name that does not exist is an error that names the nearest one."""
+    key = name.replace("-", "_")
+    if key in builtin_names(family):
+        module = importlib.import_module(f"fairtrial.{family}.{key}")
+        return getattr(module, "".join(word.capitalize() for word in key.split("_")))
+    if name in _plugins(family):
+        return _plugins(family)[name].load()
+    raise FairtrialError(f"there is no {family[:-1]} `{name}`{nearest(name, names(family))}")
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """An ending for a message: the nearest right word, or all of them."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean `{close[0]}`?"
+    return f"; known: {', '.join(known)}" if known else ""

@@ -1,0 +1,43 @@
+"""What an answer is worth, or why nobody can say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.suite import Case
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """A value from 0 to 1, and how it came about."""
+
+    value: float
+    confidence: float | None = None
+    notes: str = ""
+    raw: float | None = None
+    max: float = 1.0
+    details: dict[str, Any] | None = None
+
+
+class Unscored(msgspec.Struct, frozen=True, kw_only=True):
+    """Scoring failed. Never a 0: the trial is counted as unscored, with this reason."""
+
+    kind: str
+    message: str
+    retryable: bool = False
+
+
+class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a scorer may look at."""
+
+    response: str
+    case: Case
+    finish_reason: str | None = None
+    folder: Path = Path()
+
+    @property
+    def expected(self) -> str:
+        """The expected text without surrounding blanks; empty means that none was given."""
+        return (self.case.expected or "").strip()

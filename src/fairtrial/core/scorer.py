@@ -1,0 +1,36 @@
+"""The contract of a scorer: its fields are its options, one context in, one value out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.suite import Case
+
+
+class Guide(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person should know when choosing a scorer."""
+
+    scale: str
+    reproducibility: str
+    best_for: str
+    runs: str = "1"
+
+
+class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way to score an answer. A new one is one file in `scorers/` or an entry point `fairtrial.scorers`."""
+
+    guide: ClassVar[Guide]
+    needs_judge: ClassVar[bool] = False
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        """What makes this case impossible to score, known before anything is asked."""
+        return ()
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        """Score one answer; the same context gives the same value, unless a judge is asked."""
+        raise NotImplementedError

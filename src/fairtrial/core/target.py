@@ -1,0 +1,52 @@
+"""The contract of a target: anything that answers a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.suite import TargetSpec
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What can stand under a target's `options:`; each kind of target has its own."""
+
+
+class Target:
+    """One model or agent. A new kind is one file in `targets/` or an entry point `fairtrial.targets`.
+
+    `ask` makes exactly one attempt and never raises for what the outside world did: it returns a Failure.
+    Waiting, retrying, limiting and pricing are the engine's.
+    """
+
+    options_type: ClassVar[type[Options]] = Options
+    priced: ClassVar[bool] = False  # whether its calls cost money
+    most_at_once: ClassVar[int | None] = None  # more calls than this at once make no sense
+
+    def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:
+        self.spec = spec
+        self.folder = folder
+
+    @classmethod
+    def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
+        """What makes this target unusable, known before anything is asked."""
+        return ()
+
+    @property
+    def lane(self) -> str:
+        """Targets of one lane share one limit, as calls with one key share one quota."""
+        return self.spec.provider
+
+    async def open(self, concurrency: int) -> None:
+        """Get ready; raise TargetUnusableError, with a sentence, where that is impossible."""
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        """Ask once."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Let go of everything that `open` took."""

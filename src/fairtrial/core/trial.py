@@ -1,0 +1,53 @@
+"""A trial: one case, answered by one arm, once more. Its id is a hash of what is asked."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Request
+from fairtrial.core.ids import canonical_json
+from fairtrial.core.suite import Arm, Case
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One entry of the plan. `stored` is the answer that an earlier, interrupted run already has."""
+
+    id: str
+    case: Case
+    arm: Arm
+    repeat: int
+    params: dict[str, Any]
+    stored: Answer | None = None
+
+    def request(self, *, stream: bool) -> Request:
+        """What the target is asked. Repeats are independent, so a seed moves on with them."""
+        params = self.params
+        if self.repeat and params.get("seed") is not None:
+            params = {**params, "seed": params["seed"] + self.repeat}
+        return Request(
+            trial_id=self.id,
+            case_id=self.case.id,
+            input=self.case.input,
+            system=self.arm.condition.system,
+            params=params,
+            defaulted=self.arm.defaulted,
+            repeat=self.repeat,
+            stream=stream,
+        )
+
+
+class TrialIds:
+    """Ids of one arm's trials. What all of them share is hashed once."""
+
+    def __init__(self, arm: Arm) -> None:
+        shared = canonical_json([arm.name, arm.target.identity(), arm.condition])
+        self._shared = hashlib.blake2b(shared, digest_size=10)
+
+    def make(self, case: Case, repeat: int, params: dict[str, Any]) -> str:
+        """The id of one trial: 20 hexadecimal digits."""
+        digest = self._shared.copy()
+        digest.update(canonical_json([case.id, case.input, params, repeat]))
+        return digest.hexdigest()

@@ -1,0 +1,141 @@
+"""The ladder of one call, one concern a rung:
+
+    cached → retried → afforded → limited → timed → called
+
+Waiting happens on `retried`, above `limited`, so that a call that waits holds nobody's place; latency is measured
+by the target itself, below everything, so that waiting never counts as latency.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Outcome, Request, Usage
+from fairtrial.core.suite import Settings
+from fairtrial.core.target import Target
+from fairtrial.engine.budget import Budget
+from fairtrial.engine.limits import Limiter
+from fairtrial.engine.prices import FREE, Price
+from fairtrial.engine.retry import Retries
+
+Gate = AbstractAsyncContextManager[None]
+Lookup = Callable[[str], Awaitable[Answer | None]]
+_TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
+_LONGEST_UNSAID = 2048  # completion tokens to set aside where nobody said how many
+
+
+class Ladder:
+    """How one target is asked."""
+
+    def __init__(
+        self,
+        target: Target,
+        settings: Settings,
+        *,
+        gate: Gate,
+        limiter: Limiter,
+        budget: Budget,
+        price: Price | None,
+        lookup: Lookup | None = None,
+    ) -> None:
+        self._target, self._settings = target, settings
+        self._gate, self._limiter, self._budget = gate, limiter, budget
+        self._price, self._lookup = price, lookup
+
+    async def ask(self, request: Request) -> Outcome:
+        """cached: an earlier run may have asked exactly this."""
+        if self._lookup is not None:
+            answer = await self._lookup(request.trial_id)
+            if answer is not None:
+                return Outcome(result=answer, cached=True, attempts=0, cost_usd=0.0, started_at=time.time())
+        return await self._retried(request)
+
+    async def _retried(self, request: Request) -> Outcome:
+        """retried: as often as patience lasts, counting what every attempt cost."""
+        patience = Retries(self._settings.retry)
+        tried: list[str] = []
+        cost: float | None = 0.0
+        waited = 0.0
+        while True:
+            started = time.time()
+            result, price = await self._afforded(request)
+            cost = None if cost is None or price is None else cost + price
+            wait = patience.wait(result)
+            if wait is None:
+                return Outcome(
+                    result=result,
+                    attempts=request.attempt,
+                    cost_usd=cost,
+                    waited_ms=waited * 1000,
+                    tried=tuple(tried),
+                    started_at=started,
+                )
+            tried.append(result.message if isinstance(result, Failure) else "empty answer")
+            streamed_badly = isinstance(result, Failure) and result.kind == "stream"
+            request = msgspec.structs.replace(
+                request, attempt=request.attempt + 1, stream=request.stream and not streamed_badly
+            )
+            waited += wait
+            await asyncio.sleep(wait)
+
+    async def _afforded(self, request: Request) -> tuple[Answer | Failure, float | None]:
+        """afforded: the dearest outcome is set aside first, then replaced by the real one."""
+        most = self._most(request)
+        if not await self._budget.reserve(most):
+            return Failure(kind="budget", message="the budget cannot bear another call"), 0.0
+        cost: float | None = 0.0
+        try:
+            result = await self._limited(request)
+            cost = self._cost(result)
+            return result, cost
+        finally:
+            await self._budget.settle(most, cost or 0.0)
+
+    def _most(self, request: Request) -> float:
+        if self._price is None or self._price is FREE:
+            return 0.0
+        # No tokenizer makes more tokens than the text has bytes.
+        prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
+        return self._price.most(prompt, request.params.get("max_tokens") or _LONGEST_UNSAID)
+
+    def _cost(self, result: Answer | Failure) -> float | None:
+        """What an attempt cost; None where nobody can say."""
+        if isinstance(result, Answer) and result.cost_usd is not None:
+            return result.cost_usd
+        if self._price is FREE:
+            return 0.0
+        usage: Usage | None = result.usage
+        if usage is None:
+            return None if isinstance(result, Answer) else 0.0
+        return None if self._price is None else self._price.cost(usage)
+
+    async def _limited(self, request: Request) -> Answer | Failure:
+        """limited: within the lane's width, and within the run's."""
+        async with self._limiter, self._gate:
+            result = await self._timed(request)
+        if isinstance(result, Answer):
+            self._limiter.succeeded()
+        elif result.kind == "rate_limited":
+            self._limiter.throttled(result.retry_after)
+        return result
+
+    async def _timed(self, request: Request) -> Answer | Failure:
+        """timed: no call takes longer than the time limit."""
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                return await self._called(request)
+        except TimeoutError:
+            message = f"no answer within {self._settings.timeout:g} s"
+            return Failure(kind="timeout", message=message, retryable=True)
+
+    async def _called(self, request: Request) -> Answer | Failure:
+        """called: an adapter that breaks is a failure of this call, not of the run."""
+        try:
+            return await self._target.ask(request)
+        except Exception as error:  # a plug-in may do anything
+            return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")

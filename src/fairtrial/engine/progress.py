@@ -1,0 +1,86 @@
+"""Where a run stands, arm by arm: plain counters that anyone may look at while it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from fairtrial.core.answer import Failure, Outcome
+from fairtrial.core.score import Score, Unscored
+from fairtrial.core.trial import Trial
+from fairtrial.store.totals import ArmTotals
+
+
+class ArmProgress:
+    """One arm's counters. A trial is counted only once it is durable."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self.name, self.total = name, total
+        self.scored = self.failed = self.unscored = 0
+        self.sum = self.cost = 0.0
+
+    @property
+    def done(self) -> int:
+        """Trials that have ended, however they ended."""
+        return self.scored + self.failed + self.unscored
+
+    @property
+    def mean(self) -> float | None:
+        """The running mean score, unweighted, 0–1; the table at the end is the real one."""
+        return self.sum / self.scored if self.scored else None
+
+
+class Progress:
+    """A run's counters."""
+
+    def __init__(self, names: Sequence[str], totals: Sequence[int]) -> None:
+        self.arms = [ArmProgress(name, total) for name, total in zip(names, totals, strict=True)]
+        self.started = time.monotonic()
+        self.before = 0  # what an earlier session had already done
+
+    def restore(self, stored: Mapping[int, ArmTotals], mode: str) -> None:
+        """Begin with what earlier sessions did; what will be tried again does not count as done."""
+        for position, totals in stored.items():
+            arm = self.arms[position]
+            arm.scored, arm.sum, arm.cost = totals.scored, totals.value_sum, totals.cost_usd or 0.0
+            if mode == "resume":
+                arm.failed, arm.unscored = totals.failed, totals.unscored
+            elif mode == "rescore":
+                arm.total = totals.stored - totals.failed
+        self.before = self.done
+
+    def answered(self, trial: Trial, outcome: Outcome) -> None:
+        """An answer or a failure is durable."""
+        arm = self.arms[trial.arm.position]
+        arm.cost += outcome.cost_usd or 0.0
+        if isinstance(outcome.result, Failure):
+            arm.failed += 1
+
+    def scored(self, trial: Trial, result: Score | Unscored) -> None:
+        """A score is durable."""
+        arm = self.arms[trial.arm.position]
+        if isinstance(result, Score):
+            arm.scored += 1
+            arm.sum += result.value
+        else:
+            arm.unscored += 1
+
+    @property
+    def done(self) -> int:
+        """Trials of the run that have ended."""
+        return sum(arm.done for arm in self.arms)
+
+    @property
+    def total(self) -> int:
+        """Trials of the run."""
+        return sum(arm.total for arm in self.arms)
+
+    @property
+    def rate(self) -> float:
+        """Trials per second in this session."""
+        return (self.done - self.before) / max(1e-9, time.monotonic() - self.started)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """When it will be over, if it goes on like this."""
+        return (self.total - self.done) / self.rate if self.rate > 0 else None

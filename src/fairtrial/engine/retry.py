@@ -1,0 +1,48 @@
+"""When a call is made again, and after how long. Pure: it says what to do, the ladder does it."""
+
+from __future__ import annotations
+
+import random
+
+from fairtrial.core.answer import Answer, Failure
+from fairtrial.core.suite import RetrySpec
+
+# An answer that is empty for one of these reasons would be empty again.
+_EMPTY_FOR_A_REASON = frozenset({"length", "content_filter", "tool_calls"})
+
+
+class Retries:
+    """The patience left for one call."""
+
+    def __init__(self, spec: RetrySpec) -> None:
+        self._spec = spec
+        self._failures = self._empties = self._timeouts = 0
+
+    def wait(self, result: Answer | Failure) -> float | None:
+        """Seconds until the next attempt, or None: this result stands."""
+        if isinstance(result, Answer):
+            return self._after_answer(result)
+        if not result.retryable or not self._patience_left(result.kind):
+            return None
+        if result.kind == "stream" and self._failures == 1:
+            return 0.0  # asked again without a stream, at once
+        if result.retry_after is not None:
+            return min(result.retry_after, self._spec.max_wait)
+        return self._backoff()
+
+    def _patience_left(self, kind: str) -> bool:
+        self._failures += 1
+        self._timeouts += kind == "timeout"
+        return self._failures < self._spec.attempts and self._timeouts <= self._spec.timeouts
+
+    def _after_answer(self, answer: Answer) -> float | None:
+        if answer.text.strip() or answer.finish_reason in _EMPTY_FOR_A_REASON:
+            return None
+        if self._empties >= self._spec.empty:
+            return None  # an answer that stays empty is an answer
+        self._empties += 1
+        return self._spec.empty_wait * self._empties
+
+    def _backoff(self) -> float:
+        longest = min(self._spec.max_wait, self._spec.wait * 2.0 ** (self._failures - 1))
+        return longest * (0.5 + random.random() / 2)

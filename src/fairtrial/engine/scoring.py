@@ -1,0 +1,42 @@
+"""Scoring one answer: the right scorer, and a reason instead of an exception."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairtrial.core.answer import Answer
+from fairtrial.core.ids import canonical_json
+from fairtrial.core.options import build_scorer
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Scorer
+from fairtrial.core.suite import ScorerSpec
+from fairtrial.core.trial import Trial
+
+
+class Scoring:
+    """One way to score a run: what the suite says, or one scorer for everything."""
+
+    def __init__(self, folder: Path, override: ScorerSpec | None = None, number: int = 0) -> None:
+        self.number = number
+        self._folder, self._override = folder, override
+        self._scorers: dict[bytes, Scorer] = {}
+
+    def spec_of(self, trial: Trial) -> ScorerSpec:
+        """What scores this trial."""
+        return self._override or trial.arm.scorer_of(trial.case)
+
+    async def score(self, trial: Trial, answer: Answer) -> Score | Unscored:
+        """The answer's score. Whatever goes wrong is a reason, never a 0."""
+        context = ScoreContext(
+            response=answer.text, case=trial.case, finish_reason=answer.finish_reason, folder=self._folder
+        )
+        try:
+            return await self._scorer(self.spec_of(trial)).score(context)
+        except Exception as error:  # a plug-in may do anything
+            return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
+
+    def _scorer(self, spec: ScorerSpec) -> Scorer:
+        key = canonical_json(spec)
+        if key not in self._scorers:
+            self._scorers[key] = build_scorer(spec)
+        return self._scorers[key]

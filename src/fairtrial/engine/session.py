@@ -1,0 +1,231 @@
+"""The engine: takes trials from the plan as fast as the limits allow, and ends with nothing lost.
+
+One lane per provider, so that a provider that makes us wait does not hold up the others. A lane has more
+workers than places at the gate: while one worker's answer is being stored and scored, another one asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
+
+import msgspec
+
+from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome
+from fairtrial.core.suite import Arm, Settings
+from fairtrial.core.target import Target
+from fairtrial.core.trial import Trial
+from fairtrial.core.variables import Variables
+from fairtrial.engine.budget import Budget
+from fairtrial.engine.ladder import Gate, Ladder, Lookup
+from fairtrial.engine.limits import Limiter
+from fairtrial.engine.prices import FREE, find_price
+from fairtrial.engine.progress import Progress
+from fairtrial.engine.scoring import Scoring
+from fairtrial.plan import trials_of
+from fairtrial.store import Saver, Store
+from fairtrial.store import rows as store_rows
+from fairtrial.store.todo import Mode, next_step
+
+_SLICE = 250  # cases read at a time
+_HOPELESS = 20  # so many failures in a row, and more than are under way at once, mean that nobody is there
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What one session has to do on a run."""
+
+    run_id: str
+    plan_id: str
+    series_id: str | None
+    case_count: int
+    arms: tuple[Arm, ...]
+    settings: Settings
+    mode: Mode
+    fresh: bool = False  # nothing of it is stored yet, so nothing needs to be looked up
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """Why a run stopped before its end; `unusable` means that it will not go on as configured."""
+
+    reason: str
+    unusable: bool = False
+    interrupted: bool = False
+
+
+class Engine:
+    """One session of work on one run."""
+
+    def __init__(
+        self,
+        work: Work,
+        targets: dict[str, Target],
+        store: Store,
+        variables: Variables,
+        scoring: Scoring,
+        progress: Progress,
+        *,
+        spent: float = 0.0,
+    ) -> None:
+        self.work, self.progress = work, progress
+        self.halt: Halt | None = None
+        self._targets, self._store, self._variables, self._scoring = targets, store, variables, scoring
+        self._budget = Budget(work.settings.budget_usd, spent)
+        self._ladders: dict[str, Ladder] = {}
+        self._answered: set[str] = set()
+        self._in_a_row: dict[str, int] = {}
+        self._session: asyncio.Task[None] | None = None
+
+    def interrupt(self) -> None:
+        """Stop now: calls under way are given up, everything answered is kept."""
+        self.halt = Halt("interrupted", interrupted=True)
+        if self._session is not None:
+            self._session.cancel()
+
+    async def run(self) -> None:
+        """Work until there is nothing left to do or `halt` says why not."""
+        async with Saver(self._store.write) as self._saver:
+            self._session = asyncio.create_task(self._all_lanes())
+            try:
+                await self._session
+            except asyncio.CancelledError:
+                self._session.cancel()
+                await asyncio.gather(self._session, return_exceptions=True)
+                if self.halt is None or not self.halt.interrupted:
+                    raise
+            except BaseExceptionGroup as group:
+                raise _first(group) from group
+
+    async def _all_lanes(self) -> None:
+        lanes: dict[str, list[Arm]] = {}
+        for arm in self.work.arms:
+            lanes.setdefault(self._targets[arm.target.id].lane, []).append(arm)
+        # A single lane's own limit is the run's limit.
+        gate = asyncio.Semaphore(self.work.settings.concurrency) if len(lanes) > 1 else nullcontext()
+        async with asyncio.TaskGroup() as group:
+            for arms in lanes.values():
+                width = self._width(arms)
+                limiter = Limiter(width)
+                for arm in arms:
+                    self._ladders[arm.target.id] = self._ladder(self._targets[arm.target.id], gate, limiter)
+                group.create_task(self._lane(arms, workers=2 * width + 16))
+
+    def _width(self, arms: Sequence[Arm]) -> int:
+        limits = [self.work.settings.concurrency]
+        for arm in arms:
+            limits += [
+                limit
+                for limit in (arm.target.concurrency, self._targets[arm.target.id].most_at_once)
+                if limit is not None
+            ]
+        return min(limits)
+
+    def _ladder(self, target: Target, gate: Gate, limiter: Limiter) -> Ladder:
+        price = find_price(target.spec, self.work.settings.prices) if target.priced else FREE
+        return Ladder(
+            target,
+            self.work.settings,
+            gate=gate,
+            limiter=limiter,
+            budget=self._budget,
+            price=price,
+            lookup=self._lookup() if self.work.settings.cache else None,
+        )
+
+    def _lookup(self) -> Lookup:
+        async def lookup(trial_id: str) -> Answer | None:
+            row = await asyncio.to_thread(self._store.cached_answer, trial_id, self.work.run_id, self.work.series_id)
+            return None if row is None else store_rows.read_answer(row, self._variables)
+
+        return lookup
+
+    async def _lane(self, arms: Sequence[Arm], workers: int) -> None:
+        queue: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=workers)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._worker(queue))
+            async for trial in self._trials(arms):
+                if self.halt is not None:
+                    break
+                await queue.put(trial)
+            for _ in range(workers):
+                await queue.put(None)
+
+    async def _worker(self, queue: asyncio.Queue[Trial | None]) -> None:
+        while (trial := await queue.get()) is not None:
+            if self.halt is None:
+                await self._attend(trial)
+
+    async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
+        """What is left to do in these arms, slice by slice, so that memory does not grow with the plan."""
+        work = self.work
+        for first in range(0, work.case_count, _SLICE):
+            cases = await asyncio.to_thread(self._store.cases, work.plan_id, first, _SLICE, self._variables)
+            stored = {} if work.fresh else await asyncio.to_thread(self._stored, first)
+            for trial in trials_of(cases, arms, benchmark_mode=work.settings.benchmark_mode):
+                row = stored.get((trial.case.position, trial.arm.position, trial.repeat))
+                step = next_step(row, work.mode)
+                if step == "ask":
+                    yield trial
+                elif step == "score":
+                    assert row is not None
+                    yield msgspec.structs.replace(trial, stored=store_rows.read_answer(row, self._variables))
+
+    def _stored(self, first: int) -> dict[tuple[int, int, int], dict[str, object]]:
+        rows = self._store.trial_rows(self.work.run_id, self._scoring.number, first=first, count=_SLICE)
+        return {(row["case_position"], row["arm_position"], row["repeat"]): row for row in rows}
+
+    async def _attend(self, trial: Trial) -> None:
+        """The life of a trial: asked, stored, scored, stored, counted."""
+        answer = trial.stored
+        if answer is None:
+            request = trial.request(stream=self.work.settings.stream)
+            outcome = await self._ladders[trial.arm.target.id].ask(request)
+            if self._stops_the_run(trial, outcome):
+                return
+            row = store_rows.trial_row(self.work.run_id, trial, outcome, self._variables)
+            await self._saver.save("trials", row)
+            self.progress.answered(trial, outcome)
+            if isinstance(outcome.result, Failure):
+                return
+            answer = outcome.result
+        result = await self._scoring.score(trial, answer)
+        scorer = self._scoring.spec_of(trial)
+        await self._saver.save(
+            "scores",
+            store_rows.score_row(self.work.run_id, trial, self._scoring.number, scorer, result, self._variables),
+        )
+        self.progress.scored(trial, result)
+
+    def _stops_the_run(self, trial: Trial, outcome: Outcome) -> bool:
+        """Whether this trial was not really tried, and stays to be done in another session."""
+        result, target = outcome.result, trial.arm.target.id
+        if isinstance(result, Answer):
+            self._answered.add(target)
+            self._in_a_row[target] = 0
+            return False
+        if result.kind == "budget":
+            self._stop(Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call"))
+            return True
+        if result.kind in UNUSABLE and target not in self._answered:
+            what = "its key is refused" if result.kind == "auth" else "there is no such model"
+            self._stop(Halt(f"{target}: {what} ({result.message})", unusable=True))
+            return True
+        self._in_a_row[target] = self._in_a_row.get(target, 0) + 1
+        if self._in_a_row[target] >= max(_HOPELESS, 2 * self.work.settings.concurrency):
+            count = self._in_a_row[target]
+            self._stop(Halt(f"{target}: the last {count} trials all failed ({result.message})"))
+        return False
+
+    def _stop(self, halt: Halt) -> None:
+        if self.halt is None:
+            reason = self._variables.hide(halt.reason)
+            self.halt = msgspec.structs.replace(halt, reason=reason)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The exception that started it all."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

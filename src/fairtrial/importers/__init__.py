@@ -1,0 +1,38 @@
+"""Suites of other tools, one reader per file; what cannot be carried over is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from fairtrial.core.errors import FairtrialError
+
+
+class Imported(NamedTuple):
+    """A suite of ours, and what of the original has no place in it."""
+
+    suite: dict[str, Any]
+    findings: list[str]
+
+
+def read_text(file: Path) -> str:
+    """A file's text, or a sentence why not."""
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FairtrialError(f"{file} is not a text file in UTF-8") from None
+    except OSError as error:
+        raise FairtrialError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> None:
+    """Write the suite with what could not be carried over as comments on top."""
+    lines = [f"# Imported from {source} ({tool})."]
+    lines += [f"# Not carried over: {' '.join(finding.split())}" for finding in imported.findings]
+    body = yaml.safe_dump(imported.suite, sort_keys=False, allow_unicode=True, width=110)
+    try:
+        path.write_text("\n".join(lines) + "\n" + body, "utf-8")
+    except OSError as error:
+        raise FairtrialError(f"{path} cannot be written: {error.strerror}") from None

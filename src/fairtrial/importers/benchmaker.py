@@ -1,0 +1,113 @@
+"""`benchmaker`: its test suites (JSON), and its lists of test cases (JSON and CSV)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.variables import escape
+from fairtrial.importers import Imported, read_text
+
+_SCORERS = {
+    "exact-match": "exact",
+    "regex-match": "regex",
+    "numeric-tolerance": "numeric",
+    "boolean": "boolean",
+}
+_SUITE_KEYS = {"id", "name", "description", "systemPrompt", "judgeSystemPrompt", "testCases", "createdAt", "updatedAt"}
+_CASE_KEYS = {"id", "prompt", "expectedOutput", "scoringMethod", "weight", "metadata", "category", "difficulty", "tags"}
+_DEFAULTS = {"temperature": 0.7, "top_p": 1, "max_tokens": 2048, "frequency_penalty": 0, "presence_penalty": 0}
+
+
+class Benchmaker:
+    """Reads what Benchmaker writes."""
+
+    def read(self, file: Path) -> Imported:
+        """A suite of ours from a file of theirs."""
+        text = read_text(file)
+        data = _read_csv(text) if file.suffix.lower() == ".csv" else _read_json(text, file)
+        findings: list[str] = []
+        suite: dict[str, Any] = data if isinstance(data, dict) and "testCases" in data else {"testCases": data}
+        if isinstance(suite["testCases"], dict):
+            suite["testCases"] = [suite["testCases"]]
+        if not isinstance(suite["testCases"], list):
+            raise FairtrialError(f"{file} is no Benchmaker file: it has no list of test cases")
+        findings += [f"suite key `{key}`" for key in sorted(set(suite) - _SUITE_KEYS)]
+        if suite.get("judgeSystemPrompt"):
+            findings.append("judgeSystemPrompt: no case is judged by a model in this suite")
+        result: dict[str, Any] = {"name": suite.get("name") or file.stem}
+        if suite.get("description"):
+            result["description"] = escape(suite["description"])
+        result |= {
+            "targets": ["mock:echo"],
+            "params": dict(_DEFAULTS),
+            "scorer": "exact",
+        }
+        if suite.get("systemPrompt"):
+            result["system"] = escape(suite["systemPrompt"])
+        result["cases"] = [_case(case, number, findings) for number, case in enumerate(suite["testCases"], 1)]
+        findings.append("the models: they are chosen in Benchmaker's arena; replace `mock:echo` under targets")
+        return Imported(result, findings)
+
+
+def _read_json(text: str, file: Path) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise FairtrialError(f"{file} is not JSON: {error}") from None
+
+
+def _read_csv(text: str) -> list[dict[str, Any]]:
+    """Rows under the names that the JSON has; Benchmaker ignores the case of its headers."""
+    names = {key.lower(): key for key in _CASE_KEYS}
+    rows = []
+    for row in csv.DictReader(io.StringIO(text, newline="")):
+        case: dict[str, Any] = {
+            names.get(key.strip().lower(), key): value for key, value in row.items() if key and value
+        }
+        if "tags" in case:
+            case["tags"] = [tag for tag in case["tags"].split(";") if tag]
+        rows.append(case)
+    return rows
+
+
+def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
+    if not isinstance(case, dict):
+        raise FairtrialError(f"test case {number} is no object")
+    findings += [f"key `{key}` of test case {number}" for key in sorted(set(case) - _CASE_KEYS)]
+    metadata = {**case, **(case.get("metadata") or {})}
+    result: dict[str, Any] = {"id": str(case.get("id") or f"case-{number}"), "input": escape(case.get("prompt") or "")}
+    if case.get("expectedOutput"):
+        result["expected"] = escape(str(case["expectedOutput"]))
+    scorer = _scorer(case, number, findings)
+    if scorer != "exact":
+        result["scorer"] = scorer
+    weight = _number(case.get("weight"))
+    if weight != 1:
+        result["weight"] = weight
+    for key in ("category", "difficulty"):
+        if metadata.get(key):
+            result[key] = metadata[key]
+    if metadata.get("tags"):
+        result["tags"] = list(metadata["tags"])
+    return result
+
+
+def _scorer(case: dict[str, Any], number: int, findings: list[str]) -> str:
+    method = case.get("scoringMethod") or "exact-match"
+    if method in _SCORERS:
+        return _SCORERS[method]
+    findings.append(f"scoring method `{method}` of test case {number}: it is scored by `boolean` until you choose")
+    return "boolean"
+
+
+def _number(value: Any) -> float:
+    try:
+        number = float(value if value not in (None, "") else 1)
+    except (TypeError, ValueError):
+        return 1.0
+    return int(number) if number == int(number) else number

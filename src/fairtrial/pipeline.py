@@ -1,0 +1,249 @@
+"""READ FIRST: the data's whole way.
+
+    suite ──► plan ──► run ──► score ──► store ──► analyse ──► report
+    cases     trials   answers  scores    rows      numbers     what people read
+
+A suite is loaded and checked (`config`), its plan is written to the store, the engine (`engine`) asks the targets,
+stores each answer, scores it and stores the score. Whoever wants to know something reads the store (`analyse`).
+Command line, web page and library all come through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.analyse import Run
+from fairtrial.config import RunOptions, Suite, load_suite
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError, TargetUnusableError
+from fairtrial.core.ids import canonical_json, content_hash, new_id
+from fairtrial.core.options import read, scorer_problems
+from fairtrial.core.suite import Arm, ScorerSpec, Settings
+from fairtrial.core.target import Target
+from fairtrial.core.variables import Variables
+from fairtrial.engine.prices import find_price
+from fairtrial.engine.progress import Progress
+from fairtrial.engine.scoring import Scoring
+from fairtrial.engine.session import Engine, Work
+from fairtrial.store import Store, totals
+from fairtrial.store.todo import Mode
+
+Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
+
+
+def load(path: str | Path, options: RunOptions | None = None) -> Suite:
+    """Load a suite and check everything that can be known before anything is spent."""
+    suite = load_suite(path, options)
+    check_prices(suite.arms, suite.settings)
+    return suite
+
+
+def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
+    """A budget can only be kept where prices are known."""
+    if settings.budget_usd is None:
+        return
+    unknown = sorted(
+        {
+            arm.target.id
+            for arm in arms
+            if registry.load("targets", arm.target.kind).priced and find_price(arm.target, settings.prices) is None
+        }
+    )
+    if unknown:
+        raise FairtrialError(
+            f"the budget cannot be kept: nobody knows the price of {', '.join(unknown)}; "
+            "add it under `prices:` (USD per million tokens, `input` and `output`)"
+        )
+
+
+async def arun(
+    suite: Suite, *, store: Store | None = None, series_id: str | None = None, watch: Watch | None = None
+) -> Run:
+    """Run a suite; the result is in the store, and everything in it was durable before it was counted."""
+    store = store or Store()
+    run_id = new_id()
+    async with opened_targets(suite.arms, suite.settings, suite.folder, suite.variables) as targets:
+        await asyncio.to_thread(_write_plan, suite, store)
+        store.add_run(
+            {
+                "id": run_id,
+                "plan_id": suite.plan_id,
+                "series_id": series_id,
+                "settings": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings))),
+                "context": canonical_json(_context()),
+            }
+        )
+        work = Work(
+            run_id=run_id,
+            plan_id=suite.plan_id,
+            series_id=series_id,
+            case_count=suite.case_count,
+            arms=suite.arms,
+            settings=suite.settings,
+            mode="resume",
+            fresh=True,
+        )
+        return await _session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
+
+
+def _write_plan(suite: Suite, store: Store) -> None:
+    plan = {
+        "id": suite.plan_id,
+        "suite_name": suite.name,
+        "suite_text": suite.text,
+        "suite_sha256": content_hash(suite.text),
+        "dataset_sha256": suite.dataset_sha256,
+        "folder": str(suite.folder.resolve()),
+        "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),
+    }
+    store.add_plan(plan, suite.cases(), suite.variables)
+
+
+def _context() -> dict[str, Any]:
+    packages = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
+    return {
+        "python": sys.version.split()[0],
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": {name: version(name) for name in packages},
+    }
+
+
+async def aresume(
+    name: str,
+    *,
+    store: Store | None = None,
+    mode: Mode = "resume",
+    overrides: dict[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Go on with a run (`resume`), or try its failed trials again (`retry`). No finished call is repeated."""
+    store = store or Store(create=False)
+    record = store.find_run(name)
+    work, variables, folder = _stored_work(store, record.id, mode, overrides or {})
+    check_prices(work.arms, work.settings)
+    async with opened_targets(work.arms, work.settings, folder, variables) as targets:
+        scoring = Scoring(folder, number=record.scoring)
+        return await _session(store, work, targets, variables, scoring, watch)
+
+
+async def arescore(
+    name: str, *, scorer: ScorerSpec | None = None, store: Store | None = None, watch: Watch | None = None
+) -> Run:
+    """Score the stored answers anew; nobody is asked for new ones. The earlier scores stay in the store."""
+    problems = scorer_problems(scorer) if scorer else []
+    if problems:
+        raise FairtrialError("; ".join(message for _, message in problems))
+    store = store or Store(create=False)
+    record = store.find_run(name)
+    work, variables, folder = _stored_work(store, record.id, "rescore", {})
+    number = store.add_scoring(record.id, canonical_json(scorer) if scorer else None)
+    scoring = Scoring(folder, scorer, number)
+    targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms}
+    return await _session(store, work, targets, variables, scoring, watch)
+
+
+def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
+    """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
+    record = store.find_run(run_id)
+    plan, variables = store.plan(record.plan_id), Variables(os.environ)
+    arms = store.arms(plan, variables)
+    settings = msgspec.convert(variables.fill_all(msgspec.json.decode(record.settings)), Settings)
+    if variables.missing and mode != "rescore":
+        names = ", ".join(sorted(variables.missing))
+        raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
+    given = {name: value for name, value in overrides.items() if value is not None}
+    work = Work(
+        run_id=record.id,
+        plan_id=plan.id,
+        series_id=record.series_id,
+        case_count=plan.case_count,
+        arms=arms,
+        settings=msgspec.structs.replace(settings, **given),
+        mode=mode,
+    )
+    return work, variables, Path(plan.folder)
+
+
+@asynccontextmanager
+async def opened_targets(
+    arms: Sequence[Arm], settings: Settings, folder: Path, variables: Variables
+) -> AsyncIterator[dict[str, Target]]:
+    """The targets of these arms, ready to be asked, and closed in the end."""
+    targets = {arm.target.id: _build_target(arm, folder) for arm in arms}
+    try:
+        opened = await asyncio.gather(
+            *(target.open(settings.concurrency) for target in targets.values()), return_exceptions=True
+        )
+        reasons = [error for error in opened if isinstance(error, BaseException)]
+        for error in reasons:
+            if not isinstance(error, FairtrialError):
+                raise error
+        if reasons:
+            raise TargetUnusableError("\n".join(dict.fromkeys(variables.hide(str(error)) for error in reasons)))
+        yield targets
+    finally:
+        await asyncio.gather(*(target.close() for target in targets.values()), return_exceptions=True)
+
+
+def _build_target(arm: Arm, folder: Path) -> Target:
+    cls = registry.load("targets", arm.target.kind)
+    options = read(cls.options_type, arm.target.options, [])
+    return cls(arm.target, options, folder)  # type: ignore[no-any-return]  # the registry knows no types
+
+
+async def _session(
+    store: Store,
+    work: Work,
+    targets: dict[str, Target],
+    variables: Variables,
+    scoring: Scoring,
+    watch: Watch | None,
+) -> Run:
+    """One session of work on a run, alone with it, and the run's status afterwards."""
+    rescoring = work.mode == "rescore"
+    planned = totals.planned_trials(store, work.plan_id, work.arms)
+    progress = Progress([arm.name for arm in work.arms], planned)
+    if not work.fresh:
+        progress.restore(totals.arm_totals(store, work.run_id, scoring.number), work.mode)
+    spent = store.spent(work.run_id) if work.settings.budget_usd is not None else 0.0
+    engine = Engine(work, targets, store, variables, scoring, progress, spent=spent)
+    with store.lease(work.run_id):
+        if not rescoring:
+            store.set_run(work.run_id, status="running", reason=None, ended_at=None)
+        try:
+            async with watch(engine) if watch else nullcontext():
+                await engine.run()
+            if rescoring and engine.halt is None:
+                store.finish_scoring(work.run_id, scoring.number)
+        finally:
+            _set_status(store, work.run_id, engine)
+    if engine.halt is not None and engine.halt.unusable:
+        raise TargetUnusableError(
+            f"{engine.halt.reason}; correct it, then run the suite again "
+            f"(or `fairtrial resume {work.run_id}` if the suite itself was right)"
+        )
+    return Run(store, store.find_run(work.run_id))
+
+
+def _set_status(store: Store, run_id: str, engine: Engine) -> None:
+    """completed only if every planned trial has a score."""
+    record = store.find_run(run_id)
+    planned = totals.planned_trials(store, engine.work.plan_id, engine.work.arms)
+    scored = sum(arm.scored for arm in totals.arm_totals(store, run_id, record.scoring).values())
+    if engine.halt is not None and engine.halt.interrupted:
+        status = "interrupted"
+    else:
+        status = "completed" if scored == sum(planned) else "incomplete"
+    reason = engine.halt.reason if engine.halt else None
+    store.set_run(run_id, status=status, reason=reason, ended_at=time.time())

@@ -1,0 +1,31 @@
+"""CSV: one trial a row, for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+from typing import IO, Any
+
+import msgspec
+
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.reports.json import trial_document
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write(run: Run, file: IO[str]) -> None:
+    """Every trial, streamed."""
+    columns = ["run_id", *TrialRecord.__struct_fields__]
+    writer = csv.DictWriter(file, columns)
+    writer.writeheader()
+    for trial in run.trials():
+        fields = {"run_id": run.id, **trial_document(trial)}
+        writer.writerow({name: _cell(value) for name, value in fields.items()})
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | tuple | dict):
+        return msgspec.json.encode(value).decode() if value else ""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"  # what a model wrote must not become a formula in somebody's spreadsheet
+    return value

@@ -1,0 +1,92 @@
+"""JSON: the summary of a run as one document, and with `write` every trial in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any
+
+import msgspec
+
+from fairtrial.analyse import ArmSummary, Run, RunSummary, TrialRecord, summarise
+
+_SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
+
+
+def percent(value: float | None) -> float | None:
+    """A score as people read it: 0–100."""
+    return None if value is None else round(100 * value, 10)
+
+
+def document(summary: RunSummary) -> dict[str, Any]:
+    """The published shape of a run's summary; scores are 0–100."""
+    fields = msgspec.to_builtins(summary)
+    return {
+        "run_id": summary.run_id,
+        "series_id": summary.series_id,
+        "suite": summary.suite,
+        "status": summary.status,
+        "dataset_sha256": summary.dataset_sha256,
+        "arms": [_arm(arm) for arm in summary.arms],
+        **{name: fields[name] for name in _SUMMARY_ONLY},
+    }
+
+
+def _arm(arm: ArmSummary) -> dict[str, Any]:
+    numbers = arm.aggregate
+    return {
+        "arm": arm.arm,
+        "target": arm.target,
+        "condition": arm.condition,
+        "mean": percent(numbers.mean),
+        "std_dev": percent(numbers.std_dev),
+        "ci95": [percent(bound) for bound in numbers.ci95] if numbers.ci95 else None,
+        "min": percent(numbers.min),
+        "max": percent(numbers.max),
+        "count": numbers.count,
+        "total_weight": numbers.total_weight,
+        "interval_method": numbers.method,
+        "trials": arm.trials,
+        "scored": arm.scored,
+        "failed": arm.failed,
+        "unscored": arm.unscored,
+        "waiting": arm.waiting,
+        "truncated": arm.truncated,
+        "coverage": arm.coverage,
+        "cost_usd": arm.cost_usd,
+        "prompt_tokens": arm.prompt_tokens,
+        "completion_tokens": arm.completion_tokens,
+        "latency_ms": msgspec.to_builtins(arm.latency_ms),
+        "params": arm.params,
+        "metrics": {},
+    }
+
+
+def trial_document(trial: TrialRecord) -> dict[str, Any]:
+    """One trial; its score is 0–100."""
+    return {**msgspec.structs.asdict(trial), "score": percent(trial.score)}
+
+
+def context_document(run: Run) -> dict[str, Any]:
+    """All that one needs to know to understand or repeat a run."""
+    plan = run.plan
+    return {
+        "suite_text": plan.suite_text,
+        "suite_sha256": plan.suite_sha256,
+        "settings": run.settings,
+        "context": run.context,
+        "conditions": {arm.condition.name: arm.condition.system for arm in run.plan_arms},
+    }
+
+
+def write(run: Run, file: IO[str]) -> None:
+    """The summary, the context and every trial, streamed."""
+    head = msgspec.json.encode({**document(summarise(run)), **context_document(run)}).decode()
+    file.write(head[:-1] + ',"trials":[\n')
+    for number, line in enumerate(_lines(run)):
+        file.write((",\n" if number else "") + line)
+    file.write("\n]}\n")
+
+
+def _lines(run: Run) -> Iterator[str]:
+    for trial in run.trials():
+        yield msgspec.json.encode(trial_document(trial)).decode()

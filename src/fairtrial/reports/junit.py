@@ -1,0 +1,57 @@
+"""JUnit XML: a run as a CI server reads it. A score below 50 fails, no score is an error."""
+
+from __future__ import annotations
+
+import re
+from typing import IO
+from xml.sax.saxutils import escape, quoteattr
+
+from fairtrial.analyse import Run, TrialRecord, summarise
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+PASS_MARK = 0.5
+
+
+def write(run: Run, file: IO[str]) -> None:
+    """Every trial as a test case; a score of at least 50 passes."""
+    summary = summarise(run)
+    total = sum(arm.scored + arm.failed + arm.unscored for arm in summary.arms)
+    failures = sum(1 for trial in run.trials() if trial.score is not None and trial.score < PASS_MARK)
+    errors = sum(arm.failed + arm.unscored for arm in summary.arms)
+    file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+    file.write(
+        f"<testsuite name={_attribute(summary.suite)} id={_attribute(summary.run_id)} "
+        f'tests="{total}" failures="{failures}" errors="{errors}">\n'
+    )
+    for trial in run.trials():
+        file.write(_case(trial))
+    file.write("</testsuite>\n")
+
+
+def _case(trial: TrialRecord) -> str:
+    name = trial.case_id if not trial.repeat else f"{trial.case_id} #{trial.repeat + 1}"
+    seconds = (trial.latency_ms or 0.0) / 1000
+    head = f'  <testcase classname={_attribute(trial.arm)} name={_attribute(name)} time="{seconds:.3f}">'
+    return f"{head}{_finding(trial)}</testcase>\n"
+
+
+def _finding(trial: TrialRecord) -> str:
+    if trial.status == "failed":
+        return f"<error type={_attribute(trial.failure_kind)} message={_attribute(trial.failure_message)}/>"
+    if trial.status == "unscored":
+        return f"<error type={_attribute(trial.unscored_kind)} message={_attribute(trial.unscored_message)}/>"
+    if trial.score is None:
+        return "<skipped/>"
+    if trial.score >= PASS_MARK:
+        return ""
+    message = f"score {100 * trial.score:.1f}: {trial.notes or ''}"
+    body = f"expected: {trial.expected}\nanswer: {trial.answer}"
+    return f"<failure message={_attribute(message)}>{escape(_clean(body))}</failure>"
+
+
+def _attribute(text: str | None) -> str:
+    return quoteattr(_clean(text or ""))
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

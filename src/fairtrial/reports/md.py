@@ -1,0 +1,36 @@
+"""Markdown: the summary of a run for a pull request or a note."""
+
+from __future__ import annotations
+
+import re
+from typing import IO
+
+from fairtrial.analyse import Run, RunSummary, summarise
+from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line, run_notes
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
+
+
+def write(run: Run, file: IO[str]) -> None:
+    """The summary of a run."""
+    file.write(render(summarise(run)))
+
+
+def render(summary: RunSummary) -> str:
+    """The Markdown text."""
+    columns = arm_columns(summary)
+    lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
+    lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(map(_plain, arm_cells(summary, arm))) + " |" for arm in summary.arms]
+    lines += ["", *(f"- {_plain(reporting_line(arm))}" for arm in summary.arms)]
+    if notes := run_notes(summary):
+        lines += ["", *(f"> {_plain(note)}" for note in notes)]
+    if summary.failures:
+        lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
+    lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Text that stays text: nothing in it is markup."""
+    return _MARKUP.sub(r"\\\1", text)

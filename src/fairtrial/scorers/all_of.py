@@ -1,0 +1,36 @@
+"""`all_of`: several scorers must all be satisfied; the worst one counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.composite import as_details, check_parts, score_parts
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+
+
+class AllOf(Scorer, frozen=True, kw_only=True):
+    """The smallest score of its parts. A part that cannot be scored leaves the whole unscored."""
+
+    guide: ClassVar = Guide(
+        scale="0–100, the lowest part",
+        reproducibility="that of its parts",
+        best_for="several demands at once",
+    )
+    scorers: Annotated[list[str | dict[str, Any]], msgspec.Meta(min_length=1)]
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        return check_parts(self.scorers, case, folder)
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        parts = await score_parts(self.scorers, context)
+        if isinstance(parts, Unscored):
+            return parts
+        name, worst = min(parts, key=lambda part: part[1].value)
+        notes = f"lowest: {name}, {worst.notes}" if worst.value < 1 else "all satisfied"
+        return Score(value=worst.value, raw=worst.value, notes=notes, details=as_details(parts))

@@ -1,0 +1,28 @@
+"""`boolean`: does the answer contain the expected text, ignoring case?"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+
+
+class Boolean(Scorer, frozen=True, kw_only=True):
+    """Contained 1, else 0; `negate` turns it round."""
+
+    guide: ClassVar = Guide(
+        scale="0 or 100",
+        reproducibility="deterministic",
+        best_for="a required (or, negated, a forbidden) word or phrase",
+    )
+    negate: bool = False
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        expected = context.expected
+        if not expected:
+            return Score(value=1.0, raw=1.0, confidence=1.0, notes="automatic pass: no expected text")
+        contained = expected.casefold() in context.response.casefold()
+        value = float(contained is not self.negate)
+        notes = "contains the expected text" if contained else "does not contain the expected text"
+        return Score(value=value, raw=value, confidence=1.0, notes=notes)

@@ -1,0 +1,51 @@
+"""`exact`: the expected text, the whole text and nothing but the text — with graded credit for near misses."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+
+
+class Exact(Scorer, frozen=True, kw_only=True):
+    """Identical 1; other case 0.95; contained 0.60 to 0.95 by the share of extra text; else by similarity."""
+
+    guide: ClassVar = Guide(
+        scale="0–100, graded",
+        reproducibility="deterministic",
+        best_for="short, precise answers: names, dates, codes",
+    )
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        value, notes = _compare(context.response.strip(), context.expected)
+        return Score(value=value, raw=value, confidence=1.0, notes=notes)
+
+
+def _compare(response: str, expected: str) -> tuple[float, str]:
+    if not expected:
+        return 1.0, "automatic pass: no expected text"
+    if response == expected:
+        return 1.0, "identical"
+    folded, wanted = response.casefold(), expected.casefold()
+    if folded == wanted:
+        return 0.95, "identical ignoring case"
+    if expected in response:
+        extra = 1 - len(expected) / len(response)
+        return max(0.60, 0.95 - 0.35 * extra), f"contained, {extra:.0%} extra text"
+    if wanted in folded:
+        extra = max(0.0, 1 - len(expected) / len(response))
+        return max(0.55, 0.90 - 0.35 * extra), f"contained ignoring case, {extra:.0%} extra text"
+    return _similar(response, expected)
+
+
+def _similar(response: str, expected: str) -> tuple[float, str]:
+    from rapidfuzz.distance import Levenshtein
+
+    similarity = Levenshtein.normalized_similarity(response, expected)
+    note = f"similarity {similarity:.2f}"
+    if similarity > 0.5:
+        return 0.7 * similarity, note
+    if similarity > 0.2:
+        return 0.4 * similarity, note
+    return 0.0, note

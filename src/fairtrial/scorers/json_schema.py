@@ -1,0 +1,76 @@
+"""`json_schema`: is there JSON in the answer, and does it fit a schema?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.json_text import last_json
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+
+_MOST_FINDINGS = 3
+
+
+class JsonSchema(Scorer, frozen=True, kw_only=True):
+    """Valid 1, else 0. The schema is inline or in a file; JSON in prose or a code fence counts unless `strict`.
+
+    A case with an expected text must also hold exactly that value.
+    """
+
+    guide: ClassVar = Guide(
+        scale="0 or 100", reproducibility="deterministic", best_for="structured output: keys, types, ranges"
+    )
+    schema: dict[str, Any] | None = None
+    schema_file: str | None = None
+    strict: bool = False
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        if (self.schema is None) == (self.schema_file is None):
+            yield "a json_schema scorer needs exactly one of `schema` and `schema_file`"
+            return
+        try:
+            self._validator(folder)
+        except (OSError, ValueError) as error:
+            yield f"the schema cannot be used: {error}"
+        if case.expected and last_json(case.expected, strict=True) is None:
+            yield f"`expected` must be JSON for a json_schema scorer, not {case.expected!r}"
+
+    def _validator(self, folder: Path) -> Any:
+        if self.schema_file is not None:
+            return _compile((folder / self.schema_file).read_text("utf-8"))
+        return _compile(json.dumps(self.schema, sort_keys=True))
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        found = last_json(context.response, strict=self.strict)
+        if found is None:
+            return _verdict(["no JSON in the answer" if not self.strict else "the answer is not JSON"])
+        validator = self._validator(context.folder)
+        findings = [
+            f"{'/'.join(map(str, error.instance_path)) or 'document'}: {error.message}"
+            for error in validator.iter_errors(found.value)
+        ]
+        if not findings and context.expected and found.value != json.loads(context.expected):
+            findings.append("fits the schema but is not the expected value")
+        return _verdict(findings)
+
+
+def _verdict(findings: list[str]) -> Score:
+    value = float(not findings)
+    shown = "; ".join(findings[:_MOST_FINDINGS])
+    more = f" (and {len(findings) - _MOST_FINDINGS} more)" if len(findings) > _MOST_FINDINGS else ""
+    details = {"findings": findings} if findings else None
+    return Score(value=value, raw=value, confidence=1.0, notes=(shown + more) or "valid", details=details)
+
+
+@lru_cache(maxsize=256)
+def _compile(schema: str) -> Any:
+    import jsonschema_rs
+
+    return jsonschema_rs.validator_for(msgspec.json.decode(schema))

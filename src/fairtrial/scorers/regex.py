@@ -1,0 +1,71 @@
+"""`regex`: does the answer match a pattern? `/pattern/flags` and plain patterns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+import regex
+
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+
+_SLASHED_FLAGS = frozenset("dgimsuvy")
+_FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
+_AT_ONCE = 0.005  # seconds a search may take on the event loop before it moves to a thread
+
+
+class Regex(Scorer, frozen=True, kw_only=True):
+    """Match anywhere 1, no match 0. The pattern is the option, or else the case's expected text."""
+
+    guide: ClassVar = Guide(
+        scale="0 or 100",
+        reproducibility="deterministic",
+        best_for="formats: ids, dates, a word on its own line",
+    )
+    pattern: str | None = None
+    negate: bool = False
+    timeout: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        text = self._text(case)
+        if not text:
+            yield "a regex scorer needs a pattern: give `expected`, or `pattern` in the scorer"
+            return
+        try:
+            compile_pattern(text)
+        except regex.error as error:
+            yield f"the pattern {text!r} cannot be read: {error}"
+
+    def _text(self, case: Case) -> str:
+        return self.pattern if self.pattern is not None else (case.expected or "").strip()
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        pattern = compile_pattern(self._text(context.case))
+        try:
+            try:
+                found = pattern.search(context.response, timeout=min(_AT_ONCE, self.timeout))
+            except TimeoutError:
+                found = await asyncio.to_thread(pattern.search, context.response, timeout=self.timeout, concurrent=True)
+        except TimeoutError:
+            return Unscored(kind="timeout", message=f"pattern timed out after {self.timeout:g} s")
+        value = float((found is not None) is not self.negate)
+        notes = f"matched {found.group()[:80]!r}" if found else "no match"
+        return Score(value=value, raw=value, confidence=1.0, notes=notes)
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(text: str) -> Any:
+    """A compiled pattern; what follows the last slash counts as flags only if it can be nothing else."""
+    body, flags = text, ""
+    if text.startswith("/") and (end := text.rfind("/")) > 0 and set(text[end + 1 :]) <= _SLASHED_FLAGS:
+        body, flags = text[1:end], text[end + 1 :]
+    combined = regex.VERSION0
+    for letter in flags:
+        combined |= _FLAGS.get(letter, 0)
+    return regex.compile(body, combined)

@@ -1,0 +1,46 @@
+"""`weighted`: several scorers, each with its share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.composite import as_details, check_parts, score_parts
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scorer and its share."""
+
+    scorer: str | dict[str, Any]
+    weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+
+
+class Weighted(Scorer, frozen=True, kw_only=True):
+    """The weighted mean of its parts. A part that cannot be scored leaves the whole unscored."""
+
+    guide: ClassVar = Guide(
+        scale="0–100, a weighted mean",
+        reproducibility="that of its parts",
+        best_for="several qualities, traded off",
+    )
+    scorers: Annotated[list[Part], msgspec.Meta(min_length=1)]
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        if sum(part.weight for part in self.scorers) <= 0:
+            yield "a weighted scorer needs a weight above 0"
+        yield from check_parts([part.scorer for part in self.scorers], case, folder)
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        parts = await score_parts([part.scorer for part in self.scorers], context)
+        if isinstance(parts, Unscored):
+            return parts
+        weights = [part.weight for part in self.scorers]
+        value = sum(w * score.value for w, (_, score) in zip(weights, parts, strict=True)) / sum(weights)
+        notes = ", ".join(f"{name} {score.value:.2f} × {w:g}" for w, (name, score) in zip(weights, parts, strict=True))
+        return Score(value=value, raw=value, notes=notes, details=as_details(parts))

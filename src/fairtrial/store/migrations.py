@@ -1,0 +1,46 @@
+"""Migrations: an append-only list. Opening a store brings it up to date; a newer one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, insert, inspect, select, update
+
+from fairtrial.core.errors import StoreError
+from fairtrial.store import schema
+
+
+def _create(connection: Connection) -> None:
+    schema.metadata.create_all(connection)
+
+
+MIGRATIONS: list[Callable[[Connection], None]] = [_create]
+
+
+def migrate(connection: Connection) -> None:
+    """Apply what is missing; refuse a store from the future."""
+    version = _version(connection)
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"this store was written by a newer fairtrial (schema {version}, this one knows {len(MIGRATIONS)}): "
+            "upgrade fairtrial, or name another store with --store"
+        )
+    if version == len(MIGRATIONS):
+        return
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    _set_version(connection, len(MIGRATIONS), new=version == 0)
+
+
+def _version(connection: Connection) -> int:
+    if not inspect(connection).has_table("meta"):
+        return 0
+    value = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+    return int(value) if value else 0
+
+
+def _set_version(connection: Connection, version: int, *, new: bool) -> None:
+    if new:
+        connection.execute(insert(schema.meta).values(key="schema", value=str(version)))
+    else:
+        connection.execute(update(schema.meta).where(schema.meta.c.key == "schema").values(value=str(version)))

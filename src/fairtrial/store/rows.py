@@ -1,0 +1,196 @@
+"""Between the nouns of the core and the rows of the tables."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Outcome, Usage
+from fairtrial.core.score import Score, Unscored
+from fairtrial.core.suite import Arm, Case, ScorerSpec
+from fairtrial.core.trial import Trial
+from fairtrial.core.variables import Variables, display
+
+encode = msgspec.json.encode
+_CASE_TEXTS = ("id", "input", "expected", "category", "difficulty", "cluster")
+_CASE_JSON = ("tags", "scorer", "params", "metadata")
+_NO_USAGE = dict.fromkeys(
+    ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+)
+
+
+def decode(value: bytes | None) -> Any:
+    """JSON from a column that may be empty."""
+    return None if value is None else msgspec.json.decode(value)
+
+
+def case_row(plan_id: str, case: Case, variables: Variables) -> dict[str, Any]:
+    """A case as stored: templates, never values of variables."""
+    fields = msgspec.structs.asdict(case)
+    for name in _CASE_TEXTS:
+        if fields[name]:
+            fields[name] = variables.template(fields[name])
+    for name in _CASE_JSON:
+        fields[name] = encode(variables.template_all(fields[name])) if fields[name] else None
+    fields["plan_id"] = plan_id
+    return fields
+
+
+def read_case(row: Any, variables: Variables | None) -> Case:
+    """A case from its row: live with `variables`, else as people read it."""
+    fields = dict(row)
+    del fields["plan_id"]
+    for name in _CASE_JSON:
+        fields[name] = decode(fields[name])
+    change = variables.fill if variables else display
+    fields["input"] = change(fields["input"])
+    fields["expected"] = None if fields["expected"] is None else change(fields["expected"])
+    if variables and fields["scorer"]:
+        fields["scorer"] = variables.fill_all(fields["scorer"])
+    fields["tags"] = tuple(fields["tags"] or ())
+    return Case(**fields)
+
+
+def read_arms(blob: bytes, variables: Variables | None) -> tuple[Arm, ...]:
+    """A plan's arms: live with `variables`, else as people read them."""
+    arms = msgspec.json.decode(blob)
+    if variables:
+        arms = variables.fill_all(arms)
+    else:
+        for arm in arms:
+            arm["condition"]["system"] = display(arm["condition"]["system"])
+    return msgspec.convert(arms, tuple[Arm, ...])
+
+
+def place(trial: Trial) -> dict[str, Any]:
+    """Which trial of the run a row is about."""
+    return {
+        "case_position": trial.case.position,
+        "arm_position": trial.arm.position,
+        "repeat": trial.repeat,
+    }
+
+
+def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables) -> dict[str, Any]:
+    """An answer or a failure as stored. Every row has every column, so that one statement fits all."""
+    result = outcome.result
+    row = {
+        "run_id": run_id,
+        **place(trial),
+        "trial_id": trial.id,
+        "started_at": outcome.started_at,
+        "attempts": outcome.attempts,
+        "tried": encode(variables.hide_all(outcome.tried)) if outcome.tried else None,
+        "cached": outcome.cached,
+        "waited_ms": outcome.waited_ms,
+        "cost_usd": outcome.cost_usd,
+    }
+    if isinstance(result, Answer):
+        return row | _answer_columns(result, variables) | _usage_columns(result.usage)
+    return row | _failure_columns(result, variables) | _usage_columns(result.usage)
+
+
+def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:
+    return {
+        "answer": variables.hide(answer.text),
+        "finish_reason": answer.finish_reason,
+        "model": variables.hide(answer.model) if answer.model else None,
+        "failure_kind": None,
+        "failure_message": None,
+        "latency_ms": answer.latency_ms,
+        "first_token_ms": answer.first_token_ms,
+        "reasoning": variables.hide(answer.reasoning) if answer.reasoning else None,
+        "trace": encode(variables.hide_all(answer.trace)) if answer.trace else None,
+    }
+
+
+def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
+    return {
+        "answer": None,
+        "finish_reason": None,
+        "model": None,
+        "failure_kind": failure.kind,
+        "failure_message": variables.hide(failure.message),
+        "latency_ms": None,
+        "first_token_ms": None,
+        "reasoning": None,
+        "trace": None,
+    }
+
+
+def _usage_columns(usage: Usage | None) -> dict[str, Any]:
+    if usage is None:
+        return _NO_USAGE
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "cache_read_tokens": usage.cache_read,
+        "cache_write_tokens": usage.cache_write,
+        "reasoning_tokens": usage.reasoning,
+    }
+
+
+def read_answer(row: Any, variables: Variables) -> Answer:
+    """A stored answer, live again."""
+    usage = None
+    if row["prompt_tokens"] is not None:
+        usage = Usage(
+            prompt=row["prompt_tokens"],
+            completion=row["completion_tokens"],
+            cache_read=row["cache_read_tokens"],
+            cache_write=row["cache_write_tokens"],
+            reasoning=row["reasoning_tokens"],
+        )
+    return Answer(
+        text=variables.reveal(row["answer"]),
+        finish_reason=row["finish_reason"],
+        model=row["model"],
+        usage=usage,
+        latency_ms=row["latency_ms"],
+        first_token_ms=row["first_token_ms"],
+        reasoning=row["reasoning"],
+        trace=decode(row["trace"]),
+    )
+
+
+def score_row(
+    run_id: str,
+    trial: Trial,
+    scoring: int,
+    scorer: ScorerSpec,
+    result: Score | Unscored,
+    variables: Variables,
+) -> dict[str, Any]:
+    """A score, or why there is none, as stored."""
+    row = {
+        "run_id": run_id,
+        **place(trial),
+        "scoring": scoring,
+        "scorer": scorer["type"],
+        "scored_at": time.time(),
+    }
+    if isinstance(result, Score):
+        return row | {
+            "value": result.value,
+            "confidence": result.confidence,
+            "raw": result.raw,
+            "max": result.max,
+            "notes": variables.hide(result.notes),
+            "details": encode(variables.hide_all(result.details)) if result.details else None,
+            "unscored_kind": None,
+            "unscored_message": None,
+            "retryable": False,
+        }
+    return row | {
+        "value": None,
+        "confidence": None,
+        "raw": None,
+        "max": None,
+        "notes": None,
+        "details": None,
+        "unscored_kind": result.kind,
+        "unscored_message": variables.hide(result.message),
+        "retryable": result.retryable,
+    }

@@ -1,0 +1,138 @@
+"""The tables. Answers and scores are only ever added; a plan is written once and shared by its runs."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+Json = LargeBinary  # msgspec writes and reads bytes; the database never looks inside
+
+
+def _place() -> list[Column[int]]:
+    """Which trial of a run a row is about."""
+    return [
+        Column("case_position", Integer, primary_key=True),
+        Column("arm_position", Integer, primary_key=True),
+        Column("repeat", Integer, primary_key=True),
+    ]
+
+
+meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
+
+plans = Table(
+    "plans",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("suite_name", Text, nullable=False),
+    Column("suite_text", Text, nullable=False),  # before substitution
+    Column("suite_sha256", String, nullable=False),
+    Column("dataset_sha256", String, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("arms", Json, nullable=False),  # templates: no value of a variable is in them
+    Column("case_count", Integer, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+cases = Table(
+    "cases",
+    metadata,
+    Column("plan_id", ForeignKey("plans.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("id", Text, nullable=False),
+    Column("input", Text, nullable=False),
+    Column("expected", Text),
+    Column("weight", Float, nullable=False),
+    Column("tags", Json),
+    Column("category", Text),
+    Column("difficulty", Text),
+    Column("cluster", Text),
+    Column("scorer", Json),
+    Column("params", Json),
+    Column("repeats", Integer),
+    Column("metadata", Json),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("plan_id", ForeignKey("plans.id"), nullable=False),
+    Column("series_id", String),
+    Column("status", String, nullable=False),  # running, completed, incomplete, interrupted, stopped
+    Column("reason", Text),
+    Column("settings", Json, nullable=False),
+    Column("context", Json, nullable=False),
+    Column("scoring", Integer, nullable=False),  # the number of the scoring that counts
+    Column("created_at", Float, nullable=False),
+    Column("ended_at", Float),
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    *_place(),
+    Column("trial_id", String, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("answer", Text),
+    Column("finish_reason", String),
+    Column("model", Text),
+    Column("failure_kind", String),
+    Column("failure_message", Text),
+    Column("attempts", Integer, nullable=False),
+    Column("tried", Json),
+    Column("cached", Boolean, nullable=False),
+    Column("waited_ms", Float, nullable=False),
+    Column("latency_ms", Float),
+    Column("first_token_ms", Float),
+    Column("prompt_tokens", Integer),
+    Column("completion_tokens", Integer),
+    Column("cache_read_tokens", Integer),
+    Column("cache_write_tokens", Integer),
+    Column("reasoning_tokens", Integer),
+    Column("cost_usd", Float),
+    Column("reasoning", Text),
+    Column("trace", Json),
+    Index("trials_by_id", "trial_id"),
+)
+
+scorings = Table(
+    "scorings",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("scorer", Json),  # None: what the suite says
+    Column("created_at", Float, nullable=False),
+    Column("completed", Boolean, nullable=False),
+)
+
+scores = Table(
+    "scores",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("scoring", Integer, primary_key=True),
+    *_place(),
+    Column("scorer", String, nullable=False),
+    Column("value", Float),
+    Column("confidence", Float),
+    Column("raw", Float),
+    Column("max", Float),
+    Column("notes", Text),
+    Column("details", Json),
+    Column("unscored_kind", String),
+    Column("unscored_message", Text),
+    Column("retryable", Boolean, nullable=False),
+    Column("scored_at", Float, nullable=False),
+)

@@ -1,0 +1,270 @@
+"""The store: plans, runs, trials and scores, written in batches and read in streams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from filelock import FileLock, Timeout
+from sqlalchemy import Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from fairtrial.core.errors import FairtrialError, StoreError
+from fairtrial.core.suite import Arm, Case
+from fairtrial.core.variables import Variables
+from fairtrial.store import rows, schema
+from fairtrial.store.database import PreparedInsert, open_engine, translated
+
+_BATCH = 1000
+Place = tuple[int, int, int]  # case position, arm position, repeat
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored plan: what was asked."""
+
+    id: str
+    suite_name: str
+    suite_text: str
+    suite_sha256: str
+    dataset_sha256: str
+    folder: str
+    arms: bytes
+    case_count: int
+    created_at: float
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored run: when and how a plan was carried out."""
+
+    id: str
+    plan_id: str
+    series_id: str | None
+    status: str
+    reason: str | None
+    settings: bytes
+    context: bytes
+    scoring: int
+    created_at: float
+    ended_at: float | None
+    suite_name: str
+
+
+class Store:
+    """One store. Methods are synchronous; the engine calls them from threads."""
+
+    def __init__(self, url: str | None = None, *, create: bool = True) -> None:
+        self.engine = open_engine(url, create=create)
+        self.path = self.engine.url.database or ":memory:"
+        self._insert_cases = PreparedInsert(self.engine, insert(schema.cases))
+        self._upserts = {
+            "trials": PreparedInsert(self.engine, _trial_upsert()),
+            "scores": PreparedInsert(self.engine, _score_upsert()),
+        }
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.engine.dispose()
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def add_plan(self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables) -> None:
+        """Write a plan and, in one stream, its cases; a plan that is there already is not written again."""
+        table = schema.plans
+        with translated(self.path), self.engine.begin() as connection:
+            if connection.scalar(select(table.c.id).where(table.c.id == plan["id"])):
+                return
+            connection.execute(insert(table).values(**plan, case_count=0, created_at=time.time()))
+            stream = (rows.case_row(plan["id"], case, variables) for case in cases)
+            count = 0
+            while batch := list(islice(stream, _BATCH)):
+                self._insert_cases.execute(connection, batch)
+                count += len(batch)
+            connection.execute(update(table).where(table.c.id == plan["id"]).values(case_count=count))
+
+    def add_run(self, run: dict[str, Any]) -> None:
+        """Write a run that is about to begin."""
+        with translated(self.path), self.engine.begin() as connection:
+            connection.execute(
+                insert(schema.runs).values({"status": "running", "scoring": 0, "created_at": time.time(), **run})
+            )
+            connection.execute(
+                insert(schema.scorings).values(run_id=run["id"], number=0, created_at=time.time(), completed=True)
+            )
+
+    def set_run(self, run_id: str, **values: Any) -> None:
+        """Change a run's own row."""
+        with translated(self.path), self.engine.begin() as connection:
+            connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(**values))
+
+    def write(self, batch: dict[str, list[dict[str, Any]]]) -> None:
+        """Write answers and scores in one transaction."""
+        with translated(self.path), self.engine.begin() as connection:
+            for table, items in batch.items():
+                self._upserts[table].execute(connection, items)
+
+    def add_scoring(self, run_id: str, scorer: bytes | None) -> int:
+        """The number of a new scoring, or of an unfinished one with the same scorer."""
+        table = schema.scorings
+        with translated(self.path), self.engine.begin() as connection:
+            unfinished = connection.scalar(
+                select(table.c.number).where(
+                    table.c.run_id == run_id, table.c.completed.is_(False), table.c.scorer == scorer
+                )
+            )
+            if unfinished is not None:
+                return int(unfinished)
+            last = connection.scalar(select(func.max(table.c.number)).where(table.c.run_id == run_id)) or 0
+            row = {"run_id": run_id, "number": last + 1, "scorer": scorer, "created_at": time.time()}
+            connection.execute(insert(table).values(**row, completed=False))
+            return int(last) + 1
+
+    def finish_scoring(self, run_id: str, number: int) -> None:
+        """From now on this scoring is the one that counts."""
+        table = schema.scorings
+        with translated(self.path), self.engine.begin() as connection:
+            chosen = and_(table.c.run_id == run_id, table.c.number == number)
+            connection.execute(update(table).where(chosen).values(completed=True))
+            connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(scoring=number))
+
+    def delete_run(self, run_id: str) -> None:
+        """Delete a run with its answers and scores, and its plan if no other run has it."""
+        with translated(self.path), self.engine.begin() as connection:
+            plan_id = connection.scalar(select(schema.runs.c.plan_id).where(schema.runs.c.id == run_id))
+            connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
+            others = connection.scalar(
+                select(func.count()).select_from(schema.runs).where(schema.runs.c.plan_id == plan_id)
+            )
+            if not others:
+                connection.execute(delete(schema.plans).where(schema.plans.c.id == plan_id))
+
+    def lease(self, run_id: str) -> FileLock:
+        """A lock that only one process has; it goes with the process, however that ends."""
+        folder = Path(self.path).parent / "locks"
+        folder.mkdir(exist_ok=True)
+        lock = FileLock(folder / f"{run_id}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise FairtrialError(f"run {run_id} is still going on in another process") from None
+        return lock
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, newest first."""
+        table, plans = schema.runs, schema.plans
+        query = select(table, plans.c.suite_name).join(plans, plans.c.id == table.c.plan_id).order_by(table.c.id.desc())
+        with translated(self.path), self.engine.connect() as connection:
+            return [RunRecord(**row) for row in connection.execute(query).mappings()]
+
+    def find_run(self, name: str) -> RunRecord:
+        """The run of that id, of an unambiguous prefix of it, or the latest."""
+        everything = self.runs()
+        if not everything:
+            raise FairtrialError("there is no run in this store yet; `fairtrial run SUITE` makes one")
+        if name == "latest":
+            return everything[0]
+        found = [run for run in everything if run.id == name] or [run for run in everything if run.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise FairtrialError(f"there is no run `{name}`; `fairtrial list` shows them all")
+        shown = ", ".join(run.id for run in found[:5])
+        raise FairtrialError(f"`{name}` could be {len(found)} runs ({shown}); write more of the id")
+
+    def plan(self, plan_id: str) -> PlanRecord:
+        """A stored plan."""
+        with translated(self.path), self.engine.connect() as connection:
+            row = connection.execute(select(schema.plans).where(schema.plans.c.id == plan_id)).mappings().first()
+        if row is None:
+            raise StoreError(f"the plan {plan_id} is not in this store")
+        return PlanRecord(**row)
+
+    def arms(self, plan: PlanRecord, variables: Variables | None = None) -> tuple[Arm, ...]:
+        """A plan's arms: live with `variables`, else as people read them."""
+        return rows.read_arms(plan.arms, variables)
+
+    def cases(self, plan_id: str, first: int, count: int, variables: Variables | None = None) -> list[Case]:
+        """A slice of a plan's cases."""
+        table = schema.cases
+        query = (
+            select(table)
+            .where(table.c.plan_id == plan_id, table.c.position >= first, table.c.position < first + count)
+            .order_by(table.c.position)
+        )
+        with translated(self.path), self.engine.connect() as connection:
+            return [rows.read_case(row, variables) for row in connection.execute(query).mappings()]
+
+    def trial_rows(
+        self, run_id: str, scoring: int, *, first: int = 0, count: int | None = None, trial: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Trials with their score columns (prefixed `score_`), by position, streamed."""
+        table, scores = schema.trials, schema.scores
+        score_columns = [
+            column.label(f"score_{column.name}")
+            for column in scores.c
+            if column.name not in ("run_id", "case_position", "arm_position", "repeat")
+        ]
+        query = (
+            select(table, *score_columns)
+            .outerjoin(scores, and_(same_trial(table, scores), scores.c.scoring == scoring))
+            .where(table.c.run_id == run_id, table.c.case_position >= first)
+            .order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
+            .execution_options(yield_per=500)
+        )
+        if count is not None:
+            query = query.where(table.c.case_position < first + count)
+        if trial is not None:
+            query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))
+        with translated(self.path), self.engine.connect() as connection:
+            for row in connection.execute(query).mappings():
+                yield dict(row)
+
+    def cached_answer(self, trial_id: str, run_id: str, series_id: str | None) -> dict[str, Any] | None:
+        """An answer to the same trial from an earlier run that is not of the same series."""
+        table, runs = schema.trials, schema.runs
+        query = (
+            select(table)
+            .join(runs, runs.c.id == table.c.run_id)
+            .where(table.c.trial_id == trial_id, table.c.run_id != run_id, table.c.failure_kind.is_(None))
+            .order_by(table.c.run_id)
+            .limit(1)
+        )
+        if series_id is not None:
+            query = query.where(or_(runs.c.series_id.is_(None), runs.c.series_id != series_id))
+        with translated(self.path), self.engine.connect() as connection:
+            row = connection.execute(query).mappings().first()
+            return None if row is None else dict(row)
+
+    def spent(self, run_id: str) -> float:
+        """What a run has cost so far, in USD."""
+        query = select(func.sum(schema.trials.c.cost_usd)).where(schema.trials.c.run_id == run_id)
+        with translated(self.path), self.engine.connect() as connection:
+            return float(connection.scalar(query) or 0.0)
+
+
+def same_trial(one: Table, other: Table) -> Any:
+    """The join condition between two tables that are about trials."""
+    return and_(*(one.c[name] == other.c[name] for name in ("run_id", "case_position", "arm_position", "repeat")))
+
+
+def _trial_upsert() -> Any:
+    """Trying again replaces the failure, but what the failed attempts cost stays on the bill."""
+    table = schema.trials
+    statement = upsert(table)
+    fresh = statement.excluded
+    changes: dict[str, Any] = {c.name: fresh[c.name] for c in table.c if not c.primary_key}
+    changes["attempts"] = table.c.attempts + fresh.attempts
+    changes["cost_usd"] = func.coalesce(table.c.cost_usd + fresh.cost_usd, table.c.cost_usd, fresh.cost_usd)
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
+
+
+def _score_upsert() -> Any:
+    table = schema.scores
+    statement = upsert(table)
+    changes = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)

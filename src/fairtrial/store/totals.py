@@ -1,0 +1,120 @@
+"""Sums over a run, made in SQL: what the analysis and the progress display begin with."""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple
+
+from sqlalchemy import and_, case, func, select
+
+from fairtrial.core.suite import Arm
+from fairtrial.store import schema
+from fairtrial.store.database import translated
+from fairtrial.store.store import Store, same_trial
+
+
+class ArmTotals(NamedTuple):
+    """Counts and sums of one arm."""
+
+    stored: int
+    failed: int
+    scored: int
+    unscored: int
+    value_sum: float
+    cost_usd: float | None
+    unpriced: int
+    prompt_tokens: int
+    completion_tokens: int
+    truncated: int
+
+
+class CaseScore(NamedTuple):
+    """One arm's mean score on one case, over the repeats that have a score."""
+
+    arm: int
+    mean: float
+    weight: float
+    cluster: str | None
+
+
+def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[int]:
+    """How many trials each arm of a plan has."""
+    table = schema.cases
+    query = select(func.count(), func.count(table.c.repeats), func.coalesce(func.sum(table.c.repeats), 0)).where(
+        table.c.plan_id == plan_id
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        count, own, repeats = connection.execute(query).one()
+    return [(count - own) * arm.repeats + repeats for arm in arms]
+
+
+def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
+    """Counts and sums by arm position; an arm of which nothing is stored is not in it."""
+    trials, scores = schema.trials, schema.scores
+    has_answer = trials.c.failure_kind.is_(None)
+    query = (
+        select(
+            trials.c.arm_position,
+            func.count(),
+            func.count(trials.c.failure_kind),
+            func.count(scores.c.value),
+            func.count(scores.c.unscored_kind),
+            func.coalesce(func.sum(scores.c.value), 0.0),
+            func.sum(trials.c.cost_usd),
+            func.sum(case((and_(has_answer, trials.c.cost_usd.is_(None)), 1), else_=0)),
+            func.coalesce(func.sum(trials.c.prompt_tokens), 0),
+            func.coalesce(func.sum(trials.c.completion_tokens), 0),
+            func.sum(case((trials.c.finish_reason == "length", 1), else_=0)),
+        )
+        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
+        .where(trials.c.run_id == run_id)
+        .group_by(trials.c.arm_position)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        return {row[0]: ArmTotals(*row[1:]) for row in connection.execute(query)}
+
+
+def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> list[CaseScore]:
+    """The mean over repeats of every case and arm that has a score."""
+    scores, cases = schema.scores, schema.cases
+    query = (
+        select(scores.c.arm_position, func.avg(scores.c.value), cases.c.weight, cases.c.cluster)
+        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
+        .group_by(scores.c.arm_position, scores.c.case_position, cases.c.weight, cases.c.cluster)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        return [CaseScore(*row) for row in connection.execute(query)]
+
+
+def latencies(store: Store, run_id: str) -> dict[int, array[float]]:
+    """Every latency in milliseconds, by arm position; answers from the cache have none."""
+    table = schema.trials
+    query = (
+        select(table.c.arm_position, table.c.latency_ms)
+        .where(table.c.run_id == run_id, table.c.latency_ms.is_not(None), table.c.cached.is_(False))
+        .execution_options(yield_per=2000)
+    )
+    found: dict[int, array[float]] = {}
+    with translated(store.path), store.engine.connect() as connection:
+        for arm, latency in connection.execute(query):
+            found.setdefault(arm, array("d")).append(latency)
+    return found
+
+
+def failure_reasons(store: Store, run_id: str, scoring: int) -> list[tuple[str, str, int]]:
+    """(kind, message, count) of what went wrong, commonest first."""
+    trials, scores = schema.trials, schema.scores
+    failed = (
+        select(trials.c.failure_kind, trials.c.failure_message, func.count())
+        .where(trials.c.run_id == run_id, trials.c.failure_kind.is_not(None))
+        .group_by(trials.c.failure_kind, trials.c.failure_message)
+    )
+    unscored = (
+        select(scores.c.unscored_kind, scores.c.unscored_message, func.count())
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.unscored_kind.is_not(None))
+        .group_by(scores.c.unscored_kind, scores.c.unscored_message)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        reasons = [(row[0], row[1], row[2]) for query in (failed, unscored) for row in connection.execute(query)]
+    return sorted(reasons, key=lambda reason: -reason[2])

@@ -1,0 +1,17 @@
+"""Suites that come with fairtrial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairtrial.core.errors import FairtrialError
+
+_FOLDER = Path(__file__).parent
+
+
+def suite_path(name: str) -> Path:
+    """The file of a built-in suite."""
+    path = _FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        raise FairtrialError(f"there is no built-in suite `{name}`")
+    return path

@@ -1,0 +1,1 @@
+"""Kinds of targets, one per file: anything that answers a request."""

@@ -1,0 +1,193 @@
+"""`anthropic_api`: Anthropic's Messages."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from fairtrial import wire
+from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Options, Target
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+_VERSION = "2023-06-01"
+_NAMES = {"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
+_STATUS = {
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+}
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+    def merged(self, later: _Usage | None) -> _Usage:
+        """Counts come in pieces; what is said later holds."""
+        if later is None:
+            return self
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(later), strict=True)
+        return _Usage(*(new if new is not None else old for old, new in pairs))
+
+    def as_usage(self) -> Usage:
+        read, written = self.cache_read_input_tokens or 0, self.cache_creation_input_tokens or 0
+        return Usage(
+            prompt=(self.input_tokens or 0) + read + written,
+            completion=self.output_tokens or 0,
+            cache_read=read,
+            cache_write=written,
+        )
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    stop_reason: str | None = None  # in a message_delta, where `delta` has another shape
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block] = []
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    message: _Message | None = None
+    delta: _Block | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_message = msgspec.json.Decoder(_Message).decode
+
+
+class AnthropicApi(Target):
+    """One model behind the Messages API."""
+
+    priced: ClassVar[bool] = True
+
+    def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        root = spec.base_url.removesuffix("/v1")
+        self._url = f"{root}/v1/messages"
+
+    async def open(self, concurrency: int) -> None:
+        headers = {"x-api-key": self.spec.api_key, "anthropic-version": _VERSION}
+        self._session = await wire.open_session(self.spec, headers)
+
+    async def close(self) -> None:
+        if hasattr(self, "_session"):
+            await self._session.close()
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        body = msgspec.json.encode(self._body(request))
+        started = time.perf_counter()
+        headers_seen = False
+        try:
+            async with self._session.post(self._url, data=body) as response:
+                headers_seen = True
+                if response.status != 200:
+                    return await wire.failure_of_response(response)
+                if request.stream and response.content_type == "text/event-stream":
+                    return await _read_stream(response, started)
+                return _read_whole(await response.read(), started)
+        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
+            return wire.failure_of(error, streaming=request.stream and headers_seen)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        params = request.params
+        body: dict[str, Any] = {
+            "model": self.spec.model,
+            "max_tokens": params.get("max_tokens", 2048),
+            "messages": [{"role": "user", "content": request.input}],
+        }
+        if request.system:
+            body["system"] = request.system
+        for name, theirs in _NAMES.items():
+            # Messages refuses temperature and top_p together; a top_p of 1 says nothing anyway.
+            if params.get(name) is not None and not (name == "top_p" and params[name] == 1):
+                body[theirs] = params[name]
+        body |= params.get("extra", {})
+        if request.stream:
+            body["stream"] = True
+        return body
+
+
+def _read_whole(body: bytes, started: float) -> Answer | Failure:
+    latency = (time.perf_counter() - started) * 1000
+    try:
+        message = _decode_message(body)
+    except msgspec.MsgspecError as error:
+        what = "an empty body" if not body.strip() else f"no message ({error})"
+        return Failure(kind="malformed", message=f"HTTP 200 with {what}", retryable=True)
+    return Answer(
+        text="".join(block.text or "" for block in message.content if block.type == "text"),
+        finish_reason=_finish(message.stop_reason),
+        usage=message.usage.as_usage() if message.usage else None,
+        model=message.model,
+        latency_ms=latency,
+        reasoning="".join(block.thinking or "" for block in message.content) or None,
+    )
+
+
+async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:
+    texts: list[str] = []
+    thoughts: list[str] = []
+    usage, finish, first, model, done = _Usage(), None, None, None, False
+    async for data in wire.sse_data(response):
+        try:
+            event = _decode_event(data)
+        except msgspec.MsgspecError as error:
+            return Failure(kind="stream", message=f"unreadable event in the stream: {error}", retryable=True)
+        if event.type == "error":
+            return _failure_in_stream(event.error)
+        if event.message is not None:
+            model, usage = event.message.model, usage.merged(event.message.usage)
+        usage = usage.merged(event.usage)
+        done = done or event.type == "message_stop"
+        if event.delta is not None:
+            finish = event.delta.stop_reason or finish
+            if event.delta.text:
+                first = first or time.perf_counter()
+                texts.append(event.delta.text)
+            elif event.delta.thinking:
+                thoughts.append(event.delta.thinking)
+    if not done:
+        return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
+    return Answer(
+        text="".join(texts),
+        finish_reason=_finish(finish),
+        usage=usage.as_usage(),
+        model=model,
+        latency_ms=(time.perf_counter() - started) * 1000,
+        first_token_ms=(first - started) * 1000 if first else None,
+        reasoning="".join(thoughts) or None,
+    )
+
+
+def _finish(reason: str | None) -> str | None:
+    """Anthropic's reasons in the words that the rest of the field uses."""
+    return {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}.get(reason or "", reason)
+
+
+def _failure_in_stream(error: Any) -> Failure:
+    kind = error.get("type") if isinstance(error, dict) else ""
+    return wire.failure_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))

@@ -1,0 +1,131 @@
+"""`command`: a program that reads the prompt and writes the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import time
+from asyncio.subprocess import PIPE
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Options, Target
+
+_MOST_OUTPUT = 16 * 2**20
+_SHOWN_ERROR = 400
+
+
+class CommandOptions(Options, frozen=True, kw_only=True):
+    """The program with its arguments; `prompt` says where the prompt goes, `output` how the answer is read."""
+
+    command: Annotated[list[str], msgspec.Meta(min_length=1)]
+    prompt: Literal["stdin", "argument"] = "stdin"
+    output: Literal["text", "json"] = "text"
+    env: dict[str, str] = {}
+
+
+class _Reply(msgspec.Struct):
+    text: str
+    finish_reason: str | None = None
+    model: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    trace: dict[str, Any] | None = None
+
+
+class Command(Target):
+    """A program, started once per trial in the suite's folder; the system prompt is in FAIRTRIAL_SYSTEM_PROMPT."""
+
+    options_type: ClassVar[type[Options]] = CommandOptions
+
+    def __init__(self, spec: TargetSpec, options: CommandOptions, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        self._options = options
+
+    @classmethod
+    def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
+        program = options.command[0]
+        if shutil.which(program) is None and shutil.which(str(folder / program)) is None:
+            yield f"there is no program `{program}`"
+
+    @property
+    def lane(self) -> str:
+        return f"command:{self.spec.id}"
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        started = time.perf_counter()
+        try:
+            process = await self._start(request)
+        except OSError as error:
+            return Failure(kind="crashed", message=f"{self._options.command[0]} cannot be started: {error.strerror}")
+        try:
+            given = request.input.encode() if self._options.prompt == "stdin" else b""
+            output, errors = await process.communicate(given)
+        finally:
+            _end(process)
+        latency = (time.perf_counter() - started) * 1000
+        if process.returncode:
+            shown = errors.decode("utf-8", "replace").strip()[-_SHOWN_ERROR:]
+            return Failure(kind="crashed", message=f"the command ended with {process.returncode}: {shown}")
+        return self._read(output, latency)
+
+    async def _start(self, request: Request) -> asyncio.subprocess.Process:
+        program, *arguments = self._options.command
+        beside = self.folder / program
+        if self._options.prompt == "argument":
+            arguments.append(request.input)
+        environment = {
+            **os.environ,
+            **self._options.env,
+            "FAIRTRIAL_SYSTEM_PROMPT": request.system,
+            "FAIRTRIAL_CASE_ID": request.case_id,
+            "FAIRTRIAL_PARAMS": json.dumps(request.params),
+        }
+        return await asyncio.create_subprocess_exec(
+            str(beside.resolve()) if beside.is_file() else program,
+            *arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=self.folder,
+            env=environment,
+            limit=_MOST_OUTPUT,
+            start_new_session=True,  # so that its children can be ended with it
+        )
+
+    def _read(self, output: bytes, latency_ms: float) -> Answer | Failure:
+        if self._options.output == "text":
+            return Answer(text=output.decode("utf-8", "replace").strip(), latency_ms=latency_ms)
+        try:
+            reply = msgspec.json.decode(output, type=_Reply)
+        except msgspec.MsgspecError as error:
+            return Failure(kind="malformed", message=f"the command's output is not the JSON asked for: {error}")
+        usage = None
+        if reply.prompt_tokens is not None:
+            usage = Usage(prompt=reply.prompt_tokens, completion=reply.completion_tokens or 0)
+        return Answer(
+            text=reply.text,
+            finish_reason=reply.finish_reason,
+            model=reply.model,
+            usage=usage,
+            cost_usd=reply.cost_usd,
+            trace=reply.trace,
+            latency_ms=latency_ms,
+        )
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """End a program and its children if it has not ended by itself: the time limit or Ctrl-C came first."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

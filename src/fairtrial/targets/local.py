@@ -1,0 +1,107 @@
+"""`local`: a real chat model inside fairtrial, on the CPU, with no key and no network."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.errors import NotInstalledError, TargetUnusableError
+from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Options, Target
+from fairtrial.targets.openai_api import OpenaiApi
+from fairtrial.weights import WEIGHTS, weights_path
+
+_QUIET = -1  # llama.cpp's log belongs to nobody's terminal
+
+
+class LocalOptions(Options, frozen=True, kw_only=True):
+    """`context` is the room for prompt and answer, in tokens; `path` runs a GGUF file of your own."""
+
+    threads: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    slots: Annotated[int, msgspec.Meta(ge=1, le=16)] = 2
+    context: Annotated[int, msgspec.Meta(ge=256)] = 4096
+    path: str | None = None
+
+
+class Local(Target):
+    """llama.cpp's server in this process, on loopback, behind a key that nobody else knows."""
+
+    options_type: ClassVar[type[Options]] = LocalOptions
+
+    def __init__(self, spec: TargetSpec, options: LocalOptions, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        self._options = options
+        self.most_at_once = options.slots  # type: ignore[misc]  # known only per instance
+
+    @classmethod
+    def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
+        if options.path is not None:
+            if not (folder / options.path).is_file():
+                yield f"there is no file {folder / options.path}"
+        elif spec.model not in WEIGHTS:
+            yield f"there is no embedded model `{spec.model}`; known: {', '.join(WEIGHTS)}"
+
+    @property
+    def lane(self) -> str:
+        return f"local:{self.spec.id}"
+
+    async def open(self, concurrency: int) -> None:
+        if self._options.path is not None:
+            path = self.folder / self._options.path
+        else:
+            path = weights_path(self.spec.model)
+            if not path.is_file():
+                raise TargetUnusableError(
+                    f"{self.spec.id}: the weights are not here yet; get them with `fairtrial fetch {self.spec.model}`"
+                )
+        key = secrets.token_hex(16)
+        self._server = await asyncio.to_thread(_start, path, self._options, key)
+        spec = msgspec.structs.replace(self.spec, base_url=f"{self._server.listening_address}/v1", api_key=key)
+        self._client = OpenaiApi(spec, Options(), self.folder)
+        await self._client.open(concurrency)
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        result = await self._client.ask(request)
+        # The server reports the path of the file as its model, which is nobody's business.
+        return msgspec.structs.replace(result, model=self.spec.model) if isinstance(result, Answer) else result
+
+    async def close(self) -> None:
+        if hasattr(self, "_client"):
+            await self._client.close()
+            server = self._server
+            del self._server
+            await asyncio.to_thread(_stop, server)
+
+
+def _start(path: Path, options: LocalOptions, key: str) -> Any:
+    try:
+        import xllamacpp
+    except ImportError:
+        raise NotInstalledError("the embedded model", "local") from None
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    params.ui = False
+    params.offline = True
+    params.use_jinja = True
+    params.verbosity = _QUIET
+    params.n_parallel = options.slots
+    params.n_ctx = options.context * options.slots
+    threads = options.threads or max(1, (os.cpu_count() or 2) // 2)
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    return xllamacpp.Server(params)
+
+
+def _stop(server: Any) -> None:
+    """Dropping the last reference stops the server and waits for its threads; hence a thread of its own."""
+    del server

