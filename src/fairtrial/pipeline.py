@@ -11,6 +11,7 @@ Command line, web page and library all come through here.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import platform
 import sys
@@ -27,7 +28,7 @@ from fairtrial.analyse import Run
 from fairtrial.config import RunOptions, Suite, load_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
-from fairtrial.core.ids import canonical_json, content_hash, new_id
+from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import read, scorer_problems
 from fairtrial.core.suite import Arm, ScorerSpec, Settings
 from fairtrial.core.target import Target
@@ -102,7 +103,7 @@ def _write_plan(suite: Suite, store: Store) -> None:
         "id": suite.plan_id,
         "suite_name": suite.name,
         "suite_text": suite.text,
-        "suite_sha256": content_hash(suite.text),
+        "suite_sha256": hashlib.sha256(suite.text.encode()).hexdigest(),
         "dataset_sha256": suite.dataset_sha256,
         "folder": str(suite.folder.resolve()),
         "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),

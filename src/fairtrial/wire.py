@@ -93,9 +93,13 @@ def failure_of(error: Exception, *, streaming: bool) -> Failure:
     raise error
 
 
-async def failure_of_response(response: ClientResponse) -> Failure:
+async def failure_of_response(response: ClientResponse, *, streaming: bool) -> Failure:
     """An HTTP error status as a failure."""
-    return failure_of_status(response.status, await response.read(), response.headers.get("Retry-After"))
+    failure = failure_of_status(response.status, await response.read(), response.headers.get("Retry-After"))
+    if streaming and failure.kind == "refused" and "stream" in failure.message.lower():
+        # A server that cannot stream, or not with usage: worth asking again without a stream.
+        return Failure(kind="stream", message=failure.message, retryable=True)
+    return failure
 
 
 def failure_of_status(status: int, body: bytes, retry_after: str | None = None) -> Failure:
@@ -105,7 +109,7 @@ def failure_of_status(status: int, body: bytes, retry_after: str | None = None) 
         return Failure(kind="rate_limited", message=message, retryable=True, retry_after=_seconds(retry_after))
     if status >= 500 or status in (408, 409, 425):
         return Failure(kind="server", message=message, retryable=True, retry_after=_seconds(retry_after))
-    if status in (401, 403):
+    if status in (401, 402, 403):
         return Failure(kind="auth", message=message)
     if status == 404:
         return Failure(kind="model", message=message)

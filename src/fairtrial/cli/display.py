@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -46,7 +46,8 @@ def watcher(*, quiet: bool) -> Watch:
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
         for number in signals:
-            loop.add_signal_handler(number, engine.interrupt)
+            with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C raises there
+                loop.add_signal_handler(number, engine.interrupt)
         show = _silence if quiet else (_live if sys.stderr.isatty() else _log)
         display = asyncio.create_task(show(engine.progress))
         try:
@@ -55,7 +56,8 @@ def watcher(*, quiet: bool) -> Watch:
             display.cancel()
             await asyncio.gather(display, return_exceptions=True)
             for number in signals:
-                loop.remove_signal_handler(number)
+                with suppress(NotImplementedError):
+                    loop.remove_signal_handler(number)
 
     return watch
 

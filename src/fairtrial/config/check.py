@@ -33,8 +33,9 @@ def check_cases(suite: Suite, source: Source) -> None:
             source.problems.append(Problem(f"and perhaps more: stopped after {_MOST_PROBLEMS} problems", suite.file))
             break
     suite.case_count = count
-    for name in sorted(set(suite.options.cases) - checker.seen_names):
-        source.problem((), f"--case {name}: there is no such case")
+    if suite.options.limit is None:
+        for name in sorted(set(suite.options.cases) - checker.seen_names):
+            source.problem((), f"--case {name}: there is no such case")
     if count == 0 and not source.problems:
         source.problem((), "there is nothing to ask: no case is left")
 

@@ -39,7 +39,7 @@ class ParamsEntry(Document, frozen=True, kw_only=True):
 class CaseEntry(Document, frozen=True, kw_only=True):
     """One case."""
 
-    input: Annotated[str, Meta(description="The prompt.")]
+    input: str
     id: str | None = None
     expected: Annotated[Any, Meta(description="The right answer, a pattern or a number, as the scorer needs.")] = None
     weight: Weight = 1.0
@@ -57,7 +57,7 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     """A model or agent to try."""
 
     shorthand: ClassVar[str] = "target"
-    target: Annotated[str, Meta(description="provider:model, or an agent's name.")]
+    target: str
     id: Annotated[str | None, Meta(description="Its name in every output; `target` unless given.")] = None
     params: ParamsEntry | None = None
     scorer: Any = None

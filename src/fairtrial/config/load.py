@@ -182,9 +182,7 @@ def _keep_spelling(source: Source) -> None:
                     case[key] = text
 
 
-def _resolve(
-    source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables
-) -> Suite:
+def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
     settings = msgspec.structs.replace(settings, judge=resolve_judge(source, document, folder, variables))

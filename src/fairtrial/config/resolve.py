@@ -161,6 +161,8 @@ class _Targets:
         }
 
     def resolve(self, path: KeyPath, entry: TargetEntry | JudgeEntry) -> TargetSpec | None:
+        if not entry.target:
+            return None  # already reported as missing
         provider_name, model = split_name(entry.target)
         plugins = [name for name in registry.names("targets") if name not in _KINDS_BEHIND_PROVIDERS]
         provider = find_provider(provider_name, self._own, self._variables.environment, plugins)
@@ -178,7 +180,7 @@ class _Targets:
             kind=provider.kind,
             provider=provider_name,
             model=model,
-            base_url=self._live(path, entry.target, provider_name, provider.base_url).rstrip("/"),
+            base_url=self._live(path, entry.target, provider_name, provider.base_url),
             api_key=self._live(path, entry.target, provider_name, provider.api_key),
             headers=provider.headers,
             options=entry.options,

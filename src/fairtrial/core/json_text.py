@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 _DECODER = json.JSONDecoder()
+_MOST_MISSES = 10_000  # a text of nothing but brackets must not keep anybody busy for long
 
 
 class Found(NamedTuple):
@@ -23,16 +24,27 @@ def last_json(text: str, *, strict: bool = False) -> Found | None:
 
 
 def _search(text: str) -> Found | None:
-    found, position = None, 0
-    while (start := _next_opening(text, position)) >= 0:
+    found, position, misses = None, 0, 0
+    while misses < _MOST_MISSES and (start := _next_opening(text, position)) >= 0:
         try:
             value, position = _DECODER.raw_decode(text, start)
             found = Found(value)
         except (ValueError, RecursionError):
-            position = start + 1
+            position, misses = start + 1, misses + 1
     return found
 
 
 def _next_opening(text: str, position: int) -> int:
     places = [place for place in (text.find("{", position), text.find("[", position)) if place >= 0]
     return min(places, default=-1)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Equality as JSON has it: true is not 1, but 1.0 is."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)

@@ -54,6 +54,8 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
     for field in required:
         if field.encode_name not in value:
             problems.append((path, f"`{field.encode_name}` is missing"))
+        if field.name not in fields and hints[field.name] is str:
+            fields[field.name] = ""  # a stand-in, so that entries of a list keep their places
     return cls(**fields) if all(field.name in fields for field in required) else None
 
 
@@ -73,7 +75,7 @@ def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:
         if shape is None:
             found = read(struct, value, problems, path)
             return _FAILED if found is None else found
-        if shape is list and isinstance(value, list):
+        if shape is list and isinstance(value, list) and value:
             items = (read(struct, item, problems, (*path, index)) for index, item in enumerate(value))
             return [item for item in items if item is not None]
         if shape is dict and isinstance(value, dict):

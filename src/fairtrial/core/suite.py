@@ -92,7 +92,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often and how patiently a call is made again."""
 
-    attempts: int = 6
+    attempts: int = 8
     wait: float = 0.5
     max_wait: float = 60.0
     empty: int = 2

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.json_text import last_json
+from fairtrial.core.json_text import last_json, same_json
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
@@ -56,7 +56,7 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
             f"{'/'.join(map(str, error.instance_path)) or 'document'}: {error.message}"
             for error in validator.iter_errors(found.value)
         ]
-        if not findings and context.expected and found.value != json.loads(context.expected):
+        if not findings and context.expected and not same_json(found.value, json.loads(context.expected)):
             findings.append("fits the schema but is not the expected value")
         return _verdict(findings)
 

@@ -50,6 +50,8 @@ def _nonzero(number: float) -> float:
 
 def t_cdf(t: float, df: float) -> float:
     """The probability that Student's t with `df` degrees of freedom is at most t."""
+    if t * t < df:  # the middle: adding to one half keeps the digits of a small t
+        return 0.5 + math.copysign(0.5, t) * beta_inc(0.5, df / 2, t * t / (df + t * t))
     tail = 0.5 * beta_inc(df / 2, 0.5, df / (df + t * t))
     return 1.0 - tail if t > 0 else tail
 

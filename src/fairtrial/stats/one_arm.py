@@ -38,7 +38,8 @@ def aggregate(
     """The aggregate of per-case scores. A weight of 0 is shown elsewhere, not counted here.
 
     The interval is Wilson's for 0/1 scores (with unequal weights on Kish's effective number of cases), else
-    Student-t on the weighted or cluster-robust standard error, clipped to the scale. `std_dev` is the plain sample deviation of the counted scores.
+    Student-t on the weighted or cluster-robust standard error, clipped to the scale. `std_dev` is the plain
+    sample deviation of the counted scores.
     """
     scores = np.asarray(values, dtype=np.float64)
     w = np.ones_like(scores) if weights is None else np.asarray(weights, dtype=np.float64)

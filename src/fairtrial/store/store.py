@@ -143,14 +143,24 @@ class Store:
 
     def lease(self, run_id: str) -> FileLock:
         """A lock that only one process has; it goes with the process, however that ends."""
-        folder = Path(self.path).parent / "locks"
-        folder.mkdir(exist_ok=True)
-        lock = FileLock(folder / f"{run_id}.lock")
+        lock = self._lock(run_id)
         try:
             lock.acquire(timeout=0)
         except Timeout:
             raise FairtrialError(f"run {run_id} is still going on in another process") from None
         return lock
+
+    def _lock(self, run_id: str) -> FileLock:
+        folder = Path(self.path).parent / "locks"
+        folder.mkdir(exist_ok=True)
+        return FileLock(folder / f"{run_id}.lock", is_singleton=False)
+
+    def _leased(self, run_id: str) -> bool:
+        try:
+            with self._lock(run_id).acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -159,7 +169,14 @@ class Store:
         table, plans = schema.runs, schema.plans
         query = select(table, plans.c.suite_name).join(plans, plans.c.id == table.c.plan_id).order_by(table.c.id.desc())
         with translated(self.path), self.engine.connect() as connection:
-            return [RunRecord(**row) for row in connection.execute(query).mappings()]
+            found = [RunRecord(**row) for row in connection.execute(query).mappings()]
+        # A process that was killed could not say so; its lock is gone with it.
+        return [
+            msgspec.structs.replace(run, status="interrupted")
+            if run.status == "running" and not self._leased(run.id)
+            else run
+            for run in found
+        ]
 
     def find_run(self, name: str) -> RunRecord:
         """The run of that id, of an unambiguous prefix of it, or the latest."""

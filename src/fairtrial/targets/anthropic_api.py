@@ -86,7 +86,7 @@ class AnthropicApi(Target):
 
     def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
         super().__init__(spec, options, folder)
-        root = spec.base_url.removesuffix("/v1")
+        root = spec.base_url.rstrip("/").removesuffix("/v1")
         self._url = f"{root}/v1/messages"
 
     async def open(self, concurrency: int) -> None:
@@ -105,7 +105,7 @@ class AnthropicApi(Target):
             async with self._session.post(self._url, data=body) as response:
                 headers_seen = True
                 if response.status != 200:
-                    return await wire.failure_of_response(response)
+                    return await wire.failure_of_response(response, streaming=request.stream)
                 if request.stream and response.content_type == "text/event-stream":
                     return await _read_stream(response, started)
                 return _read_whole(await response.read(), started)

@@ -45,9 +45,15 @@ class _Usage(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    content: str | None = None
+    content: str | list[dict[str, Any]] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+
+    def text(self) -> str:
+        """The content, which a few servers send in parts."""
+        if isinstance(self.content, list):
+            return "".join(str(part.get("text") or "") for part in self.content)
+        return self.content or ""
 
 
 class _Choice(msgspec.Struct):
@@ -73,7 +79,7 @@ class OpenaiApi(Target):
 
     def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
         super().__init__(spec, options, folder)
-        self._url = f"{spec.base_url}/chat/completions"
+        self._url = f"{spec.base_url.rstrip('/')}/chat/completions"
         # OpenAI itself has renamed this one; the others have not followed.
         self._max_tokens = "max_completion_tokens" if spec.provider == "openai" else "max_tokens"
         self._fixed_sampling = spec.provider == "openai" and bool(_REASONING.match(spec.model))
@@ -94,7 +100,7 @@ class OpenaiApi(Target):
             async with self._session.post(self._url, data=body) as response:
                 headers_seen = True
                 if response.status != 200:
-                    return await wire.failure_of_response(response)
+                    return await wire.failure_of_response(response, streaming=request.stream)
                 if request.stream and response.content_type == "text/event-stream":
                     return await _read_stream(response, started)
                 return _read_whole(await response.read(), started)
@@ -133,7 +139,7 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     choice = reply.choices[0]
     message = choice.message or _Message()
     return Answer(
-        text=message.content or "",
+        text=message.text(),
         finish_reason=choice.finish_reason,
         usage=reply.usage.as_usage() if reply.usage else None,
         model=reply.model,
@@ -162,9 +168,9 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
             finish = choice.finish_reason or finish
             delta = choice.delta
             if delta is not None:
-                if delta.content:
+                if text := delta.text():
                     first = first or time.perf_counter()
-                    texts.append(delta.content)
+                    texts.append(text)
                 elif thought := delta.reasoning_content or delta.reasoning:
                     thoughts.append(thought)
     if finish is None:

@@ -1,0 +1,85 @@
+"""What tests share: a folder of their own, a model server with chosen faults, and suites made from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.mock_server import Behaviour, State, start
+from fairtrial import pipeline
+from fairtrial.analyse import Run
+from fairtrial.config import RunOptions
+from fairtrial.store import Store
+
+_OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
+
+
+@pytest.fixture(autouse=True)
+def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test has an empty folder and an environment without keys."""
+    for name in list(os.environ):
+        if name.startswith(_OURS):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(f"sqlite:///{tmp_path}/test.db")
+
+
+@pytest.fixture
+def write_suite(tmp_path: Path) -> Callable[..., Path]:
+    """Write a suite file from keywords; what every suite needs is filled in."""
+
+    def write(name: str = "suite.yaml", **keys: Any) -> Path:
+        suite = {"name": "test", "targets": ["mock:echo"], **keys}
+        if "cases" not in suite and "dataset" not in suite:
+            suite["cases"] = [{"id": "one", "input": "Say Paris", "expected": "Paris"}]
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump(suite, sort_keys=False), "utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def run_suite(write_suite: Callable[..., Path], store: Store) -> Callable[..., Any]:
+    """Write, load and run a suite in one go."""
+
+    async def run(options: RunOptions | None = None, **keys: Any) -> Run:
+        return await pipeline.arun(pipeline.load(write_suite(**keys), options), store=store)
+
+    return run
+
+
+@pytest.fixture
+async def model_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Any]]:
+    """Start model servers; `openai:` and `anthropic:` then mean the last one started."""
+    servers = []
+
+    async def launch(**behaviour: Any) -> State:
+        server, state, address = await start(Behaviour(**behaviour))
+        servers.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key-0001")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-key-0001")
+        state.address = address  # type: ignore[attr-defined]
+        return state
+
+    yield launch
+    for server in servers:
+        server.close()
+
+
+def numbered(count: int, expected: str = "42") -> list[dict[str, Any]]:
+    """So many different cases."""
+    return [{"id": f"q{n}", "input": f"Question {n}?", "expected": expected} for n in range(count)]

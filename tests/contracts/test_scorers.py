@@ -1,0 +1,78 @@
+"""One contract for every scorer: what YAML, CLI, web and docs rely on, whatever the scorer does."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairtrial.core import registry
+from fairtrial.core.options import build_scorer, scorer_problems
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+
+# One example of every scorer, with an expected text that fits it.
+EXAMPLES = {
+    "exact": ({"type": "exact"}, "Paris"),
+    "regex": ({"type": "regex"}, "/par.s/i"),
+    "numeric": ({"type": "numeric"}, "42"),
+    "boolean": ({"type": "boolean"}, "Paris"),
+    "json_schema": ({"type": "json_schema", "schema": {"type": "object"}}, None),
+    "python": ({"type": "python", "function": "math:isfinite"}, None),
+    "all_of": ({"type": "all_of", "scorers": ["exact", "boolean"]}, "Paris"),
+    "weighted": ({"type": "weighted", "scorers": [{"scorer": "exact", "weight": 2}, {"scorer": "boolean"}]}, "Paris"),
+}
+OWN = Path(__file__).parent / "own_scorer.py"
+
+
+def example(name: str) -> tuple[dict, str | None]:
+    spec, expected = EXAMPLES[name]
+    return ({"type": "python", "function": f"{OWN}:length"} if name == "python" else spec), expected
+
+
+def test_every_scorer_has_an_example():
+    assert sorted(EXAMPLES) == list(registry.builtin_names("scorers"))
+
+
+@pytest.mark.parametrize("name", registry.builtin_names("scorers"))
+class TestEveryScorer:
+    def test_it_is_a_scorer_with_a_guide(self, name):
+        cls = registry.load("scorers", name)
+        assert issubclass(cls, Scorer)
+        assert isinstance(cls.guide, Guide)
+        assert cls.__doc__
+
+    def test_it_serialises_itself(self, name):
+        scorer = build_scorer(example(name)[0])
+        again = msgspec.json.decode(msgspec.json.encode(scorer), type=type(scorer))
+        assert again == scorer
+
+    def test_unknown_options_are_refused_by_name(self, name):
+        spec = {**example(name)[0], "tolerence_of_nonsense": 1}
+        assert [path for path, _ in scorer_problems(spec)] == [("tolerence_of_nonsense",)]
+
+    def test_its_example_has_no_problem(self, name):
+        spec, expected = example(name)
+        case = Case(id="c", input="q", expected=expected)
+        assert list(build_scorer(spec).check(case, Path())) == []
+
+    @settings(max_examples=60, deadline=None)
+    @given(response=st.text(max_size=300))
+    def test_any_answer_gets_the_same_valid_score_twice(self, name, response):
+        spec, expected = example(name)
+        context = ScoreContext(response=response, case=Case(id="c", input="q", expected=expected))
+        first, second = (asyncio.run(build_scorer(spec).score(context)) for _ in range(2))
+        assert first == second
+        if isinstance(first, Score):
+            assert 0 <= first.value <= 1
+            assert first.max > 0
+        else:
+            assert isinstance(first, Unscored) and first.message
+
+    def test_an_empty_answer_is_an_answer(self, name):
+        spec, expected = example(name)
+        context = ScoreContext(response="", case=Case(id="c", input="q", expected=expected))
+        assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)

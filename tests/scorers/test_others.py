@@ -1,0 +1,180 @@
+"""regex, boolean, json_schema, python and the composites."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fairtrial as ft
+from fairtrial.core.json_text import last_json
+from fairtrial.core.options import build_scorer
+from fairtrial.core.score import ScoreContext, Unscored
+from fairtrial.core.suite import Case
+from fairtrial.scorers.regex import compile_pattern
+
+OWN = Path(__file__).parent.parent / "contracts" / "own_scorer.py"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "response", "score"),
+    [
+        ("par.s", "in Paris", 0),
+        ("/par.s/i", "in Paris", 1),
+        ("/par.s/gi", "in PARIS", 1),
+        ("/^b/m", "a\nb", 1),
+        ("^b", "a\nb", 0),
+        ("/a.b/s", "a\nb", 1),
+        ("/usr/bin", "in /usr/bin it is", 1),
+        ("/usr/bin", "nowhere", 0),
+        ("/a/b/", "a/b", 1),
+        (r"\d{4}-\d\d", "on 2026-11", 1),
+    ],
+)
+def test_regex(pattern, response, score):
+    assert ft.score("regex", response=response, expected=pattern).value == score
+
+
+def test_regex_flags_need_to_be_flags():
+    assert compile_pattern("/usr/bin").pattern == "/usr/bin"
+    assert compile_pattern("/usr/dig").pattern == "usr"
+
+
+def test_a_pattern_that_runs_away_is_unscored_and_blocks_nobody():
+    async def both():
+        context = ScoreContext(response="a" * 40 + "b", case=Case(id="c", input="q", expected=r"(a|aa)+$"))
+        longest = 0.0
+
+        async def heartbeat():
+            nonlocal longest
+            while True:
+                before = time.perf_counter()
+                await asyncio.sleep(0.01)
+                longest = max(longest, time.perf_counter() - before)
+
+        pulse = asyncio.create_task(heartbeat())
+        result = await build_scorer({"type": "regex", "timeout": 0.5}).score(context)
+        pulse.cancel()
+        return result, longest
+
+    result, longest = asyncio.run(both())
+    assert result == Unscored(kind="timeout", message="pattern timed out after 0.5 s")
+    assert longest < 0.3
+
+
+@pytest.mark.parametrize(
+    ("response", "negate", "score"),
+    [("It is PARIS", False, 1), ("London", False, 0), ("It is paris", True, 0), ("London", True, 1)],
+)
+def test_boolean(response, negate, score):
+    assert ft.score("boolean", response=response, expected="Paris", negate=negate).value == score
+
+
+def test_boolean_without_expected_text_passes_visibly():
+    result = ft.score("boolean", response="x", negate=True)
+    assert result.value == 1 and "automatic pass" in result.notes
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ('{"n": 3}', 1),
+        ('Sure!\n```json\n{"n": 3}\n```\nDone.', 1),
+        ('{"n": 0}', 0),
+        ('{"m": 1}', 0),
+        ('first {"n": "x"}, then {"n": 2}', 1),
+        ("no json", 0),
+        ("", 0),
+    ],
+)
+def test_json_schema(response, score):
+    assert ft.score("json_schema", response=response, schema=SCHEMA).value == score
+
+
+def test_json_schema_says_what_is_wrong():
+    assert "minimum" in ft.score("json_schema", response='{"n": 0}', schema=SCHEMA).notes
+    assert ft.score("json_schema", response='x {"n": 1}', schema=SCHEMA, strict=True).value == 0
+
+
+def test_json_schema_compares_with_an_expected_value():
+    assert ft.score("json_schema", response='{"n":  2}', expected='{"n": 2}', schema=SCHEMA).value == 1
+    assert ft.score("json_schema", response='{"n": true}', expected='{"n": 1}', schema={}).value == 0
+    assert ft.score("json_schema", response='{"n": [1.0]}', expected='{"n": [1]}', schema={}).value == 1
+    assert ft.score("json_schema", response='{"n": 3}', expected='{"n": 2}', schema=SCHEMA).value == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({}, "exactly one"),
+        ({"schema": SCHEMA, "schema_file": "x.json"}, "exactly one"),
+        ({"schema_file": "none.json"}, "cannot be used"),
+        ({"schema": {"type": "no such type"}}, "cannot be used"),
+    ],
+)
+def test_json_schema_is_checked_beforehand(options, word):
+    (problem,) = build_scorer({"type": "json_schema", **options}).check(Case(id="c", input="q"), Path())
+    assert word in problem
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+        max_leaves=10,
+    )
+)
+def test_json_is_found_in_prose(value):
+    import json
+
+    document = {"value": value}
+    assert last_json(f"Well, {{ here [ it is: {json.dumps(document)} ok?").value == document
+
+
+def score_own(function: str, response: str = "please", **options):
+    return ft.score("python", response=response, function=f"{OWN}:{function}", **options)
+
+
+def test_python_functions():
+    assert score_own("length", "x" * 50).value == 0.5
+    assert score_own("polite", arguments={"shout": True}).notes == "SHOUTED"
+    assert score_own("too_much").kind == "range"
+    assert score_own("broken").message.endswith("RuntimeError: no idea")
+    assert score_own("slow", timeout=0.05).kind == "timeout"
+
+
+@pytest.mark.parametrize(
+    "function", ["nothing", "no.such.module:f", f"{OWN}:absent", f"{OWN}:not_a_function", "x.py:f"]
+)
+def test_python_functions_are_checked_beforehand(function):
+    scorer = build_scorer({"type": "python", "function": function})
+    assert list(scorer.check(Case(id="c", input="q"), Path()))
+
+
+def test_all_of_takes_the_worst():
+    result = ft.score(
+        "all_of", response="Paris is nice", expected="Paris", scorers=["boolean", {"type": "regex", "pattern": "ugly"}]
+    )
+    assert result.value == 0 and "regex" in result.notes
+    assert [part["value"] for part in result.details["parts"]] == [1, 0]
+
+
+def test_weighted_takes_the_mean():
+    parts = [{"scorer": "boolean", "weight": 3}, {"scorer": {"type": "regex", "pattern": "ugly"}}]
+    assert ft.score("weighted", response="Paris", expected="Paris", scorers=parts).value == 0.75
+
+
+def test_a_part_that_cannot_be_scored_leaves_the_whole_unscored():
+    result = ft.score("all_of", response="x", scorers=[{"type": "python", "function": f"{OWN}:broken"}, "exact"])
+    assert isinstance(result, Unscored) and result.message.startswith("python: ")
+
+
+def test_composites_check_their_parts():
+    scorer = build_scorer({"type": "all_of", "scorers": ["numeric", {"type": "regexx"}]})
+    problems = list(scorer.check(Case(id="c", input="q", expected="forty"), Path()))
+    assert len(problems) == 2
