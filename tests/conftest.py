@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from benchmarks.mock_server import Behaviour, State, start
+
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions

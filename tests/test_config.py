@@ -69,7 +69,8 @@ def test_all_problems_are_reported_together_with_line_and_nearest_key():
         (21, "dataset.path", "there is no file nope.csv"),
     ]
     for line, key, words in expected:
-        assert any(l == line and k.startswith(key.split(".scorer")[0]) and words in m for l, k, m in found), (
+        place = key.split(".scorer")[0]
+        assert any(at == line and k.startswith(place) and words in m for at, k, m in found), (
             line,
             words,
             found,
@@ -110,7 +111,9 @@ def test_yaml_errors_have_a_line():
 def test_spelling_of_texts_is_kept():
     suite = parse_suite(
         "name: x\ntargets: [mock:echo]\ncases:\n"
-        "  - {id: 007, input: 1e3, expected: yes}\n  - {input: q, expected: 2026-11-15}\n  - {input: q, expected: {a: 1}}\n"
+        "  - {id: 007, input: 1e3, expected: yes}\n"
+        "  - {input: q, expected: 2026-11-15}\n"
+        "  - {input: q, expected: {a: 1}}\n"
     )
     cases = list(suite.cases())
     assert [(c.id, c.input, c.expected) for c in cases] == [
@@ -229,7 +232,7 @@ def test_bad_rows_have_a_line(tmp_path, text, line, words):
     (tmp_path / "d.jsonl").write_text(text)
     dataset = "{path: d.jsonl, input: question, weight: w}" if '"w"' in text else "{path: d.jsonl, input: question}"
     found = problems_of(f"name: x\ntargets: [mock:echo]\ndataset: {dataset}", folder=tmp_path)
-    assert any(l == line and words in m for l, _, m in found), found
+    assert any(at == line and words in m for at, _, m in found), found
 
 
 def test_many_problems_are_cut_short(tmp_path):

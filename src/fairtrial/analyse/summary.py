@@ -109,15 +109,13 @@ def summarise(run: Run) -> RunSummary:
 
 def _aggregates(run: Run) -> list[Aggregate]:
     """Per case first, over repeats; then over cases."""
-    values: list[list[float]] = [[] for _ in run.plan_arms]
-    weights: list[list[float]] = [[] for _ in run.plan_arms]
-    clusters: list[list[str]] = [[] for _ in run.plan_arms]
-    for index, score in enumerate(totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)):
-        values[score.arm].append(score.mean)
-        weights[score.arm].append(score.weight)
-        # A case without a cluster is a cluster of its own.
-        clusters[score.arm].append(f"cluster {score.cluster}" if score.cluster else f"case {index}")
-    return [aggregate(v, w, c) for v, w, c in zip(values, weights, clusters, strict=True)]
+    scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
+    aggregates = []
+    for arm in run.plan_arms:
+        cases = scores.get(arm.position) or totals.CaseScores()
+        clusters = cases.clusters if cases.clustered else None
+        aggregates.append(aggregate(cases.means, cases.weights, clusters))
+    return aggregates
 
 
 def _latency(values: Any) -> Latency:

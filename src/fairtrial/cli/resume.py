@@ -9,6 +9,7 @@ import click
 
 from fairtrial.cli.options import (
     json_option,
+    keep_collector_calm,
     load_dotenv,
     open_store,
     option,
@@ -42,6 +43,7 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
 
         load_dotenv()
         check_outputs(outputs)
+        keep_collector_calm()
         work = pipeline.aresume(
             run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet)
         )

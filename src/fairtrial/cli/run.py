@@ -9,6 +9,7 @@ import click
 
 from fairtrial.cli.options import (
     json_option,
+    keep_collector_calm,
     load_dotenv,
     open_store,
     option,
@@ -75,6 +76,7 @@ def run_suite(
     from fairtrial.cli.finish import finish
     from fairtrial.core.ids import new_id
 
+    keep_collector_calm()
     opened = open_store(store, create=True)
     series = new_id() if runs > 1 else None
     code = 0
@@ -82,10 +84,9 @@ def run_suite(
         if series and not quiet:
             click.echo(f"run {number} of {runs}", err=True)
         run = asyncio.run(pipeline.arun(suite, store=opened, series_id=series, watch=watcher(quiet=quiet)))
-        last = number == runs or run.status == "interrupted"
-        code = max(code, finish(run, outputs=outputs if last else (), as_json=as_json and last, quiet=quiet))
-        if last:
-            break
+        if number == runs or run.status == "interrupted":
+            return max(code, finish(run, outputs=outputs, as_json=as_json, quiet=quiet))
+        code = max(code, finish(run, quiet=True))
     return code
 
 

@@ -51,7 +51,7 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.words import number, printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("trial", "case", "arm", "score"):
@@ -64,7 +64,7 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
         said = trial.failure_message or trial.unscored_message or trial.answer or ""
         score = number(trial.score) if trial.status == "scored" else trial.status
         shown = (trial.trial_id[:8], trial.case_id + repeat, trial.arm, score, " ".join(said.split()))
-        table.add_row(*map(Text, shown))
+        table.add_row(*(Text(printable(cell)) for cell in shown))
     Console(highlight=False).print(table)
 
 
@@ -72,7 +72,7 @@ def _print_trial(trial: TrialRecord) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from fairtrial.analyse.words import milliseconds, money, number
+    from fairtrial.analyse.words import milliseconds, money, number, printable
 
     console = Console(highlight=False)
     facts = {
@@ -90,13 +90,13 @@ def _print_trial(trial: TrialRecord) -> None:
     }
     for name, value in facts.items():
         if value:
-            console.print(Text.assemble((f"{name:>9} ", "bold"), value), soft_wrap=True)
+            console.print(Text.assemble((f"{name:>9} ", "bold"), printable(value)), soft_wrap=True)
     for reason in trial.tried:
-        console.print(Text(f"    tried: {reason}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"    tried: {printable(reason)}", style="yellow"), soft_wrap=True)
     for title, body in (("prompt", trial.input), ("expected", trial.expected), ("answer", trial.answer)):
         if body is not None:
             console.print(Text(f"\n{title}", style="bold"))
-            console.print(Text(body), soft_wrap=True)
+            console.print(Text(printable(body)), soft_wrap=True)
 
 
 def _print_context(run: Run) -> None:

@@ -64,7 +64,7 @@ class _Reader:
                 self.findings.append(f"prompt {text}: only .txt and .md files can be read")
                 return []
             parts = re.split(r"^---\s*$", read_text(path), flags=re.MULTILINE)
-            return [(label or f"{path.stem}-{i}", part.strip()) for i, part in enumerate(parts, 1) if part.strip()]
+            return [(label or f"{path.name}-{i}", part.strip()) for i, part in enumerate(parts, 1) if part.strip()]
         return [(label or "", text)]
 
     def targets(self) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -32,7 +31,7 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
 def aggregate(
     values: ArrayLike,
     weights: ArrayLike | None = None,
-    clusters: Sequence[Any] | None = None,
+    clusters: ArrayLike | None = None,
     scale: tuple[float, float] = (0.0, 1.0),
 ) -> Aggregate:
     """The aggregate of per-case scores. A weight of 0 is shown elsewhere, not counted here.
@@ -44,7 +43,7 @@ def aggregate(
     scores = np.asarray(values, dtype=np.float64)
     w = np.ones_like(scores) if weights is None else np.asarray(weights, dtype=np.float64)
     counted = w > 0
-    groups = None if clusters is None else np.asarray([str(c) for c in clusters])[counted]
+    groups = None if clusters is None else np.asarray(clusters)[counted]
     scores, w = scores[counted], w[counted]
     n = len(scores)
     if n == 0:
@@ -79,7 +78,7 @@ def aggregate(
 
 
 def _standard_error(
-    scores: Floats, w: Floats, mean: float, groups: NDArray[np.str_] | None
+    scores: Floats, w: Floats, mean: float, groups: NDArray[Any] | None
 ) -> tuple[float | None, int, str]:
     """Standard error of the weighted mean, its degrees of freedom, and the name of the method."""
     n = len(scores)

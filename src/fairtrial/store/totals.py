@@ -28,13 +28,13 @@ class ArmTotals(NamedTuple):
     truncated: int
 
 
-class CaseScore(NamedTuple):
-    """One arm's mean score on one case, over the repeats that have a score."""
+class CaseScores:
+    """One arm's mean score on each case, over the repeats that have a score, as columns."""
 
-    arm: int
-    mean: float
-    weight: float
-    cluster: str | None
+    def __init__(self) -> None:
+        self.means, self.weights = array("d"), array("d")
+        self.clusters = array("q")  # a number for each cluster; a case without one is a cluster of its own
+        self.clustered = False
 
 
 def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[int]:
@@ -74,17 +74,26 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
         return {row[0]: ArmTotals(*row[1:]) for row in connection.execute(query)}
 
 
-def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> list[CaseScore]:
-    """The mean over repeats of every case and arm that has a score."""
+def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, CaseScores]:
+    """The mean over repeats of every case that has a score, by arm position; streamed, for there may be many."""
     scores, cases = schema.scores, schema.cases
     query = (
         select(scores.c.arm_position, func.avg(scores.c.value), cases.c.weight, cases.c.cluster)
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .group_by(scores.c.arm_position, scores.c.case_position, cases.c.weight, cases.c.cluster)
+        .execution_options(yield_per=2000)
     )
+    found: dict[int, CaseScores] = {}
+    names: dict[str, int] = {}
     with translated(store.path), store.engine.connect() as connection:
-        return [CaseScore(*row) for row in connection.execute(query)]
+        for number, (arm, mean, weight, cluster) in enumerate(connection.execute(query), 1):
+            columns = found.setdefault(arm, CaseScores())
+            columns.means.append(mean)
+            columns.weights.append(weight)
+            columns.clusters.append(-number if cluster is None else names.setdefault(cluster, len(names)))
+            columns.clustered = columns.clustered or cluster is not None
+    return found
 
 
 def latencies(store: Store, run_id: str) -> dict[int, array[float]]:

