@@ -6,7 +6,6 @@ import time
 import pytest
 
 from fairtrial import pipeline
-from fairtrial.analyse import summarise
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
@@ -58,7 +57,7 @@ async def test_faults_of_every_kind(run_suite, model_server):
     assert sum(state.faults.values()) > 60 and state.faults["hang"] > 0
     trials = list(run.trials())
     assert len(trials) == 1000
-    assert run.status == "completed", summarise(run).failures
+    assert run.status == "completed", run.summary().failures
     assert all(trial.score == 1.0 for trial in trials)
     assert state.answered.total() == 1000  # nobody was asked again after an answer
 
@@ -68,7 +67,7 @@ async def test_failures_that_stay_have_reasons_and_are_no_scores(run_suite, mode
     run = await run_suite(
         targets=["openai:m"], scorer="boolean", cases=numbered(60), concurrency=3, retry={**QUICK, "attempts": 2}
     )
-    summary = summarise(run)
+    summary = run.summary()
     (arm,) = summary.arms
     assert run.status == "incomplete"
     assert arm.failed > 5 and arm.scored > 5 and arm.failed + arm.scored == 60
@@ -191,7 +190,7 @@ async def test_answers_without_a_score_are_scored_without_asking(run_suite, mode
     run = await run_suite(targets=["openai:m"], scorer="boolean", cases=numbered(20))
     with store.engine.begin() as connection:
         connection.execute(delete(schema.scores).where(schema.scores.c.case_position < 15))
-    assert summarise(run).arms[0].waiting == 15
+    assert run.summary().arms[0].waiting == 15
     run = await pipeline.aresume(run.id, store=store)
     assert run.status == "completed" and state.calls.total() == 20
 
@@ -199,9 +198,9 @@ async def test_answers_without_a_score_are_scored_without_asking(run_suite, mode
 async def test_rescoring_asks_nobody_and_keeps_the_old_scores(run_suite, model_server, store):
     state = await model_server(answer="The answer is 42.")
     run = await run_suite(targets=["openai:m"], scorer="exact", cases=numbered(5))
-    before = summarise(run).arms[0].aggregate.mean
+    before = run.summary().arms[0].aggregate.mean
     run = await pipeline.arescore(run.id, scorer={"type": "numeric"}, store=store)
-    assert summarise(run).arms[0].aggregate.mean == 1.0 and before < 1.0
+    assert run.summary().arms[0].aggregate.mean == 1.0 and before < 1.0
     assert state.calls.total() == 5
     assert {t.scorer for t in run.trials()} == {"numeric"}
     assert len(list(store.trial_rows(run.id, 0))) == 5
@@ -244,10 +243,10 @@ async def test_unscored_is_no_score(run_suite):
         ],
         scorer="boolean",
     )
-    (arm,) = summarise(run).arms
+    (arm,) = run.summary().arms
     assert (arm.scored, arm.unscored, arm.failed, arm.coverage) == (1, 1, 0, 0.5)
     assert arm.aggregate.mean == 1.0 and run.status == "incomplete"
-    assert summarise(run).failures == [("timeout", "pattern timed out after 0.05 s", 1)]
+    assert run.summary().failures == [("timeout", "pattern timed out after 0.05 s", 1)]
 
 
 class TestBudget:

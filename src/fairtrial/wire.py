@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import time
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from fairtrial.core.answer import Failure
+from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Target
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -30,6 +32,54 @@ class ErrorBody(msgspec.Struct):
 
 
 _error_body = msgspec.json.Decoder(ErrorBody)
+
+
+class HttpTarget(Target):
+    """A model behind an HTTP API: a subclass says what is sent and how a reply is read."""
+
+    priced: ClassVar[bool] = True
+
+    async def open(self, concurrency: int) -> None:
+        self._session = await open_session(self.spec, self.headers())
+
+    async def close(self) -> None:
+        if hasattr(self, "_session"):
+            await self._session.close()
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        body = msgspec.json.encode(self.body(request))
+        started = time.perf_counter()
+        headers_seen = False
+        try:
+            async with self._session.post(self.url(), data=body) as response:
+                headers_seen = True
+                if response.status != 200:
+                    return await failure_of_response(response, streaming=request.stream)
+                if request.stream and response.content_type == "text/event-stream":
+                    return await self.read_stream(response, started)
+                return self.read_whole(await response.read(), started)
+        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
+            return failure_of(error, streaming=request.stream and headers_seen)
+
+    def url(self) -> str:
+        """Where requests go."""
+        raise NotImplementedError
+
+    def headers(self) -> dict[str, str]:
+        """Who we are."""
+        raise NotImplementedError
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """What is sent."""
+        raise NotImplementedError
+
+    def read_whole(self, body: bytes, started: float) -> Answer | Failure:
+        """A reply that came in one piece."""
+        raise NotImplementedError
+
+    async def read_stream(self, response: ClientResponse, started: float) -> Answer | Failure:
+        """A reply that comes as server-sent events."""
+        raise NotImplementedError
 
 
 async def open_session(spec: TargetSpec, headers: dict[str, str]) -> ClientSession:
@@ -136,7 +186,6 @@ def _seconds(retry_after: str | None) -> float | None:
         return max(0.0, float(retry_after))
     except ValueError:
         pass
-    import time
     from email.utils import parsedate_to_datetime
 
     try:

@@ -362,7 +362,7 @@ def test_bad_input_is_one_sentence_and_exit_1(cli, finished, args, words):
 def test_our_own_mistakes_are_one_sentence_too(cli, finished, monkeypatch):
     import fairtrial.analyse.summary as summary
 
-    def broken(run):
+    def broken(*_):
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr(summary, "_aggregates", broken)

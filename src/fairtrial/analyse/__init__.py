@@ -1,6 +1,6 @@
 """From rows to the numbers that people read."""
 
 from fairtrial.analyse.run import Run, TrialRecord
-from fairtrial.analyse.summary import ArmSummary, RunSummary, summarise
+from fairtrial.analyse.summary import ArmSummary, RunSummary
 
-__all__ = ["ArmSummary", "Run", "RunSummary", "TrialRecord", "summarise"]
+__all__ = ["ArmSummary", "Run", "RunSummary", "TrialRecord"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairtrial.analyse.summary import ArmSummary, RunSummary, summarise
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import Arm, Case
 from fairtrial.store.rows import decode
@@ -16,8 +17,6 @@ from fairtrial.store.todo import status_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from fairtrial.analyse.summary import ArmSummary
 
 _SLICE = 500
 _TRIAL_FIELDS = (
@@ -109,12 +108,14 @@ class Run:
         """The arms as planned, with variables unfilled."""
         return self.store.arms(self.plan)
 
+    def summary(self) -> RunSummary:
+        """The run in numbers, as they stand now."""
+        return summarise(self.store, self.record, self.plan, self.plan_arms)
+
     @property
     def arms(self) -> list[ArmSummary]:
         """Every arm with its numbers."""
-        from fairtrial.analyse.summary import summarise
-
-        return summarise(self).arms
+        return self.summary().arms
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.run import Run
+from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
-from fairtrial.store import totals
-from fairtrial.store.totals import ArmTotals
+from fairtrial.store import Store, totals
+from fairtrial.store.store import PlanRecord, RunRecord
+from fairtrial.store.totals import ArmTotals, CaseScores
 
 _NOTHING = ArmTotals(0, 0, 0, 0, 0.0, None, 0, 0, 0, 0)
 
@@ -63,15 +64,14 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[tuple[str, str, int]]
 
 
-def summarise(run: Run) -> RunSummary:
+def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...]) -> RunSummary:
     """The numbers of a run, as they stand now."""
-    store, record, plan = run.store, run.record, run.plan
-    planned = totals.planned_trials(store, plan.id, run.plan_arms)
-    sums = totals.arm_totals(store, run.id, record.scoring)
-    latencies = totals.latencies(store, run.id)
-    aggregates = _aggregates(run)
+    planned = totals.planned_trials(store, plan.id, plan_arms)
+    sums = totals.arm_totals(store, record.id, record.scoring)
+    latencies = totals.latencies(store, record.id)
+    aggregates = _aggregates(totals.case_scores(store, record.id, plan.id, record.scoring), plan_arms)
     arms = []
-    for arm in run.plan_arms:
+    for arm in plan_arms:
         total = sums.get(arm.position, _NOTHING)
         arms.append(
             ArmSummary(
@@ -93,7 +93,7 @@ def summarise(run: Run) -> RunSummary:
             )
         )
     return RunSummary(
-        run_id=run.id,
+        run_id=record.id,
         series_id=record.series_id,
         suite=record.suite_name,
         status=record.status,
@@ -103,16 +103,15 @@ def summarise(run: Run) -> RunSummary:
         created_at=record.created_at,
         ended_at=record.ended_at,
         arms=arms,
-        failures=totals.failure_reasons(store, run.id, record.scoring),
+        failures=totals.failure_reasons(store, record.id, record.scoring),
     )
 
 
-def _aggregates(run: Run) -> list[Aggregate]:
+def _aggregates(scores: dict[int, CaseScores], arms: tuple[Arm, ...]) -> list[Aggregate]:
     """Per case first, over repeats; then over cases."""
-    scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
     aggregates = []
-    for arm in run.plan_arms:
-        cases = scores.get(arm.position) or totals.CaseScores()
+    for arm in arms:
+        cases = scores.get(arm.position) or CaseScores()
         clusters = cases.clusters if cases.clustered else None
         aggregates.append(aggregate(cases.means, cases.weights, clusters))
     return aggregates

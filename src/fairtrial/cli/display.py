@@ -37,6 +37,7 @@ _REFRESH = 0.2
 _LOG_EVERY = 15.0
 _MOST_ARMS = 12
 _MOST_FAILURES = 5
+_LONG_NAME = 24
 
 
 def watcher(*, quiet: bool) -> Watch:
@@ -137,8 +138,12 @@ def summary_table(summary: RunSummary) -> Table:
         left = name == "arm"
         table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
     ranked = sorted(summary.arms, key=lambda arm: -(arm.aggregate.mean or -1.0))
+    long = any(len(arm.arm) > _LONG_NAME for arm in ranked)
     for arm in ranked:
-        table.add_row(*(Text(cell) for cell in arm_cells(summary, arm)))
+        cells = arm_cells(summary, arm)
+        if long:  # broken where the target ends and the condition begins, not anywhere
+            cells[0] = cells[0].replace(f"/{arm.condition}", f"\n  /{arm.condition}")
+        table.add_row(*(Text(cell) for cell in cells))
     return table
 
 

@@ -25,10 +25,9 @@ def check_outputs(outputs: Sequence[str]) -> None:
 
 def finish(run: Run, *, outputs: Sequence[str] = (), as_json: bool = False, quiet: bool = False) -> int:
     """Report a run and return the exit code."""
-    from fairtrial.analyse import summarise
     from fairtrial.export import export
 
-    summary = summarise(run)
+    summary = run.summary()
     for output in outputs:
         export(run, output)
     if as_json:

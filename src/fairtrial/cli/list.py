@@ -13,12 +13,12 @@ from fairtrial.cli.options import json_option, open_store, option, print_json, s
 @json_option
 def command(limit: int, store: str | None, as_json: bool) -> None:
     """List the runs in the store, newest first."""
-    from fairtrial.analyse import Run, summarise
+    from fairtrial.analyse import Run
     from fairtrial.reports.json import document
 
     opened = open_store(store)
     records = opened.runs()
-    summaries = [summarise(Run(opened, record)) for record in records[:limit]]
+    summaries = [Run(opened, record).summary() for record in records[:limit]]
     if as_json:
         print_json({"runs": [document(summary) for summary in summaries]})
         return

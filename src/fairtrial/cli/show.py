@@ -24,7 +24,7 @@ def command(
     run: str, trial: str | None, trials: bool, failures: bool, context: bool, store: str | None, as_json: bool
 ) -> None:
     """Show RUN (an id, a prefix of one, or `latest`), or one of its trials."""
-    from fairtrial.analyse import Run, summarise
+    from fairtrial.analyse import Run
     from fairtrial.cli.display import next_step, print_summary
     from fairtrial.reports.json import context_document, document, trial_document
 
@@ -33,7 +33,7 @@ def command(
         record = found.trial(trial)
         print_json(trial_document(record)) if as_json else _print_trial(record)
         return
-    summary = summarise(found)
+    summary = found.summary()
     if as_json:
         print_json(document(summary) | (context_document(found) if context else {}))
         return

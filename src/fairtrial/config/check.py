@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from fairtrial.config.source import Source
+from fairtrial.config.suite import Suite
 from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case
-
-if TYPE_CHECKING:
-    from fairtrial.config.load import Suite
 
 _MOST_PROBLEMS = 50
 

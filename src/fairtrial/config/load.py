@@ -2,118 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from fairtrial.config.check import check_cases
-from fairtrial.config.dataset import FORMATS, Dataset
-from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
+from fairtrial.config.dataset import FORMATS
+from fairtrial.config.document import SuiteDocument
 from fairtrial.config.resolve import resolve_arms, resolve_judge
 from fairtrial.config.source import Source
-from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-from fairtrial.core.ids import canonical_json, content_hash
+from fairtrial.config.suite import RunOptions, Suite
+from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read
-from fairtrial.core.suite import Arm, Case, Settings
+from fairtrial.core.suite import Settings
 from fairtrial.core.variables import Variables
 
 _TEXT_KEYS = ("id", "input", "expected", "category", "difficulty", "cluster")
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller of a run may choose or override; None leaves what the suite says."""
-
-    cases: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    limit: int | None = None
-    repeats: int | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    budget_usd: float | None = None
-    benchmark_mode: bool | None = None
-    cache: bool | None = None
-    stream: bool | None = None
-
-
-class Suite:
-    """A checked suite: its arms, its settings, and a stream of its cases."""
-
-    def __init__(
-        self,
-        *,
-        source: Source,
-        document: SuiteDocument,
-        folder: Path,
-        options: RunOptions,
-        variables: Variables,
-        arms: tuple[Arm, ...],
-        settings: Settings,
-    ) -> None:
-        self.name, self.description = document.name, document.description
-        self.text, self.file, self.folder = source.text, source.file, folder
-        self.options, self.variables = options, variables
-        self.arms, self.settings = arms, settings
-        self._source, self._document = source, document
-        self._dataset = Dataset(document.dataset, folder) if document.dataset else None
-        self.dataset_sha256 = self._fingerprint()
-        self.case_count = 0  # known once the cases were checked
-
-    def _fingerprint(self) -> str:
-        if self._dataset and not self._document.cases:
-            return self._dataset.sha256()
-        digest = hashlib.sha256()
-        for entry in self._document.cases:
-            digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
-        if self._dataset:
-            digest.update(self._dataset.sha256().encode())
-        return digest.hexdigest()
-
-    def cases(self) -> Iterator[Case]:
-        """The chosen cases, in live form. Streamed: a dataset is read anew each time."""
-        for _, case, problem in self.located_cases():
-            if case is None:
-                raise FairtrialError(problem)
-            yield case
-
-    def located_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
-        """(place, case, problem) for every chosen case; a case that cannot be read is never left out."""
-        wanted = set(self.options.cases)
-        position = 0
-        for place, case, problem in self._all_cases():
-            if case is not None and wanted and case.id not in wanted:
-                continue
-            if self.options.limit is not None and position >= self.options.limit:
-                return
-            yield place, self._placed(case, position), problem
-            position += 1
-
-    def _placed(self, case: Case | None, position: int) -> Case | None:
-        if case is None:
-            return None
-        repeats = None if self.options.repeats else case.repeats
-        return msgspec.structs.replace(case, position=position, repeats=repeats)
-
-    def _all_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
-        for index, entry in enumerate(self._document.cases):
-            path: KeyPath = ("cases", index)
-            place = Problem("", self.file, self._source.line(path), f"cases.{index}")
-            yield place, _inline_case(entry, index), ""
-        if self._dataset:
-            for line, case, problem in self._dataset.cases(len(self._document.cases)):
-                yield Problem("", str(self._dataset.entry.path), line), case, problem
-
-    @property
-    def plan_id(self) -> str:
-        """Identity of what is asked: the same arms, cases and choice of cases make the same plan."""
-        arms = self.variables.template_all(msgspec.to_builtins(self.arms))
-        chosen = [self.options.cases, self.options.limit, self.options.repeats]
-        return content_hash([self.name, self.text, self.dataset_sha256, arms, chosen])[:32]
 
 
 def load_suite(
@@ -217,28 +124,3 @@ def _dataset_usable(source: Source, document: SuiteDocument, folder: Path) -> bo
         source.problem(("dataset", "path"), f"a dataset is one of {', '.join(FORMATS)}, not `{path.name}`")
         return False
     return True
-
-
-def _inline_case(entry: CaseEntry, index: int) -> Case:
-    params: ParamsEntry | None = entry.params
-    return Case(
-        id=entry.id or f"case-{index + 1}",
-        input=entry.input,
-        expected=_expected_text(entry.expected),
-        weight=entry.weight,
-        tags=tuple(entry.tags),
-        category=entry.category,
-        difficulty=entry.difficulty,
-        cluster=entry.cluster,
-        scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
-        params=params.given() if params else None,
-        repeats=entry.repeats,
-        metadata=entry.metadata,
-        position=index,
-    )
-
-
-def _expected_text(expected: Any) -> str | None:
-    if expected is None or isinstance(expected, str):
-        return expected
-    return msgspec.json.encode(expected).decode()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairtrial.config.document import ConditionEntry, JudgeEntry, ParamsEntry, SuiteDocument, TargetEntry
 from fairtrial.config.source import Source
+from fairtrial.config.suite import RunOptions
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Path as KeyPath
@@ -23,9 +24,6 @@ from fairtrial.core.suite import (
     TargetSpec,
 )
 from fairtrial.core.variables import Variables
-
-if TYPE_CHECKING:
-    from fairtrial.config.load import RunOptions
 
 _KINDS_BEHIND_PROVIDERS = {"openai_api", "anthropic_api", "python_call"}
 

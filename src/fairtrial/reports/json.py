@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse import ArmSummary, Run, RunSummary, TrialRecord, summarise
+from fairtrial.analyse import ArmSummary, Run, RunSummary, TrialRecord
 
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
 
@@ -80,7 +80,7 @@ def context_document(run: Run) -> dict[str, Any]:
 
 def write(run: Run, file: IO[str]) -> None:
     """The summary, the context and every trial, streamed."""
-    head = msgspec.json.encode({**document(summarise(run)), **context_document(run)}).decode()
+    head = msgspec.json.encode({**document(run.summary()), **context_document(run)}).decode()
     file.write(head[:-1] + ',"trials":[\n')
     for number, line in enumerate(_lines(run)):
         file.write((",\n" if number else "") + line)

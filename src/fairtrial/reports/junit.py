@@ -6,7 +6,7 @@ import re
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
-from fairtrial.analyse import Run, TrialRecord, summarise
+from fairtrial.analyse import Run, TrialRecord
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 PASS_MARK = 0.5
@@ -14,7 +14,7 @@ PASS_MARK = 0.5
 
 def write(run: Run, file: IO[str]) -> None:
     """Every trial as a test case; a score of at least 50 passes."""
-    summary = summarise(run)
+    summary = run.summary()
     total = sum(arm.scored + arm.failed + arm.unscored for arm in summary.arms)
     failures = sum(1 for trial in run.trials() if trial.score is not None and trial.score < PASS_MARK)
     errors = sum(arm.failed + arm.unscored for arm in summary.arms)

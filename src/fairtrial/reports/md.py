@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import IO
 
-from fairtrial.analyse import Run, RunSummary, summarise
+from fairtrial.analyse import Run, RunSummary
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line, run_notes
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
@@ -13,7 +13,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 def write(run: Run, file: IO[str]) -> None:
     """The summary of a run."""
-    file.write(render(summarise(run)))
+    file.write(render(run.summary()))
 
 
 def render(summary: RunSummary) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fairtrial import wire
 from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.suite import TargetSpec
-from fairtrial.core.target import Options, Target
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -79,40 +76,22 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 _decode_message = msgspec.json.Decoder(_Message).decode
 
 
-class AnthropicApi(Target):
+class AnthropicApi(wire.HttpTarget):
     """One model behind the Messages API."""
 
-    priced: ClassVar[bool] = True
+    def url(self) -> str:
+        return f"{self.spec.base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
 
-    def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
-        super().__init__(spec, options, folder)
-        root = spec.base_url.rstrip("/").removesuffix("/v1")
-        self._url = f"{root}/v1/messages"
+    def headers(self) -> dict[str, str]:
+        return {"x-api-key": self.spec.api_key, "anthropic-version": _VERSION}
 
-    async def open(self, concurrency: int) -> None:
-        headers = {"x-api-key": self.spec.api_key, "anthropic-version": _VERSION}
-        self._session = await wire.open_session(self.spec, headers)
+    def read_whole(self, body: bytes, started: float) -> Answer | Failure:
+        return _read_whole(body, started)
 
-    async def close(self) -> None:
-        if hasattr(self, "_session"):
-            await self._session.close()
+    async def read_stream(self, response: ClientResponse, started: float) -> Answer | Failure:
+        return await _read_stream(response, started)
 
-    async def ask(self, request: Request) -> Answer | Failure:
-        body = msgspec.json.encode(self._body(request))
-        started = time.perf_counter()
-        headers_seen = False
-        try:
-            async with self._session.post(self._url, data=body) as response:
-                headers_seen = True
-                if response.status != 200:
-                    return await wire.failure_of_response(response, streaming=request.stream)
-                if request.stream and response.content_type == "text/event-stream":
-                    return await _read_stream(response, started)
-                return _read_whole(await response.read(), started)
-        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
-            return wire.failure_of(error, streaming=request.stream and headers_seen)
-
-    def _body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> dict[str, Any]:
         params = request.params
         body: dict[str, Any] = {
             "model": self.spec.model,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fairtrial import wire
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
-from fairtrial.core.target import Options, Target
+from fairtrial.core.target import Options
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -72,42 +72,28 @@ class _Reply(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Reply).decode
 
 
-class OpenaiApi(Target):
+class OpenaiApi(wire.HttpTarget):
     """One model behind an OpenAI-compatible server."""
-
-    priced: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
         super().__init__(spec, options, folder)
-        self._url = f"{spec.base_url.rstrip('/')}/chat/completions"
         # OpenAI itself has renamed this one; the others have not followed.
         self._max_tokens = "max_completion_tokens" if spec.provider == "openai" else "max_tokens"
         self._fixed_sampling = spec.provider == "openai" and bool(_REASONING.match(spec.model))
 
-    async def open(self, concurrency: int) -> None:
-        headers = {"Authorization": f"Bearer {self.spec.api_key}"} if self.spec.api_key else {}
-        self._session = await wire.open_session(self.spec, headers)
+    def url(self) -> str:
+        return f"{self.spec.base_url.rstrip('/')}/chat/completions"
 
-    async def close(self) -> None:
-        if hasattr(self, "_session"):
-            await self._session.close()
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.spec.api_key}"} if self.spec.api_key else {}
 
-    async def ask(self, request: Request) -> Answer | Failure:
-        body = msgspec.json.encode(self._body(request))
-        started = time.perf_counter()
-        headers_seen = False
-        try:
-            async with self._session.post(self._url, data=body) as response:
-                headers_seen = True
-                if response.status != 200:
-                    return await wire.failure_of_response(response, streaming=request.stream)
-                if request.stream and response.content_type == "text/event-stream":
-                    return await _read_stream(response, started)
-                return _read_whole(await response.read(), started)
-        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
-            return wire.failure_of(error, streaming=request.stream and headers_seen)
+    def read_whole(self, body: bytes, started: float) -> Answer | Failure:
+        return _read_whole(body, started)
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    async def read_stream(self, response: ClientResponse, started: float) -> Answer | Failure:
+        return await _read_stream(response, started)
+
+    def body(self, request: Request) -> dict[str, Any]:
         messages = [{"role": "user", "content": request.input}]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
