@@ -85,6 +85,9 @@ def test_all_problems_are_reported_together_with_line_and_nearest_key():
         ("- 1", "a suite is a mapping"),
         ("", "a suite is a mapping"),
         ("name: x\ntargets: [mock:echo]", "nothing to ask"),
+        ("name: x\ntargets: [mock:echo]\ncases: &a [*a]", "refers to itself"),
+        ("name: x\ntargets: [mock:echo]\ncases: [{input: q, weight: .inf}]", "must be a finite number"),
+        ("name: x\ntargets: [mock:echo]\ntimeout: .nan\ncases: [{input: q}]", "must be"),
         ("name: x\ntargets: []\ncases: [{input: q}]", "must not be empty"),
         ("name: x\ntargets: mock:echo\ncases: [{input: q}]", "must be a list"),
         ("name: x\nname: y\ntargets: [mock:echo]\ncases: [{input: q}]", "given twice"),
@@ -233,6 +236,13 @@ def test_bad_rows_have_a_line(tmp_path, text, line, words):
     dataset = "{path: d.jsonl, input: question, weight: w}" if '"w"' in text else "{path: d.jsonl, input: question}"
     found = problems_of(f"name: x\ntargets: [mock:echo]\ndataset: {dataset}", folder=tmp_path)
     assert any(at == line and words in m for at, _, m in found), found
+
+
+@pytest.mark.parametrize("name", ["d.csv", "d.jsonl", "d.json"])
+def test_datasets_that_are_no_text(tmp_path, name):
+    (tmp_path / name).write_bytes(b"input,expected\n\xff\xfe,x\n")
+    found = problems_of(f"name: x\ntargets: [mock:echo]\ndataset: {name}", folder=tmp_path)
+    assert any("not a text file" in message or "not JSON" in message for _, _, message in found)
 
 
 def test_many_problems_are_cut_short(tmp_path):

@@ -6,9 +6,10 @@ import time
 import pytest
 
 from fairtrial import pipeline
+from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
-from fairtrial.core.errors import FairtrialError, TargetUnusableError
+from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.suite import PriceSpec, RetrySpec, TargetSpec
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
@@ -208,8 +209,40 @@ async def test_rescoring_asks_nobody_and_keeps_the_old_scores(run_suite, model_s
         await pipeline.arescore(run.id, scorer={"type": "numerc"}, store=store)
 
 
+async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, store, tmp_path):
+    (tmp_path / "slow.py").write_text("import time\ndef half(response):\n    time.sleep(0.02)\n    return 0.5\n")
+    run = await run_suite(scorer="boolean", cases=numbered(40, "Question"))
+    spec = {"type": "python", "function": "slow.py:half"}
+
+    def interrupting(engine):
+        from contextlib import asynccontextmanager
+
+        @asynccontextmanager
+        async def watch():
+            async def wait():
+                while engine.progress.done < 5:
+                    await asyncio.sleep(0.005)
+                engine.interrupt()
+
+            task = asyncio.create_task(wait())
+            yield
+            await task
+
+        return watch()
+
+    with pytest.raises(InterruptedWorkError):
+        await pipeline.arescore(run.id, scorer=spec, store=store, watch=interrupting)
+    found = Run.find(run.id, store)
+    assert found.status == "completed" and found.arms[0].aggregate.mean == 1.0
+    done = len([row for row in store.trial_rows(run.id, 1) if row["score_value"] is not None])
+    assert 5 <= done < 40
+    run = await pipeline.arescore(run.id, scorer=spec, store=store)
+    assert run.record.scoring == 1 and run.arms[0].aggregate.mean == 0.5 and run.arms[0].scored == 40
+
+
 async def test_one_run_one_process(run_suite, store):
     run = await run_suite()
+    store.set_run(run.id, status="interrupted")
     with store.lease(run.id), pytest.raises(FairtrialError, match="still going on"):
         await pipeline.aresume(run.id, store=store)
 

@@ -60,7 +60,9 @@ async def test_values_of_variables_are_nowhere(write_suite, model_server, monkey
         assert value.encode() not in everything, value
 
     monkeypatch.delenv("TEAM_TOKEN")
-    with pytest.raises(FairtrialError, match="needs TEAM_TOKEN"):
+    monkeypatch.delenv("CITY")
+    store.set_run(run.id, status="interrupted")
+    with pytest.raises(FairtrialError, match="needs CITY, TEAM_TOKEN"):
         await pipeline.aresume(run.id, store=store)
 
 

@@ -27,7 +27,7 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions, Suite, load_suite
 from fairtrial.core import registry
-from fairtrial.core.errors import FairtrialError, TargetUnusableError
+from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import read, scorer_problems
 from fairtrial.core.suite import Arm, ScorerSpec, Settings
@@ -131,6 +131,8 @@ async def aresume(
     """Go on with a run (`resume`), or try its failed trials again (`retry`). No finished call is repeated."""
     store = store or Store(create=False)
     record = store.find_run(name)
+    if record.status == "completed":
+        return Run(store, record)
     work, variables, folder = _stored_work(store, record.id, mode, overrides or {})
     check_prices(work.arms, work.settings)
     async with opened_targets(work.arms, work.settings, folder, variables) as targets:
@@ -160,6 +162,8 @@ def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any
     plan, variables = store.plan(record.plan_id), Variables(os.environ)
     arms = store.arms(plan, variables)
     settings = msgspec.convert(variables.fill_all(msgspec.json.decode(record.settings)), Settings)
+    for template in store.case_templates(plan.id):
+        variables.fill(template)
     if variables.missing and mode != "rescore":
         names = ", ".join(sorted(variables.missing))
         raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
@@ -229,6 +233,10 @@ async def _session(
                 store.finish_scoring(work.run_id, scoring.number)
         finally:
             _set_status(store, work.run_id, engine)
+    if rescoring and engine.halt is not None:
+        raise InterruptedWorkError(
+            "rescoring was interrupted; the same command goes on, until then the old scores count"
+        )
     if engine.halt is not None and engine.halt.unusable:
         raise TargetUnusableError(
             f"{engine.halt.reason}; correct it, then run the suite again "
@@ -242,9 +250,12 @@ def _set_status(store: Store, run_id: str, engine: Engine) -> None:
     record = store.find_run(run_id)
     planned = totals.planned_trials(store, engine.work.plan_id, engine.work.arms)
     scored = sum(arm.scored for arm in totals.arm_totals(store, run_id, record.scoring).values())
-    if engine.halt is not None and engine.halt.interrupted:
+    if engine.halt is not None and engine.halt.interrupted and engine.work.mode != "rescore":
         status = "interrupted"
     else:
         status = "completed" if scored == sum(planned) else "incomplete"
+    if engine.work.mode == "rescore":  # rescoring changes what is known, not when the run ended
+        store.set_run(run_id, status=status)
+        return
     reason = engine.halt.reason if engine.halt else None
     store.set_run(run_id, status=status, reason=reason, ended_at=time.time())

@@ -40,6 +40,14 @@ class Dataset:
 
     def rows(self) -> Iterator[Row]:
         """Every row with its line number."""
+        try:
+            yield from self._read_rows()
+        except UnicodeDecodeError:
+            yield Row(0, {}, "this is not a text file in UTF-8")
+        except csv.Error as error:
+            yield Row(0, {}, f"this table cannot be read: {error}")
+
+    def _read_rows(self) -> Iterator[Row]:
         suffix = self.path.suffix.lower()
         if suffix in (".csv", ".tsv"):
             yield from _table_rows(self.path, "\t" if suffix == ".tsv" else ",")

@@ -38,6 +38,8 @@ class Source:
             reason = getattr(error, "problem", None) or str(error)
             line = mark.line + 1 if mark else 0
             raise ProblemsError([Problem(f"this is not YAML: {reason}", self.file, line)]) from None
+        except RecursionError:
+            raise ProblemsError([Problem("an anchor refers to itself, or nesting is too deep", self.file, 1)]) from None
 
     def _construct(self, loader: Any, node: Any, path: Path) -> Any:
         self._lines[path] = node.start_mark.line + 1

@@ -4,7 +4,8 @@ FairtrialError            a person must do something: one sentence says what; th
 ├── ProblemsError         a suite has problems, all of them together
 ├── StoreError            the store cannot be read or written
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
-└── NotInstalledError     an extra is missing
+├── NotInstalledError     an extra is missing
+└── InterruptedWorkError  somebody pressed Ctrl-C; what was done is saved
 
 A failed *call* is not among them: it is a value, `core.answer.Failure`, and never ends a run.
 """
@@ -54,3 +55,9 @@ class NotInstalledError(FairtrialError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra `{extra}`: pip install 'fairtrial[{extra}]'")
+
+
+class InterruptedWorkError(FairtrialError):
+    """Work was interrupted by a person; what was done is saved."""
+
+    exit_code = 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import types
 from collections.abc import Mapping
@@ -83,7 +84,11 @@ def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:
             return {key: item for key, item in entries if item is not None}
     try:
         # Not strict: a number that came from a variable is still text here.
-        return msgspec.convert(value, hint, strict=False)
+        result = msgspec.convert(value, hint, strict=False)
+        if isinstance(result, float) and not math.isfinite(result):
+            problems.append((path, f"must be a finite number, not {_shown(value)}"))
+            return _FAILED
+        return result
     except (msgspec.ValidationError, TypeError) as error:
         problems.append((path, _in_words(str(error), hint, value)))
         return _FAILED

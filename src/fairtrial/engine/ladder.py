@@ -25,6 +25,7 @@ from fairtrial.engine.retry import Retries
 
 Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
+_MAYBE_BILLED = frozenset({"stream", "timeout", "malformed"})
 _TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
 _LONGEST_UNSAID = 2048  # completion tokens to set aside where nobody said how many
 
@@ -88,13 +89,16 @@ class Ladder:
         most = self._most(request)
         if not await self._budget.reserve(most):
             return Failure(kind="budget", message="the budget cannot bear another call"), 0.0
-        cost: float | None = 0.0
+        billed = 0.0
         try:
             result = await self._limited(request)
             cost = self._cost(result)
+            # What broke in the middle may be billed all the same; a hard budget assumes the worst.
+            unsure = isinstance(result, Failure) and result.kind in _MAYBE_BILLED and result.usage is None
+            billed = most if unsure else cost or 0.0
             return result, cost
         finally:
-            await self._budget.settle(most, cost or 0.0)
+            await self._budget.settle(most, billed)
 
     def _most(self, request: Request) -> float:
         if self._price is None or self._price is FREE:

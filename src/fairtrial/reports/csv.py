@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import IO, Any
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.reports.json import trial_document
 
+_NUMBER = re.compile(r"[-+]?[0-9.,]+([eE][-+]?[0-9]+)?%?")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -26,6 +28,6 @@ def write(run: Run, file: IO[str]) -> None:
 def _cell(value: Any) -> Any:
     if isinstance(value, list | tuple | dict):
         return msgspec.json.encode(value).decode() if value else ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
         return f"'{value}"  # what a model wrote must not become a formula in somebody's spreadsheet
     return value

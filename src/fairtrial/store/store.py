@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
-from sqlalchemy import Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Table, Text, and_, cast, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from fairtrial.core.errors import FairtrialError, StoreError
@@ -215,6 +215,15 @@ class Store:
         )
         with translated(self.path), self.engine.connect() as connection:
             return [rows.read_case(row, variables) for row in connection.execute(query).mappings()]
+
+    def case_templates(self, plan_id: str) -> Iterator[str]:
+        """The texts of a plan's cases that may hold variables."""
+        table = schema.cases
+        texts = (table.c.input, table.c.expected, cast(table.c.scorer, Text))
+        query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
+        with translated(self.path), self.engine.connect() as connection:
+            for row in connection.execute(query):
+                yield from (text for text in row if text)
 
     def trial_rows(
         self, run_id: str, scoring: int, *, first: int = 0, count: int | None = None, trial: str | None = None
