@@ -209,10 +209,17 @@ async def test_rescoring_asks_nobody_and_keeps_the_old_scores(run_suite, model_s
         await pipeline.arescore(run.id, scorer={"type": "numerc"}, store=store)
 
 
-async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, store, tmp_path):
-    (tmp_path / "slow.py").write_text("import time\ndef half(response):\n    time.sleep(0.02)\n    return 0.5\n")
+async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, store, monkeypatch):
+    from fairtrial.core.score import Score
+    from fairtrial.scorers.exact import Exact
+
+    async def slow(self, context):
+        await asyncio.sleep(0.02)
+        return Score(value=0.5)
+
+    monkeypatch.setattr(Exact, "score", slow)
     run = await run_suite(scorer="boolean", cases=numbered(40, "Question"))
-    spec = {"type": "python", "function": "slow.py:half"}
+    spec = {"type": "exact"}
 
     def interrupting(engine):
         from contextlib import asynccontextmanager
@@ -317,13 +324,13 @@ class TestBudget:
         waiting = asyncio.create_task(budget.reserve(0.5))
         await asyncio.sleep(0)
         assert not waiting.done()
-        await budget.settle(0.9, 0.1)
+        budget.settle(0.9, 0.1)
         assert await waiting
         assert not await asyncio.create_task(_after(budget, 0.5, 0.5, budget.reserve(2.0)))
 
 
 async def _after(budget, reserved, cost, then):
-    await budget.settle(reserved, cost)
+    budget.settle(reserved, cost)
     return await then
 
 

@@ -269,6 +269,6 @@ class TestLocal:
         assert first.first_token_ms < first.latency_ms
 
     async def test_without_weights_it_says_how_to_get_them(self, run_suite, tmp_path, monkeypatch):
-        monkeypatch.setenv("FAIRTRIAL_CACHE", str(tmp_path / "empty"))
+        monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "empty"))
         with pytest.raises(TargetUnusableError, match="fairtrial fetch smollm2"):
             await run_suite(targets=["local:smollm2"])

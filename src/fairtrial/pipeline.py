@@ -29,7 +29,7 @@ from fairtrial.config import RunOptions, Suite, load_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.ids import canonical_json, new_id
-from fairtrial.core.options import read, scorer_problems
+from fairtrial.core.options import build_scorer, read, scorer_problems
 from fairtrial.core.suite import Arm, ScorerSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
@@ -40,6 +40,7 @@ from fairtrial.engine.session import Engine, Work
 from fairtrial.store import Store, totals
 from fairtrial.store.todo import Mode
 
+_MOST_PROBLEMS = 20
 Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
 
 
@@ -76,15 +77,6 @@ async def arun(
     run_id = new_id()
     async with opened_targets(suite.arms, suite.settings, suite.folder, suite.variables) as targets:
         await asyncio.to_thread(_write_plan, suite, store)
-        store.add_run(
-            {
-                "id": run_id,
-                "plan_id": suite.plan_id,
-                "series_id": series_id,
-                "settings": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings))),
-                "context": canonical_json(_context()),
-            }
-        )
         work = Work(
             run_id=run_id,
             plan_id=suite.plan_id,
@@ -95,7 +87,17 @@ async def arun(
             mode="resume",
             fresh=True,
         )
-        return await _session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
+        with store.lease(run_id):
+            store.add_run(
+                {
+                    "id": run_id,
+                    "plan_id": suite.plan_id,
+                    "series_id": series_id,
+                    "settings": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings))),
+                    "context": canonical_json(_context()),
+                }
+            )
+            return await _session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
 
 
 def _write_plan(suite: Suite, store: Store) -> None:
@@ -136,8 +138,9 @@ async def aresume(
     work, variables, folder = _stored_work(store, record.id, mode, overrides or {})
     check_prices(work.arms, work.settings)
     async with opened_targets(work.arms, work.settings, folder, variables) as targets:
-        scoring = Scoring(folder, number=record.scoring)
-        return await _session(store, work, targets, variables, scoring, watch)
+        scoring = Scoring(folder, store.scorer_of(record.id, record.scoring), record.scoring)
+        with store.lease(record.id):
+            return await _session(store, work, targets, variables, scoring, watch)
 
 
 async def arescore(
@@ -150,10 +153,25 @@ async def arescore(
     store = store or Store(create=False)
     record = store.find_run(name)
     work, variables, folder = _stored_work(store, record.id, "rescore", {})
-    number = store.add_scoring(record.id, canonical_json(scorer) if scorer else None)
-    scoring = Scoring(folder, scorer, number)
+    _check_rescoring(store, work, variables, folder, scorer)
     targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms}
-    return await _session(store, work, targets, variables, scoring, watch)
+    with store.lease(record.id):
+        number = store.add_scoring(record.id, canonical_json(scorer) if scorer else None)
+        return await _session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
+
+
+def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> None:
+    """What can be known beforehand: a scorer that does not fit the cases must not replace scores that do."""
+    found: list[str] = []
+    for first in range(0, work.case_count, 1000):
+        for case in store.cases(work.plan_id, first, 1000, variables):
+            specs = [scorer] if scorer else [arm.scorer_of(case) for arm in work.arms]
+            reasons = {reason for spec in specs for reason in build_scorer(spec).check(case, folder)}
+            found += [f"{case.id}: {reason}" for reason in sorted(reasons)]
+        if len(found) >= _MOST_PROBLEMS:
+            break
+    if found:
+        raise FairtrialError(variables.hide("\n".join(found[:_MOST_PROBLEMS])))
 
 
 def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
@@ -161,11 +179,14 @@ def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any
     record = store.find_run(run_id)
     plan, variables = store.plan(record.plan_id), Variables(os.environ)
     arms = store.arms(plan, variables)
-    settings = msgspec.convert(variables.fill_all(msgspec.json.decode(record.settings)), Settings)
+    settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
+    missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
+    cases = Variables(os.environ)
     for template in store.case_templates(plan.id):
-        variables.fill(template)
-    if variables.missing and mode != "rescore":
-        names = ", ".join(sorted(variables.missing))
+        cases.reveal(template)
+    missing |= cases.missing
+    if missing:
+        names = ", ".join(sorted(missing))
         raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
     given = {name: value for name, value in overrides.items() if value is not None}
     work = Work(
@@ -221,18 +242,17 @@ async def _session(
     progress = Progress([arm.name for arm in work.arms], planned)
     if not work.fresh:
         progress.restore(totals.arm_totals(store, work.run_id, scoring.number), work.mode)
-    spent = store.spent(work.run_id) if work.settings.budget_usd is not None else 0.0
+    spent = store.spent(work.run_id, work.series_id) if work.settings.budget_usd is not None else 0.0
     engine = Engine(work, targets, store, variables, scoring, progress, spent=spent)
-    with store.lease(work.run_id):
-        if not rescoring:
-            store.set_run(work.run_id, status="running", reason=None, ended_at=None)
-        try:
-            async with watch(engine) if watch else nullcontext():
-                await engine.run()
-            if rescoring and engine.halt is None:
-                store.finish_scoring(work.run_id, scoring.number)
-        finally:
-            _set_status(store, work.run_id, engine)
+    if not rescoring:
+        store.set_run(work.run_id, status="running", reason=None, ended_at=None)
+    try:
+        async with watch(engine) if watch else nullcontext():
+            await engine.run()
+        if rescoring and engine.halt is None:
+            _use_scoring(store, work, scoring.number)
+    finally:
+        _set_status(store, work.run_id, engine)
     if rescoring and engine.halt is not None:
         raise InterruptedWorkError(
             "rescoring was interrupted; the same command goes on, until then the old scores count"
@@ -243,6 +263,15 @@ async def _session(
             f"(or `fairtrial resume {work.run_id}` if the suite itself was right)"
         )
     return Run(store, store.find_run(work.run_id))
+
+
+def _use_scoring(store: Store, work: Work, number: int) -> None:
+    """From now on these scores count, if there are any."""
+    found = totals.arm_totals(store, work.run_id, number).values()
+    if not any(arm.scored for arm in found):
+        reason = next(iter(totals.failure_reasons(store, work.run_id, number)), ("", "nothing was answered", 0))[1]
+        raise FairtrialError(f"no answer could be scored ({reason}); the old scores still count")
+    store.finish_scoring(work.run_id, number)
 
 
 def _set_status(store: Store, run_id: str, engine: Engine) -> None:

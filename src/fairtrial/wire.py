@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 _REACH_SECONDS = 10.0
-_MESSAGE_LENGTH = 300
+_MOST_MESSAGE = 20_000  # it is cut for people later, after values of variables were hidden
 
 
 class ErrorBody(msgspec.Struct):
@@ -51,7 +51,7 @@ class HttpTarget(Target):
         started = time.perf_counter()
         headers_seen = False
         try:
-            async with self._session.post(self.url(), data=body) as response:
+            async with self._session.post(self.url(), data=body, allow_redirects=False) as response:
                 headers_seen = True
                 if response.status != 200:
                     return await failure_of_response(response, streaming=request.stream)
@@ -157,8 +157,10 @@ def failure_of_status(status: int, body: bytes, retry_after: str | None = None) 
     message = f"HTTP {status}: {_message(body)}"
     if status == 429:
         return Failure(kind="rate_limited", message=message, retryable=True, retry_after=_seconds(retry_after))
-    if status >= 500 or status in (408, 409, 425):
+    if status >= 500:
         return Failure(kind="server", message=message, retryable=True, retry_after=_seconds(retry_after))
+    if 300 <= status < 400:  # following it would carry the key to somebody else
+        return Failure(kind="refused", message=f"HTTP {status}: the server redirects; give the address it redirects to")
     if status in (401, 402, 403):
         return Failure(kind="auth", message=message)
     if status == 404:
@@ -172,10 +174,10 @@ def _message(body: bytes) -> str:
         error = parsed.error if parsed.error is not None else parsed.message or parsed.detail
         text = error.get("message") if isinstance(error, dict) else error
         text = str(text) if text else body.decode("utf-8", "replace")
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         text = body.decode("utf-8", "replace")
     text = " ".join(text.split())
-    return text[:_MESSAGE_LENGTH] or "no message"
+    return text[:_MOST_MESSAGE] or "no message"
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -196,12 +198,16 @@ def _seconds(retry_after: str | None) -> float | None:
 
 async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
     """The `data` of each server-sent event."""
-    rest = b""
+    unfinished: list[bytes] = []  # pieces of a line whose end has not come; joined once, however many there are
     async for chunk in response.content.iter_any():
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
+        lines = chunk.split(b"\n")
+        if len(lines) > 1:
+            lines[0] = b"".join([*unfinished, lines[0]])
+            unfinished.clear()
+        unfinished.append(lines.pop())
         for line in lines:
             if line.startswith(b"data:"):
                 yield line[5:].strip()
+    rest = b"".join(unfinished)
     if rest.startswith(b"data:"):
         yield rest[5:].strip()

@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.analyse.summary import ArmSummary, RunSummary, summarise
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import Arm, Case
+from fairtrial.core.variables import display
 from fairtrial.store.rows import decode
 from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _SLICE = 500
 _TRIAL_FIELDS = (
-    *("trial_id", "repeat", "started_at", "answer", "finish_reason", "model", "failure_kind", "failure_message"),
+    *("trial_id", "repeat", "started_at", "finish_reason", "model", "failure_kind", "failure_message"),
     *("attempts", "cached", "waited_ms", "latency_ms", "first_token_ms", "cost_usd", "reasoning"),
     *("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
 )
@@ -168,6 +169,7 @@ class Run:
             details=decode(row["score_details"]),
             unscored_kind=row["score_unscored_kind"],
             unscored_message=row["score_unscored_message"],
+            answer=None if row["answer"] is None else display(row["answer"]),
             tried=decode(row["tried"]) or [],
             trace=decode(row["trace"]),
             **{name: row[name] for name in _TRIAL_FIELDS},

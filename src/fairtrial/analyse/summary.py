@@ -13,7 +13,7 @@ from fairtrial.store import Store, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
-_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, None, 0, 0, 0, 0)
+_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, None, 0, 0, 0, 0, 0)
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -36,6 +36,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     unscored: int
     waiting: int
     truncated: int
+    passed_automatically: int
     cost_usd: float | None
     prompt_tokens: int
     completion_tokens: int
@@ -85,6 +86,7 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
                 unscored=total.unscored,
                 waiting=planned[arm.position] - total.scored - total.failed - total.unscored,
                 truncated=total.truncated,
+                passed_automatically=total.passed_automatically,
                 cost_usd=None if total.unpriced else total.cost_usd,
                 prompt_tokens=total.prompt_tokens,
                 completion_tokens=total.completion_tokens,

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _FEW_CASES = 20
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def printable(text: str) -> str:
-    """A text from outside as a terminal may show it: control characters cannot do anything."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -98,6 +90,9 @@ def run_notes(summary: RunSummary) -> list[str]:
     coverages = {round(arm.coverage, 3) for arm in summary.arms}
     if len(coverages) > 1:
         notes.append("The arms rest on different shares of their trials: compare them with care.")
+    automatic = sum(arm.passed_automatically for arm in summary.arms)
+    if automatic:
+        notes.append(f"{automatic} answers passed automatically: their cases have no expected text.")
     truncated = sum(arm.truncated for arm in summary.arms)
     if truncated:
         notes.append(f"{truncated} answers were cut off at max_tokens.")

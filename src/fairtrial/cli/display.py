@@ -23,10 +23,10 @@ from fairtrial.analyse.words import (
     failure_line,
     headline,
     money,
-    printable,
     reporting_line,
     run_notes,
 )
+from fairtrial.core.text import printable
 
 if TYPE_CHECKING:
     from fairtrial.engine.progress import Progress
@@ -150,7 +150,7 @@ def summary_table(summary: RunSummary) -> Table:
 def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
     """The result of a run, for people."""
     console = Console(stderr=stderr, highlight=False)
-    console.print(Text(headline(summary), style="bold"))
+    console.print(Text(printable(headline(summary)), style="bold"))
     console.print()
     console.print(summary_table(summary))
     console.print()
@@ -174,4 +174,5 @@ def next_step(summary: RunSummary) -> str | None:
         return None
     waiting = sum(arm.waiting for arm in summary.arms)
     verb = "resume" if waiting else "retry"
-    return f"everything is saved; go on with `fairtrial {verb} {summary.run_id}`"
+    more = " --budget-usd MORE" if "budget" in (summary.reason or "") else ""
+    return f"everything is saved; go on with `fairtrial {verb} {summary.run_id}{more}`"

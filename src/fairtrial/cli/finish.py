@@ -16,11 +16,14 @@ _CODES = {"completed": 0, "interrupted": 130}
 
 
 def check_outputs(outputs: Sequence[str]) -> None:
-    """Refuse a file name that says no format before anything is run."""
+    """Refuse a file that cannot be written before anything is run."""
+    from fairtrial.core.errors import FairtrialError
     from fairtrial.export import format_of
 
     for output in outputs:
         format_of(Path(output))
+        if not Path(output).absolute().parent.is_dir():
+            raise FairtrialError(f"{output} cannot be written: there is no folder {Path(output).parent}")
 
 
 def finish(run: Run, *, outputs: Sequence[str] = (), as_json: bool = False, quiet: bool = False) -> int:

@@ -119,7 +119,9 @@ def _explain(error: Exception) -> int:
 
 
 def _say(message: str) -> None:
-    lines = message.splitlines() or ["no reason given"]
+    from fairtrial.core.text import printable
+
+    lines = [printable(line) for line in message.split("\n") if line] or ["no reason given"]
     if len(lines) == 1:
         click.echo(f"error: {lines[0]}", err=True)
         return

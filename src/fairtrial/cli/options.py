@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairtrial.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
@@ -47,6 +48,16 @@ def keep_collector_calm() -> None:
 
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
+
+
+def work_quietly(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end with stdout kept clean: what a user's own function prints belongs on stderr."""
+    import asyncio
+    import sys
+    from contextlib import redirect_stdout
+
+    with redirect_stdout(sys.stderr):
+        return asyncio.run(work)
 
 
 def open_store(url: str | None, *, create: bool = False) -> Store:

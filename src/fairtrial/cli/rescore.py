@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from fairtrial.cli.options import (
@@ -14,6 +12,7 @@ from fairtrial.cli.options import (
     output_option,
     quiet_option,
     store_option,
+    work_quietly,
 )
 
 
@@ -38,7 +37,7 @@ def command(
     load_dotenv()
     check_outputs(outputs)
     work = pipeline.arescore(run, scorer=_spec(scorer), store=open_store(store), watch=watcher(quiet=quiet))
-    return finish(asyncio.run(work), outputs=outputs, as_json=as_json, quiet=quiet)
+    return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
 
 def _spec(text: str | None) -> dict[str, object] | None:

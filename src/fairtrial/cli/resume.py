@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +15,7 @@ from fairtrial.cli.options import (
     output_option,
     quiet_option,
     store_option,
+    work_quietly,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         work = pipeline.aresume(
             run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet)
         )
-        return finish(asyncio.run(work), outputs=outputs, as_json=as_json, quiet=quiet)
+        return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command
 

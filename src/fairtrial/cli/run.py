@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +16,7 @@ from fairtrial.cli.options import (
     print_json,
     quiet_option,
     store_option,
+    work_quietly,
 )
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def command(
     load_dotenv()
     check_outputs(outputs)
     loaded = pipeline.load(suite, RunOptions(**options))
+    if runs > 1 and loaded.settings.cache:
+        raise click.UsageError("the runs of a series must be independent: --runs and --cache do not go together")
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
     return run_suite(loaded, runs=runs, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
@@ -83,7 +85,7 @@ def run_suite(
     for number in range(1, runs + 1):
         if series and not quiet:
             click.echo(f"run {number} of {runs}", err=True)
-        run = asyncio.run(pipeline.arun(suite, store=opened, series_id=series, watch=watcher(quiet=quiet)))
+        run = work_quietly(pipeline.arun(suite, store=opened, series_id=series, watch=watcher(quiet=quiet)))
         if number == runs or run.status == "interrupted":
             return max(code, finish(run, outputs=outputs, as_json=as_json, quiet=quiet))
         code = max(code, finish(run, quiet=True))

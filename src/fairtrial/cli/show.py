@@ -51,7 +51,8 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.words import number, printable
+    from fairtrial.analyse.words import number
+    from fairtrial.core.text import printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("trial", "case", "arm", "score"):
@@ -72,7 +73,8 @@ def _print_trial(trial: TrialRecord) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from fairtrial.analyse.words import milliseconds, money, number, printable
+    from fairtrial.analyse.words import milliseconds, money, number
+    from fairtrial.core.text import printable
 
     console = Console(highlight=False)
     facts = {

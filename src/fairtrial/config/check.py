@@ -44,7 +44,7 @@ class _Checker:
         self._ids: set[int] = set()  # hashes: 100,000 ids should not cost 10 MB
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
-        self._common = [arm.scorer for arm in suite.arms]
+        self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
 
     def problems(self, case: Case) -> list[str]:
         found = []

@@ -15,6 +15,8 @@ from fairtrial.config.document import DatasetEntry
 from fairtrial.core.suite import Case
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_REST = "\0rest"  # no header has this name
+_BOM = b"\xef\xbb\xbf"
 csv.field_size_limit(sys.maxsize)
 
 
@@ -46,6 +48,8 @@ class Dataset:
             yield Row(0, {}, "this is not a text file in UTF-8")
         except csv.Error as error:
             yield Row(0, {}, f"this table cannot be read: {error}")
+        except OSError as error:
+            yield Row(0, {}, f"the file cannot be read: {error.strerror}")
 
     def _read_rows(self) -> Iterator[Row]:
         suffix = self.path.suffix.lower()
@@ -98,17 +102,29 @@ class Dataset:
 
 def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, delimiter=delimiter, restkey="")
+        # Strict: a quote that is never closed is an error, not a way to lose the rest of the file.
+        reader = csv.DictReader(file, delimiter=delimiter, restkey=_REST, strict=True)
+        names = list(reader.fieldnames or ())
+        doubles = sorted({name for name in names if names.count(name) > 1})
+        if doubles:
+            yield Row(1, {}, f"the header names a column twice: {', '.join(doubles)}")
+            return
         for fields in reader:
-            extra = "more fields than the header names" if "" in fields else ""
-            yield Row(reader.line_num, fields, extra)
+            yield Row(reader.line_num, fields, _wrong_width(fields))
+
+
+def _wrong_width(fields: dict[str, Any]) -> str:
+    if _REST in fields:
+        return "more fields than the header names"
+    return "fewer fields than the header names" if None in fields.values() else ""
 
 
 def _jsonl_rows(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if line.strip():
-                yield _json_row(number, line)
+            text = line.removeprefix(_BOM) if number == 1 else line
+            if text.strip():
+                yield _json_row(number, text)
 
 
 def _json_row(number: int, line: bytes) -> Row:
@@ -121,7 +137,7 @@ def _json_row(number: int, line: bytes) -> Row:
 
 def _json_rows(path: Path) -> Iterator[Row]:
     try:
-        items = msgspec.json.decode(path.read_bytes())
+        items = msgspec.json.decode(path.read_bytes().removeprefix(_BOM))
     except msgspec.DecodeError as error:
         yield Row(1, {}, f"this is not JSON: {error}")
         return

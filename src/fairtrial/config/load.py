@@ -55,11 +55,11 @@ def parse_suite(
     source = Source(text, file, variables)
     document = _read_document(source)
     if document is None:
-        raise ProblemsError(source.problems)
+        raise ProblemsError(source.hidden_problems())
     suite = _resolve(source, document, folder, options, variables)
     check_cases(suite, source)
     if source.problems:
-        raise ProblemsError(sorted(source.problems, key=lambda problem: problem.line))
+        raise ProblemsError(sorted(source.hidden_problems(), key=lambda problem: problem.line))
     return suite
 
 

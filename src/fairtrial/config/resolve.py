@@ -25,6 +25,7 @@ from fairtrial.core.suite import (
 )
 from fairtrial.core.variables import Variables
 
+_OWN_CODE = {"python_call", "command"}
 _KINDS_BEHIND_PROVIDERS = {"openai_api", "anthropic_api", "python_call"}
 
 
@@ -183,6 +184,7 @@ class _Targets:
             headers=provider.headers,
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
+            folder=str(self._folder.resolve()) if provider.kind in _OWN_CODE else "",
         )
         return spec if self._options_fit(path, spec) else None
 

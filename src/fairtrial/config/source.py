@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import yaml
 
 from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.options import Path
-from fairtrial.core.variables import Variables
+from fairtrial.core.variables import Variables, has_bad_reference
 
+_MERGE = "tag:yaml.org,2002:merge"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -44,18 +46,25 @@ class Source:
     def _construct(self, loader: Any, node: Any, path: Path) -> Any:
         self._lines[path] = node.start_mark.line + 1
         if isinstance(node, yaml.MappingNode):
-            loader.flatten_mapping(node)
+            self._find_doubles(node, path)
+            loader.flatten_mapping(node)  # merge keys: what is written here overrides what is merged in
             return self._mapping(loader, node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self._construct(loader, item, (*path, index)) for index, item in enumerate(node.value)]
         return self._scalar(loader, node, path)
 
+    def _find_doubles(self, node: Any, path: Path) -> None:
+        seen = set()
+        for key_node, _ in node.value:
+            key = str(key_node.value)
+            if key in seen and key_node.tag != _MERGE:
+                self.problem((*path, key), "given twice", line=key_node.start_mark.line + 1)
+            seen.add(key)
+
     def _mapping(self, loader: Any, node: Any, path: Path) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = str(key_node.value)
-            if key in mapping:
-                self.problem((*path, key), "given twice", line=key_node.start_mark.line + 1)
             mapping[key] = self._construct(loader, value_node, (*path, key))
             self._lines[(*path, key)] = key_node.start_mark.line + 1
         return mapping
@@ -66,6 +75,8 @@ class Source:
         for name in sorted(self._variables.missing - missing):
             self.problem(path, f"the variable {name} is not set")
             self.unset.add(path)
+        if has_bad_reference(node.value):
+            self.problem(path, "`${` must begin ${VAR} or ${VAR:-default}; a literal ${ is written $${")
         if live != node.value:
             return live
         self.spelling[path] = node.value
@@ -87,6 +98,11 @@ class Source:
         """Note a problem at a path."""
         key = ".".join(str(part) for part in path)
         self.problems.append(Problem(message, self.file, line or self.line(path), key))
+
+    def hidden_problems(self) -> list[Problem]:
+        """The problems as they may be shown: without values of variables."""
+        hide = self._variables.hide
+        return [msgspec.structs.replace(p, message=hide(p.message), key=hide(p.key)) for p in self.problems]
 
     def as_text(self, path: Path, value: Any) -> str | None:
         """A scalar as it was spelled (`yes`, `1e3`, `007` stay as they are); None for what is no scalar."""

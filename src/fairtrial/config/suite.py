@@ -15,7 +15,7 @@ from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.suite import Arm, Case, Settings
+from fairtrial.core.suite import Arm, Case, ScorerSpec, Settings
 from fairtrial.core.variables import Variables
 
 
@@ -57,6 +57,12 @@ class Suite:
         self._dataset = Dataset(document.dataset, folder) if document.dataset else None
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # known once the cases were checked
+
+    @property
+    def default_scorer(self) -> ScorerSpec:
+        """What the suite scores with unless something nearer says otherwise."""
+        scorer = self._document.scorer
+        return {"type": scorer} if isinstance(scorer, str) else scorer
 
     def _fingerprint(self) -> str:
         if self._dataset and not self._document.cases:
@@ -107,7 +113,8 @@ class Suite:
         """Identity of what is asked: the same arms, cases and choice of cases make the same plan."""
         arms = self.variables.template_all(msgspec.to_builtins(self.arms))
         chosen = [self.options.cases, self.options.limit, self.options.repeats]
-        return content_hash([self.name, self.text, self.dataset_sha256, arms, chosen])[:32]
+        place = str(self.folder.resolve())  # files beside the suite are part of what is asked
+        return content_hash([self.name, self.text, self.dataset_sha256, place, arms, chosen])[:32]
 
 
 def _inline_case(entry: CaseEntry, index: int) -> Case:

@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 _DECODER = json.JSONDecoder()
-_MOST_MISSES = 10_000  # a text of nothing but brackets must not keep anybody busy for long
+_MOST_WORK = 10_000_000  # characters read in vain: a text of nothing but brackets must not keep anybody busy
 
 
 class Found(NamedTuple):
@@ -24,13 +24,17 @@ def last_json(text: str, *, strict: bool = False) -> Found | None:
 
 
 def _search(text: str) -> Found | None:
-    found, position, misses = None, 0, 0
-    while misses < _MOST_MISSES and (start := _next_opening(text, position)) >= 0:
+    found, position, work = None, 0, 0
+    while work < _MOST_WORK and (start := _next_opening(text, position)) >= 0:
         try:
             value, position = _DECODER.raw_decode(text, start)
             found = Found(value)
-        except (ValueError, RecursionError):
-            position, misses = start + 1, misses + 1
+        except ValueError as error:
+            work += getattr(error, "pos", start) - start + 100
+            position = start + 1
+        except RecursionError:
+            work += 10_000
+            position = start + 1
     return found
 
 

@@ -55,9 +55,15 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
     for field in required:
         if field.encode_name not in value:
             problems.append((path, f"`{field.encode_name}` is missing"))
-        if field.name not in fields and hints[field.name] is str:
-            fields[field.name] = ""  # a stand-in, so that entries of a list keep their places
+        if field.name not in fields:  # a stand-in, so that entries keep their places and checks can go on
+            fields |= _stand_in(field.name, hints[field.name])
     return cls(**fields) if all(field.name in fields for field in required) else None
+
+
+def _stand_in(name: str, hint: Any) -> dict[str, Any]:
+    if hint is str:
+        return {name: ""}
+    return {name: []} if _inner_struct(hint)[1] is list else {}
 
 
 @cache

@@ -48,10 +48,17 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     options: dict[str, Any] = {}
     concurrency: int | None = None
+    folder: str = ""  # where its code lies, for targets that are the user's own code
 
     def identity(self) -> dict[str, Any]:
         """What makes an answer this target's: everything but the credentials."""
-        return {"kind": self.kind, "model": self.model, "base_url": self.base_url, "options": self.options}
+        return {
+            "kind": self.kind,
+            "model": self.model,
+            "base_url": self.base_url,
+            "options": self.options,
+            "folder": self.folder,
+        }
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +93,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         if not case.params:
             return self.params
         lock = BENCHMARK_LOCK if benchmark_mode else {}
-        return {**self.params, **case.params, **lock}
+        merged = {**self.params, **case.params, **lock}
+        return {name: value for name, value in merged.items() if value is not None}
 
 
 class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,18 +1,20 @@
 """`${VAR}` and `${VAR:-default}`: filled in for the run, and never written down.
 
-Three forms of a text:
-    template   as the author wrote it, `${VAR}` inside, `$${` for a literal `${`; this is what is stored
-    live       with the values filled in; this is what is sent
-    hidden     a live text from outside (an answer, an error) with values turned back into `${VAR}`
+Two forms of a text:
+    live       with the values filled in; this is what is sent and scored
+    template   with `${VAR}` in place of every value, and `$${` for a literal `${`; this is what is stored
+
+A text that the author of a suite wrote has the template as written. Any other text (a dataset's row, a prompt file,
+an answer) is escaped first, and only then are values in it replaced: nothing from outside can name a variable.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\}")
 _SHORTEST_HIDDEN = 4  # a shorter value ("1", "on") is no secret, and hiding it would tear texts apart
 
 
@@ -26,56 +28,78 @@ def display(template: str) -> str:
     return template.replace("$${", "${") if "$${" in template else template
 
 
+def has_bad_reference(template: str) -> bool:
+    """Whether something in it looks like a variable but is none that can be read."""
+    return "${" in template and "${" in _REFERENCE.sub("", template)
+
+
 class Variables:
     """The environment of one suite: which variables it uses, and how to keep their values out of sight."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = environment
         self._used: dict[str, str] = {}
-        self._templates: dict[str, str] = {}
+        self._written: dict[str, str] = {}  # live texts with values in them, and how their author wrote them
         self.missing: set[str] = set()
 
     def fill(self, template: str) -> str:
-        """The live form; a variable that is not set is remembered in `missing` and left as it stands."""
-        if "${" not in template:
-            return template
-        live = _REFERENCE.sub(self._value, template)
-        if live != template:
-            self._templates[live] = template
+        """The live form of what an author wrote; a variable that is not set is remembered in `missing`."""
+        live, values = self._fill(template)
+        if values:
+            self._written[live] = template
         return live
 
-    def _value(self, match: re.Match[str]) -> str:
-        name, default = match.group(1), match.group(2)
-        if name is None:
-            return "${"
-        # Like the shell's `:-`, a default also stands in for a variable that is set but empty.
-        value = self.environment.get(name, "")
-        if value:
-            self._used[name] = value
-            return value
-        if default is not None:
-            return default
-        self.missing.add(name)
-        return match.group(0)
+    def reveal(self, template: str) -> str:
+        """The live form of a stored text."""
+        return self._fill(template)[0]
 
-    def fill_all(self, value: Any) -> Any:
+    def _fill(self, template: str) -> tuple[str, int]:
+        if "${" not in template:
+            return template, 0
+        values = 0
+
+        def value(match: re.Match[str]) -> str:
+            nonlocal values
+            name, default = match.group(1), match.group(2)
+            if name is None:
+                return "${"
+            # Like the shell's `:-`, a default also stands in for a variable that is set but empty.
+            found = self.environment.get(name, "")
+            if found:
+                self._used[name] = found
+                values += 1
+                return found
+            if default is None:
+                self.missing.add(name)
+                return match.group(0)
+            return default
+
+        return _REFERENCE.sub(value, template), values
+
+    def reveal_all(self, value: Any) -> Any:
         """The live form of every text inside a JSON-like value."""
-        return _map_texts(value, self.fill)
+        return _map_texts(value, self.reveal)
 
     def template(self, live: str) -> str:
-        """The template of a live text: the one it came from, or the text itself with values hidden."""
-        if not self._used and "${" not in live and not self._templates:
-            return live
-        return self._templates.get(live) or escape_unknown(self.hide(live), self._used)
+        """The template of a text of the suite: as its author wrote it, else as that of any other text."""
+        return self._written.get(live) or self.conceal(live)
 
     def template_all(self, value: Any) -> Any:
         """The template form of every text inside a JSON-like value."""
         return _map_texts(value, self.template)
 
+    def conceal(self, live: str) -> str:
+        """The template of a text from outside: what looks like a variable stays text, values do not stay."""
+        template = escape(live)
+        for name, value in self._hidden():
+            if value in template:
+                template = template.replace(value, f"${{{name}}}")
+        return template
+
     def hide(self, text: str) -> str:
-        """The text with every value of a used variable turned back into `${VAR}`."""
-        for name, value in self._used.items():
-            if len(value) >= _SHORTEST_HIDDEN and value in text:
+        """A text for people (a message, a note) with `${VAR}` in place of every value."""
+        for name, value in self._hidden():
+            if value in text:
                 text = text.replace(value, f"${{{name}}}")
         return text
 
@@ -83,25 +107,15 @@ class Variables:
         """`hide` for every text inside a JSON-like value."""
         return _map_texts(value, self.hide) if self._used else value
 
-    def reveal(self, hidden: str) -> str:
-        """The live form of a hidden text."""
-        if "${" in hidden:
-            for name, value in self._used.items():
-                hidden = hidden.replace(f"${{{name}}}", value)
-        return hidden
+    def _hidden(self) -> list[tuple[str, str]]:
+        """Names and values, longest first: one value may begin like another."""
+        if not self._used:
+            return []
+        found = [(name, value) for name, value in self._used.items() if len(value) >= _SHORTEST_HIDDEN]
+        return sorted(found, key=lambda item: -len(item[1]))
 
 
-def escape_unknown(hidden: str, used: Mapping[str, str]) -> str:
-    """Escape a hidden text into a template, leaving the references to used variables alive."""
-    if "${" not in hidden:
-        return hidden
-    template = escape(hidden)
-    for name in used:
-        template = template.replace(f"$${{{name}}}", f"${{{name}}}")
-    return template
-
-
-def _map_texts(value: Any, change: Any) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

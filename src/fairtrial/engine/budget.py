@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 
 class Budget:
     """Money set aside for calls under way, and money spent. Without a limit, only the sum is kept."""
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
-        self._limit, self.spent = limit, spent
+        self._limit = math.inf if limit is None else limit
+        self.spent = spent
+        self.exhausted = False  # a call was refused
         self._reserved = 0.0
-        self._changed = asyncio.Condition()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self._limit != math.inf
+
+    @property
+    def left(self) -> float:
+        """What is neither spent nor set aside."""
+        return self._limit - self.spent - self._reserved
 
     async def reserve(self, amount: float) -> bool:
         """Set aside the most that a call can cost; False when the budget cannot bear it.
 
         As long as other calls are under way, one waits for what they really cost: mostly much less.
         """
-        if self._limit is None or amount == 0:
-            return True
-        async with self._changed:
-            limit = self._limit
-            await self._changed.wait_for(lambda: self.spent + self._reserved + amount <= limit or self._reserved == 0)
-            if self.spent + amount > limit:
-                return False
-            self._reserved += amount
-            return True
+        while amount > self.left and self._reserved > 0:
+            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(settled)
+            await settled
+        if amount > self.left or self.left < 0:
+            self.exhausted = True
+            return False
+        self._reserved += amount
+        return True
 
-    async def settle(self, reserved: float, cost: float) -> None:
+    def settle(self, reserved: float, cost: float) -> None:
         """Replace what was set aside by what was spent."""
         self.spent += cost
-        if self._limit is not None and reserved:
-            async with self._changed:
-                self._reserved = max(0.0, self._reserved - reserved)
-                if self._reserved < 1e-12:  # the rest of additions in binary fractions
-                    self._reserved = 0.0
-                self._changed.notify_all()
+        self._reserved -= reserved
+        if self._reserved < 1e-12:  # the rest of additions in binary fractions
+            self._reserved = 0.0
+        waiting, self._waiting = self._waiting, []
+        for settled in waiting:
+            if not settled.done():
+                settled.set_result(None)

@@ -47,6 +47,7 @@ class Ladder:
         self._target, self._settings = target, settings
         self._gate, self._limiter, self._budget = gate, limiter, budget
         self._price, self._lookup = price, lookup
+        self._dearest: float | None = None
 
     async def ask(self, request: Request) -> Outcome:
         """cached: an earlier run may have asked exactly this."""
@@ -60,22 +61,26 @@ class Ladder:
         """retried: as often as patience lasts, counting what every attempt cost."""
         patience = Retries(self._settings.retry)
         tried: list[str] = []
+        last: Answer | Failure | None = None
         cost: float | None = 0.0
         waited = 0.0
         while True:
             started = time.time()
             result, price = await self._afforded(request)
             cost = None if cost is None or price is None else cost + price
-            wait = patience.wait(result)
+            unpaid = isinstance(result, Failure) and result.kind == "budget"
+            wait = None if unpaid else patience.wait(result)
             if wait is None:
                 return Outcome(
-                    result=result,
-                    attempts=request.attempt,
+                    # When the money ends between two attempts, the earlier one stands, with what it cost.
+                    result=last if unpaid and last is not None else result,
+                    attempts=request.attempt - (unpaid and last is not None),
                     cost_usd=cost,
                     waited_ms=waited * 1000,
                     tried=tuple(tried),
                     started_at=started,
                 )
+            last = result
             tried.append(result.message if isinstance(result, Failure) else "empty answer")
             streamed_badly = isinstance(result, Failure) and result.kind == "stream"
             request = msgspec.structs.replace(
@@ -93,19 +98,31 @@ class Ladder:
         try:
             result = await self._limited(request)
             cost = self._cost(result)
-            # What broke in the middle may be billed all the same; a hard budget assumes the worst.
-            unsure = isinstance(result, Failure) and result.kind in _MAYBE_BILLED and result.usage is None
-            billed = most if unsure else cost or 0.0
+            billed = self._billed(result, cost, most)
             return result, cost
         finally:
-            await self._budget.settle(most, billed)
+            self._budget.settle(most, billed)
 
     def _most(self, request: Request) -> float:
+        """The most that a call can cost."""
+        if not self._budget.limited:
+            return 0.0
+        if self._target.names_its_cost:
+            # It tells only afterwards: the first call gets all that is left, the others as much as the dearest so far.
+            return max(0.0, self._budget.left) if self._dearest is None else self._dearest
         if self._price is None or self._price is FREE:
             return 0.0
         # No tokenizer makes more tokens than the text has bytes.
         prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
         return self._price.most(prompt, request.params.get("max_tokens") or _LONGEST_UNSAID)
+
+    def _billed(self, result: Answer | Failure, cost: float | None, most: float) -> float:
+        """What the budget counts: where nobody can say what a call cost, the worst."""
+        if isinstance(result, Answer):
+            if result.cost_usd is not None or self._target.names_its_cost:
+                self._dearest = max(self._dearest or 0.0, cost or 0.0)
+            return most if cost is None else cost
+        return most if result.kind in _MAYBE_BILLED and result.usage is None else cost or 0.0
 
     def _cost(self, result: Answer | Failure) -> float | None:
         """What an attempt cost; None where nobody can say."""
@@ -140,6 +157,16 @@ class Ladder:
     async def _called(self, request: Request) -> Answer | Failure:
         """called: an adapter that breaks is a failure of this call, not of the run."""
         try:
-            return await self._target.ask(request)
-        except Exception as error:  # a plug-in may do anything
+            return _checked(await self._target.ask(request))
+        except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")
+
+
+def _checked(result: object) -> Answer | Failure:
+    """Whatever a target returns, only an answer with a text is an answer."""
+    if isinstance(result, Failure):
+        return result
+    if not isinstance(result, Answer) or not isinstance(result.text, str):
+        what = type(result.text if isinstance(result, Answer) else result).__name__
+        return Failure(kind="malformed", message=f"the target returned {what}, not a text")
+    return result

@@ -13,8 +13,9 @@ _STORM = 3  # so many 429s in a row mean that the quota is gone, not that one ca
 class Limiter:
     """A gate whose width adapts. It also pauses as a whole when the provider says how long to wait."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, longest_pause: float = 60.0) -> None:
         self._most, self._width = most, float(most)
+        self._longest_pause = longest_pause
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed_until = self._last_cut = float("-inf")
@@ -67,6 +68,6 @@ class Limiter:
             self._width = max(1.0, self._width * _SHRINK)
             self._last_cut = loop.time()
         if self._storm >= _STORM:
-            pause = retry_after if retry_after is not None else _CALM
+            pause = min(_CALM if retry_after is None else retry_after, self._longest_pause)
             self._closed_until = max(self._closed_until, loop.time() + pause)
             loop.call_at(self._closed_until, self._wake)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+
+import msgspec
 
 from fairtrial.core.answer import Answer
 from fairtrial.core.ids import canonical_json
@@ -31,8 +34,8 @@ class Scoring:
             response=answer.text, case=trial.case, finish_reason=answer.finish_reason, folder=self._folder
         )
         try:
-            return await self._scorer(self.spec_of(trial)).score(context)
-        except Exception as error:  # a plug-in may do anything
+            return _checked(await self._scorer(self.spec_of(trial)).score(context))
+        except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 
     def _scorer(self, spec: ScorerSpec) -> Scorer:
@@ -40,3 +43,15 @@ class Scoring:
         if key not in self._scorers:
             self._scorers[key] = build_scorer(spec)
         return self._scorers[key]
+
+
+def _checked(result: object) -> Score | Unscored:
+    """Whatever a scorer returns, only a number from 0 to 1 is a score."""
+    if isinstance(result, Unscored):
+        return result
+    if not isinstance(result, Score):
+        return Unscored(kind="range", message=f"the scorer returned {type(result).__name__}, not a score")
+    value = result.value
+    if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
+        return msgspec.structs.replace(result, value=float(value))
+    return Unscored(kind="range", message=f"the scorer gave {value!r}, not a number from 0 to 1")

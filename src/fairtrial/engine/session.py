@@ -7,8 +7,10 @@ workers than places at the gate: while one worker's answer is being stored and s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,6 +30,7 @@ from fairtrial.store import Saver, Store
 from fairtrial.store import rows as store_rows
 from fairtrial.store.todo import Mode, next_step
 
+T = TypeVar("T")
 _SLICE = 250  # cases read at a time
 _HOPELESS = 20  # so many failures in a row, and more than are under way at once, mean that nobody is there
 
@@ -75,6 +78,7 @@ class Engine:
         self._answered: set[str] = set()
         self._in_a_row: dict[str, int] = {}
         self._session: asyncio.Task[None] | None = None
+        self._readers = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
     def interrupt(self) -> None:
         """Stop now: calls under way are given up, everything answered is kept."""
@@ -99,13 +103,15 @@ class Engine:
     async def _all_lanes(self) -> None:
         lanes: dict[str, list[Arm]] = {}
         for arm in self.work.arms:
-            lanes.setdefault(self._targets[arm.target.id].lane, []).append(arm)
+            # A target with a limit of its own has a lane of its own: it must not slow down its provider's others.
+            own = f"#{arm.target.id}" if arm.target.concurrency else ""
+            lanes.setdefault(f"{self._targets[arm.target.id].lane}{own}", []).append(arm)
         # A single lane's own limit is the run's limit.
         gate = asyncio.Semaphore(self.work.settings.concurrency) if len(lanes) > 1 else nullcontext()
         async with asyncio.TaskGroup() as group:
             for arms in lanes.values():
                 width = self._width(arms)
-                limiter = Limiter(width)
+                limiter = Limiter(width, self.work.settings.retry.max_wait)
                 for arm in arms:
                     self._ladders[arm.target.id] = self._ladder(self._targets[arm.target.id], gate, limiter)
                 group.create_task(self._lane(arms, workers=2 * width + 16))
@@ -134,7 +140,7 @@ class Engine:
 
     def _lookup(self) -> Lookup:
         async def lookup(trial_id: str) -> Answer | None:
-            row = await asyncio.to_thread(self._store.cached_answer, trial_id, self.work.run_id, self.work.series_id)
+            row = await self._read(self._store.cached_answer, trial_id, self.work.run_id, self.work.series_id)
             return None if row is None else store_rows.read_answer(row, self._variables)
 
         return lookup
@@ -160,8 +166,8 @@ class Engine:
         """What is left to do in these arms, slice by slice, so that memory does not grow with the plan."""
         work = self.work
         for first in range(0, work.case_count, _SLICE):
-            cases = await asyncio.to_thread(self._store.cases, work.plan_id, first, _SLICE, self._variables)
-            stored = {} if work.fresh else await asyncio.to_thread(self._stored, first)
+            cases = await self._read(self._store.cases, work.plan_id, first, _SLICE, self._variables)
+            stored = {} if work.fresh else await self._read(self._stored, first)
             for trial in trials_of(cases, arms, benchmark_mode=work.settings.benchmark_mode):
                 row = stored.get((trial.case.position, trial.arm.position, trial.repeat))
                 step = next_step(row, work.mode)
@@ -170,6 +176,10 @@ class Engine:
                 elif step == "score":
                     assert row is not None
                     yield msgspec.structs.replace(trial, stored=store_rows.read_answer(row, self._variables))
+
+    async def _read(self, function: Callable[..., T], *args: Any) -> T:
+        """Read from the store without blocking the loop, in threads that nothing else can occupy."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, function, *args)
 
     def _stored(self, first: int) -> dict[tuple[int, int, int], dict[str, object]]:
         rows = self._store.trial_rows(self.work.run_id, self._scoring.number, first=first, count=_SLICE)
@@ -183,8 +193,7 @@ class Engine:
             outcome = await self._ladders[trial.arm.target.id].ask(request)
             if self._stops_the_run(trial, outcome):
                 return
-            row = store_rows.trial_row(self.work.run_id, trial, outcome, self._variables)
-            await self._saver.save("trials", row)
+            await self._saver.save("trials", store_rows.trial_row(self.work.run_id, trial, outcome, self._variables))
             self.progress.answered(trial, outcome)
             if isinstance(outcome.result, Failure):
                 return
@@ -200,12 +209,13 @@ class Engine:
     def _stops_the_run(self, trial: Trial, outcome: Outcome) -> bool:
         """Whether this trial was not really tried, and stays to be done in another session."""
         result, target = outcome.result, trial.arm.target.id
+        if self._budget.exhausted:
+            self._stop(Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call"))
         if isinstance(result, Answer):
             self._answered.add(target)
             self._in_a_row[target] = 0
             return False
         if result.kind == "budget":
-            self._stop(Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call"))
             return True
         if result.kind in UNUSABLE and target not in self._answered:
             what = "its key is refused" if result.kind == "auth" else "there is no such model"

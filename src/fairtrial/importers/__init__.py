@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +28,15 @@ def read_text(file: Path) -> str:
         raise FairtrialError(f"{file} is not a text file in UTF-8") from None
     except OSError as error:
         raise FairtrialError(f"{file} cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def expecting(file: Path, what: str) -> Iterator[None]:
+    """A file laid out otherwise than its tool writes it is a sentence, not a crash."""
+    try:
+        yield
+    except (TypeError, AttributeError, KeyError, ValueError, IndexError, csv.Error) as error:
+        raise FairtrialError(f"{file} is not laid out like {what}: {type(error).__name__}: {error}") from error
 
 
 def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.importers import Imported, read_text
+from fairtrial.importers import Imported, expecting, read_text
 
 _SCORERS = {
     "exact-match": "exact",
@@ -28,6 +29,10 @@ class Benchmaker:
 
     def read(self, file: Path) -> Imported:
         """A suite of ours from a file of theirs."""
+        with expecting(file, "a Benchmaker suite"):
+            return self._read(file)
+
+    def _read(self, file: Path) -> Imported:
         text = read_text(file)
         data = _read_csv(text) if file.suffix.lower() == ".csv" else _read_json(text, file)
         findings: list[str] = []
@@ -79,9 +84,15 @@ def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
     if not isinstance(case, dict):
         raise FairtrialError(f"test case {number} is no object")
     findings += [f"key `{key}` of test case {number}" for key in sorted(set(case) - _CASE_KEYS)]
-    metadata = {**case, **(case.get("metadata") or {})}
-    result: dict[str, Any] = {"id": str(case.get("id") or f"case-{number}"), "input": escape(case.get("prompt") or "")}
-    if case.get("expectedOutput"):
+    metadata = case.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        findings.append(f"metadata of test case {number}: {metadata!r}")
+    metadata = {**case, **(metadata if isinstance(metadata, dict) else {})}
+    result: dict[str, Any] = {
+        "id": str(case.get("id") or f"case-{number}"),
+        "input": escape(str(case.get("prompt") or "")),
+    }
+    if case.get("expectedOutput") not in (None, ""):
         result["expected"] = escape(str(case["expectedOutput"]))
     scorer = _scorer(case, number, findings)
     if scorer != "exact":
@@ -91,9 +102,12 @@ def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
         result["weight"] = weight
     for key in ("category", "difficulty"):
         if metadata.get(key):
-            result[key] = metadata[key]
+            result[key] = str(metadata[key])
     if metadata.get("tags"):
-        result["tags"] = list(metadata["tags"])
+        tags = metadata["tags"]
+        result["tags"] = [str(tag) for tag in (tags.split(";") if isinstance(tags, str) else tags) if tag]
+    if rest := {key: value for key, value in metadata.items() if key not in _CASE_KEYS and key not in case}:
+        result["metadata"] = rest
     return result
 
 
@@ -109,5 +123,7 @@ def _number(value: Any) -> float:
     try:
         number = float(value if value not in (None, "") else 1)
     except (TypeError, ValueError):
+        return 1.0
+    if not math.isfinite(number) or number < 0:
         return 1.0
     return int(number) if number == int(number) else number

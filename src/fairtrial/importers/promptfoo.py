@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import re
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.importers import Imported, read_text
+from fairtrial.importers import Imported, expecting, read_text
 
 _KNOWN_KEYS = {"description", "prompts", "providers", "targets", "tests", "defaultTest", "$schema"}
 _TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", "provider"}
@@ -26,6 +27,10 @@ class Promptfoo:
 
     def read(self, file: Path) -> Imported:
         """A suite of ours from a configuration of theirs."""
+        with expecting(file, "a promptfoo configuration"):
+            return self._read(file)
+
+    def _read(self, file: Path) -> Imported:
         try:
             config = yaml.safe_load(read_text(file))
         except yaml.YAMLError as error:
@@ -78,10 +83,13 @@ class _Reader:
         config: dict[str, Any] = {}
         label = None
         if isinstance(entry, dict):
-            name = entry.get("id") or next(iter(entry), "")
+            if "id" not in entry:  # the form {openai:gpt-4o: {config: …}}
+                name, inner = next(iter(entry.items()), ("", {}))
+                entry = {"id": name, **(inner or {})}
+            name = entry["id"]
             config, label = entry.get("config") or {}, entry.get("label")
             self.findings += [
-                f"key `{key}` of provider {name}" for key in sorted(set(entry) - {"id", "config", "label", name})
+                f"key `{key}` of provider {name}" for key in sorted(set(entry) - {"id", "config", "label"})
             ]
         else:
             name = str(entry)
@@ -105,8 +113,10 @@ class _Reader:
         for test in _listed(tests):
             if isinstance(test, str):
                 found += self.table(test)
-            else:
+            elif isinstance(test, dict):
                 found.append(test)
+            else:
+                self.findings.append(f"test {test!r}")
         return [_merged(default, test) for test in found]
 
     def table(self, name: str) -> list[dict[str, Any]]:
@@ -116,11 +126,17 @@ class _Reader:
             self.findings.append(f"tests {name}: only .csv files can be read")
             return []
         tests = []
-        for row in csv.DictReader(read_text(path).splitlines()):
+        for row in csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True):
+            for key in sorted(key for key in row if key and key.startswith("__") and not key.startswith("__expected")):
+                self._note(f"column `{key}` of {name}")
             checks = [_short(value) for key, value in row.items() if key and key.startswith("__expected") and value]
             variables = {key: value for key, value in row.items() if key and not key.startswith("__")}
             tests.append({"vars": variables, "assert": checks})
         return tests
+
+    def _note(self, finding: str) -> None:
+        if finding not in self.findings:
+            self.findings.append(finding)
 
     def cases(self, test: dict[str, Any], number: int, label: str, prompt: str) -> list[dict[str, Any]]:
         """One case for each combination of a test's variables."""
@@ -130,6 +146,9 @@ class _Reader:
             if test.get(key):
                 self.findings.append(f"`{key}` of test {number}")
         variables = test.get("vars") or {}
+        if not isinstance(variables, dict):
+            self.findings.append(f"`vars` of test {number}: {variables!r}")
+            variables = {}
         lists = {key: _listed(value) for key, value in variables.items()}
         cases = []
         for index, values in enumerate(itertools.product(*lists.values())):
@@ -168,6 +187,8 @@ class _Reader:
         if not isinstance(check, dict) or "type" not in check:
             self.findings.append(f"assertion of test {number}: {check!r}")
             return None
+        for key in sorted(set(check) - {"type", "value", "weight"}):
+            self._note(f"`{key}` of assertion `{check['type']}` of test {number}")
         kind = str(check["type"])
         negate = kind.startswith("not-")
         value = check.get("value")
@@ -184,7 +205,7 @@ def _mapped(kind: str, value: Any, *, negate: bool) -> dict[str, Any] | None:
     extra = {"negate": True} if negate else {}
     pattern = _pattern(kind, value)
     if pattern is not None:
-        return {"type": "regex", "pattern": escape(pattern), **extra}
+        return {"type": "regex", "pattern": escape(_guarded(pattern)), **extra}
     if negate:
         return None
     if kind == "is-json":
@@ -237,9 +258,15 @@ def _target_name(name: str) -> str | None:
     return "mock:echo" if name == "echo" else None
 
 
+def _guarded(pattern: str) -> str:
+    """A pattern that cannot be mistaken for our `/pattern/flags`."""
+    return f"(?:{pattern})" if pattern.startswith("/") else pattern
+
+
 def _merged(default: dict[str, Any], test: dict[str, Any]) -> dict[str, Any]:
     merged = {**default, **test}
-    merged["vars"] = {**(default.get("vars") or {}), **(test.get("vars") or {})}
+    variables = test.get("vars") or {}
+    merged["vars"] = {**(default.get("vars") or {}), **variables} if isinstance(variables, dict) else variables
     merged["assert"] = [*(default.get("assert") or []), *(test.get("assert") or [])]
     return merged
 

@@ -51,6 +51,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "unscored": arm.unscored,
         "waiting": arm.waiting,
         "truncated": arm.truncated,
+        "passed_automatically": arm.passed_automatically,
         "coverage": arm.coverage,
         "cost_usd": arm.cost_usd,
         "prompt_tokens": arm.prompt_tokens,

@@ -7,6 +7,8 @@ from typing import ClassVar
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 
+_TOO_LONG = 10**10  # about a second of work, which nobody else can use
+
 
 class Exact(Scorer, frozen=True, kw_only=True):
     """Identical 1; other case 0.95; contained 0.60 to 0.95 by the share of extra text; else by similarity."""
@@ -18,7 +20,10 @@ class Exact(Scorer, frozen=True, kw_only=True):
     )
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        value, notes = _compare(context.response.strip(), context.expected)
+        response, expected = context.response.strip(), context.expected
+        if len(response) * len(expected) > _TOO_LONG and expected.casefold() not in response.casefold():
+            return Unscored(kind="size", message="the texts are too long to measure how similar they are")
+        value, notes = _compare(response, expected)
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
 

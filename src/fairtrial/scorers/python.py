@@ -14,6 +14,7 @@ from fairtrial.core.code import load_function
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
+from fairtrial.core.threads import call_in_thread
 
 
 class Python(Scorer, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ class Python(Scorer, frozen=True, kw_only=True):
                 return _as_score(await _call(function, offered))
         except TimeoutError:
             return Unscored(kind="timeout", message=f"{self.function} took longer than {self.timeout:g} s")
-        except Exception as error:  # the function is foreign: whatever it raises is a reason, not a crash
+        except (Exception, SystemExit) as error:  # the function is foreign: whatever it raises is a reason, not a crash
             return Unscored(kind="crashed", message=f"{self.function} raised {type(error).__name__}: {error}")
 
 
@@ -64,7 +65,7 @@ async def _call(function: Callable[..., Any], offered: dict[str, Any]) -> Any:
     wanted = offered if takes_all else {p.name: offered[p.name] for p in parameters if p.name in offered}
     if inspect.iscoroutinefunction(function):
         return await function(**wanted)
-    return await asyncio.to_thread(function, **wanted)
+    return await call_in_thread(function, **wanted)
 
 
 def _as_score(result: Any) -> Score | Unscored:

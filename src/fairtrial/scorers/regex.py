@@ -46,7 +46,10 @@ class Regex(Scorer, frozen=True, kw_only=True):
         return self.pattern if self.pattern is not None else (case.expected or "").strip()
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        pattern = compile_pattern(self._text(context.case))
+        text = self._text(context.case)
+        if not text:
+            return Unscored(kind="expected", message="there is no pattern to look for")
+        pattern = compile_pattern(text)
         try:
             try:
                 found = pattern.search(context.response, timeout=min(_AT_ONCE, self.timeout))

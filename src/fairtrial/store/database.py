@@ -8,12 +8,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from fairtrial.core.errors import StoreError
-from fairtrial.store.migrations import migrate
+from fairtrial.store.migrations import is_current, migrate
 
 DEFAULT_URL = "sqlite:///.fairtrial/fairtrial.db"
 
@@ -42,8 +43,11 @@ def open_engine(store: str | None, *, create: bool) -> Engine:
     with translated(path):
         engine = create_engine(parsed)
         event.listen(engine, "connect", _configure)
-        with engine.begin() as connection:
-            migrate(connection)
+        with engine.connect() as connection:
+            current = is_current(connection)
+        if not current:  # one process brings it up to date, the others wait
+            with lock_beside(str(path), "schema"), engine.begin() as connection:
+                migrate(connection)
     return engine
 
 
@@ -61,6 +65,17 @@ def _configure(connection: Any, _: Any) -> None:
     cursor.execute("PRAGMA busy_timeout=30000")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def lock_beside(path: str, name: str) -> FileLock:
+    """A lock between processes that goes with its process, in a folder beside the store."""
+    folder = Path(path).parent / "locks"
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.lock").touch()
+    except OSError:
+        raise StoreError(f"{folder} cannot be written: check its permissions, or name another store") from None
+    return FileLock(folder / f"{name}.lock", is_singleton=False)
 
 
 class PreparedInsert:

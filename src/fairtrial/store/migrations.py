@@ -17,6 +17,11 @@ def _create(connection: Connection) -> None:
 MIGRATIONS: list[Callable[[Connection], None]] = [_create]
 
 
+def is_current(connection: Connection) -> bool:
+    """Whether nothing needs to be done."""
+    return _version(connection) == len(MIGRATIONS)
+
+
 def migrate(connection: Connection) -> None:
     """Apply what is missing; refuse a store from the future."""
     version = _version(connection)

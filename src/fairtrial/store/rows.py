@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -13,12 +14,39 @@ from fairtrial.core.suite import Arm, Case, ScorerSpec
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
 
-encode = msgspec.json.encode
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+_LONGEST_MESSAGE = 500
 _CASE_TEXTS = ("id", "input", "expected", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "params", "metadata")
 _NO_USAGE = dict.fromkeys(
     ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 )
+
+
+def encode(value: Any) -> bytes:
+    """JSON of whatever a plug-in made: what JSON cannot say is written as text, never a reason to fail."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError):
+        return json.dumps(value, default=repr, skipkeys=True).encode()
+
+
+def clean(text: str) -> str:
+    """A text that every database and file can hold: halves of surrogate pairs are replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _message(text: str, variables: Variables) -> str:
+    """A reason, of bounded length; values are hidden before it is cut, or half of one might stay."""
+    hidden = variables.hide(clean(text))
+    if len(hidden) <= _LONGEST_MESSAGE:
+        return hidden
+    half = _LONGEST_MESSAGE // 2
+    return f"{hidden[:half]} … {hidden[-half:]}"
 
 
 def decode(value: bytes | None) -> Any:
@@ -44,11 +72,12 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     del fields["plan_id"]
     for name in _CASE_JSON:
         fields[name] = decode(fields[name])
-    change = variables.fill if variables else display
-    fields["input"] = change(fields["input"])
-    fields["expected"] = None if fields["expected"] is None else change(fields["expected"])
-    if variables and fields["scorer"]:
-        fields["scorer"] = variables.fill_all(fields["scorer"])
+    change = variables.reveal if variables else display
+    for name in _CASE_TEXTS:
+        fields[name] = change(fields[name]) if fields[name] else fields[name]
+    if variables:
+        for name in _CASE_JSON:
+            fields[name] = variables.reveal_all(fields[name])
     fields["tags"] = tuple(fields["tags"] or ())
     return Case(**fields)
 
@@ -57,7 +86,7 @@ def read_arms(blob: bytes, variables: Variables | None) -> tuple[Arm, ...]:
     """A plan's arms: live with `variables`, else as people read them."""
     arms = msgspec.json.decode(blob)
     if variables:
-        arms = variables.fill_all(arms)
+        arms = variables.reveal_all(arms)
     else:
         for arm in arms:
             arm["condition"]["system"] = display(arm["condition"]["system"])
@@ -82,7 +111,7 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
         "trial_id": trial.id,
         "started_at": outcome.started_at,
         "attempts": outcome.attempts,
-        "tried": encode(variables.hide_all(outcome.tried)) if outcome.tried else None,
+        "tried": encode([_message(text, variables) for text in outcome.tried]) if outcome.tried else None,
         "cached": outcome.cached,
         "waited_ms": outcome.waited_ms,
         "cost_usd": outcome.cost_usd,
@@ -94,14 +123,14 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
 
 def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:
     return {
-        "answer": variables.hide(answer.text),
+        "answer": variables.conceal(clean(answer.text)),
         "finish_reason": answer.finish_reason,
-        "model": variables.hide(answer.model) if answer.model else None,
+        "model": variables.hide(clean(answer.model)) if answer.model else None,
         "failure_kind": None,
         "failure_message": None,
         "latency_ms": answer.latency_ms,
         "first_token_ms": answer.first_token_ms,
-        "reasoning": variables.hide(answer.reasoning) if answer.reasoning else None,
+        "reasoning": variables.hide(clean(answer.reasoning)) if answer.reasoning else None,
         "trace": encode(variables.hide_all(answer.trace)) if answer.trace else None,
     }
 
@@ -112,7 +141,7 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
         "finish_reason": None,
         "model": None,
         "failure_kind": failure.kind,
-        "failure_message": variables.hide(failure.message),
+        "failure_message": _message(failure.message, variables),
         "latency_ms": None,
         "first_token_ms": None,
         "reasoning": None,
@@ -177,7 +206,7 @@ def score_row(
             "confidence": result.confidence,
             "raw": result.raw,
             "max": result.max,
-            "notes": variables.hide(result.notes),
+            "notes": variables.hide(clean(result.notes)),
             "details": encode(variables.hide_all(result.details)) if result.details else None,
             "unscored_kind": None,
             "unscored_message": None,
@@ -191,6 +220,6 @@ def score_row(
         "notes": None,
         "details": None,
         "unscored_kind": result.kind,
-        "unscored_message": variables.hide(result.message),
+        "unscored_message": _message(result.message, variables),
         "retryable": result.retryable,
     }

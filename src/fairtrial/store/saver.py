@@ -22,6 +22,7 @@ class Saver:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
         self._task: asyncio.Task[None] | None = None
         self._error: BaseException | None = None
+        self._one_at_a_time = asyncio.Lock()
 
     async def __aenter__(self) -> Saver:
         self._task = asyncio.create_task(self._commit_forever())
@@ -53,10 +54,14 @@ class Saver:
         while True:
             await self._wake.wait()
             await asyncio.sleep(_LINGER)
-            # Shielded, so that a commit under way is finished and its waiters told before `close` flushes the rest.
+            # Shielded, so that a commit under way is finished and its waiters are told, whoever stops the loop.
             await asyncio.shield(self._commit())
 
     async def _commit(self) -> None:
+        async with self._one_at_a_time:
+            await self._commit_rows()
+
+    async def _commit_rows(self) -> None:
         self._wake.clear()
         rows, self._rows = self._rows, {}
         waiting, self._waiting = self._waiting, []

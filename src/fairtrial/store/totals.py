@@ -26,6 +26,7 @@ class ArmTotals(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     truncated: int
+    passed_automatically: int
 
 
 class CaseScores:
@@ -65,6 +66,7 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
             func.coalesce(func.sum(trials.c.prompt_tokens), 0),
             func.coalesce(func.sum(trials.c.completion_tokens), 0),
             func.sum(case((trials.c.finish_reason == "length", 1), else_=0)),
+            func.sum(case((scores.c.notes.startswith("automatic pass"), 1), else_=0)),
         )
         .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)

@@ -58,6 +58,8 @@ class _Block(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
+    type: str = ""
+    error: Any = None
     content: list[_Block] = []
     model: str | None = None
     stop_reason: str | None = None
@@ -117,6 +119,10 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     except msgspec.MsgspecError as error:
         what = "an empty body" if not body.strip() else f"no message ({error})"
         return Failure(kind="malformed", message=f"HTTP 200 with {what}", retryable=True)
+    if message.error is not None:
+        return _failure_in_reply(message.error)
+    if message.type != "message":
+        return Failure(kind="malformed", message="HTTP 200 without a message", retryable=True)
     return Answer(
         text="".join(block.text or "" for block in message.content if block.type == "text"),
         finish_reason=_finish(message.stop_reason),
@@ -137,7 +143,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
         except msgspec.MsgspecError as error:
             return Failure(kind="stream", message=f"unreadable event in the stream: {error}", retryable=True)
         if event.type == "error":
-            return _failure_in_stream(event.error)
+            return _failure_in_reply(event.error)
         if event.message is not None:
             model, usage = event.message.model, usage.merged(event.message.usage)
         usage = usage.merged(event.usage)
@@ -167,6 +173,6 @@ def _finish(reason: str | None) -> str | None:
     return {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}.get(reason or "", reason)
 
 
-def _failure_in_stream(error: Any) -> Failure:
+def _failure_in_reply(error: Any) -> Failure:
     kind = error.get("type") if isinstance(error, dict) else ""
     return wire.failure_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))

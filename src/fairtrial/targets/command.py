@@ -21,7 +21,7 @@ from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 
 _MOST_OUTPUT = 16 * 2**20
-_SHOWN_ERROR = 400
+_SHOWN_ERROR = 8000
 
 
 class CommandOptions(Options, frozen=True, kw_only=True):
@@ -47,6 +47,7 @@ class Command(Target):
     """A program, started once per trial in the suite's folder; the system prompt is in FAIRTRIAL_SYSTEM_PROMPT."""
 
     options_type: ClassVar[type[Options]] = CommandOptions
+    names_its_cost: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: CommandOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -70,12 +71,18 @@ class Command(Target):
             return Failure(kind="crashed", message=f"{self._options.command[0]} cannot be started: {error.strerror}")
         try:
             given = request.input.encode() if self._options.prompt == "stdin" else b""
-            output, errors = await process.communicate(given)
+            output, errors, _ = await asyncio.gather(
+                _read_bounded(process.stdout, _MOST_OUTPUT), _read_tail(process.stderr), _feed(process.stdin, given)
+            )
+            if output is not None:
+                await process.wait()
         finally:
-            _end(process)
+            await _end(process)
         latency = (time.perf_counter() - started) * 1000
+        if output is None:
+            return Failure(kind="malformed", message=f"the command wrote more than {_MOST_OUTPUT >> 20} MB")
         if process.returncode:
-            shown = errors.decode("utf-8", "replace").strip()[-_SHOWN_ERROR:]
+            shown = errors.decode("utf-8", "replace").strip()
             return Failure(kind="crashed", message=f"the command ended with {process.returncode}: {shown}")
         return self._read(output, latency)
 
@@ -99,7 +106,6 @@ class Command(Target):
             stderr=PIPE,
             cwd=self.folder,
             env=environment,
-            limit=_MOST_OUTPUT,
             start_new_session=True,  # so that its children can be ended with it
         )
 
@@ -124,8 +130,39 @@ class Command(Target):
         )
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    """End a program and its children if it has not ended by itself: the time limit or Ctrl-C came first."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+async def _feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:
+    assert stream is not None
+    with suppress(ConnectionError):  # a program need not read what it is given
+        stream.write(text)
+        await stream.drain()
+    stream.close()
+
+
+async def _read_bounded(stream: asyncio.StreamReader | None, most: int) -> bytes | None:
+    """All that a stream brings, or None if it is more than anybody can want."""
+    assert stream is not None
+    blocks, size = [], 0
+    while block := await stream.read(2**16):
+        size += len(block)
+        if size > most:
+            return None
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+async def _read_tail(stream: asyncio.StreamReader | None) -> bytes:
+    """The last lines of a stream, whole: half a line might be half of a value that should be hidden."""
+    assert stream is not None
+    tail = b""
+    while block := await stream.read(2**16):
+        tail += block
+        if len(tail) > _SHOWN_ERROR:
+            tail = tail[-_SHOWN_ERROR:].partition(b"\n")[2]
+    return tail
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a program and all its children: also those that outlive it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

@@ -99,7 +99,10 @@ def _start(path: Path, options: LocalOptions, key: str) -> Any:
     threads = options.threads or max(1, (os.cpu_count() or 2) // 2)
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
-    return xllamacpp.Server(params)
+    try:
+        return xllamacpp.Server(params)
+    except Exception as error:  # llama.cpp says little more than that it cannot
+        raise TargetUnusableError(f"{path} cannot be loaded ({error}): is it a GGUF model?") from None
 
 
 def _stop(server: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Iterable
@@ -11,8 +10,10 @@ from typing import Any
 
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.code import load_function
+from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Target
+from fairtrial.core.threads import call_in_thread
 
 
 class PythonCall(Target):
@@ -30,7 +31,10 @@ class PythonCall(Target):
         return f"python:{self.spec.model}"
 
     async def open(self, concurrency: int) -> None:
-        self._function = load_function(self.spec.model, self.folder)
+        try:
+            self._function = load_function(self.spec.model, self.folder)
+        except ValueError as error:
+            raise TargetUnusableError(f"{self.spec.id}: {error}") from None
 
     async def ask(self, request: Request) -> Answer | Failure:
         arguments: tuple[Any, ...] = (request.input, request.system, {})
@@ -39,9 +43,9 @@ class PythonCall(Target):
             if inspect.iscoroutinefunction(self._function):
                 result = await self._function(*arguments)
             else:
-                result = await asyncio.to_thread(self._function, *arguments)
+                result = await call_in_thread(self._function, *arguments)
             return _as_answer(result, (time.perf_counter() - started) * 1000)
-        except Exception as error:  # the function is foreign: whatever it raises is the trial's failure
+        except (Exception, SystemExit) as error:  # the function is foreign: whatever it raises is the trial's failure
             return Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
 
 
