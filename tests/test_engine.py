@@ -320,18 +320,15 @@ class TestBudget:
 
     async def test_money_set_aside_is_waited_for(self):
         budget = Budget(1.0)
-        assert await budget.reserve(0.9)
-        waiting = asyncio.create_task(budget.reserve(0.5))
+        assert await budget.reserve(lambda: 0.9) == 0.9
+        waiting = asyncio.create_task(budget.reserve(lambda: 0.5))
         await asyncio.sleep(0)
         assert not waiting.done()
         budget.settle(0.9, 0.1)
-        assert await waiting
-        assert not await asyncio.create_task(_after(budget, 0.5, 0.5, budget.reserve(2.0)))
-
-
-async def _after(budget, reserved, cost, then):
-    budget.settle(reserved, cost)
-    return await then
+        assert await waiting == 0.5
+        budget.settle(0.5, 0.5)
+        assert await budget.reserve(lambda: 2.0) is None
+        assert budget.exhausted and budget.spent == pytest.approx(0.6)
 
 
 class TestPrices:

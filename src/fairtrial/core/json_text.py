@@ -33,7 +33,7 @@ def _search(text: str) -> Found | None:
             work += getattr(error, "pos", start) - start + 100
             position = start + 1
         except RecursionError:
-            work += 10_000
+            work += 300_000  # it read about so much before it gave up
             position = start + 1
     return found
 

@@ -39,6 +39,7 @@ class Variables:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = environment
         self._used: dict[str, str] = {}
+        self._hidden: list[tuple[str, str]] = []
         self._written: dict[str, str] = {}  # live texts with values in them, and how their author wrote them
         self.missing: set[str] = set()
 
@@ -66,7 +67,9 @@ class Variables:
             # Like the shell's `:-`, a default also stands in for a variable that is set but empty.
             found = self.environment.get(name, "")
             if found:
-                self._used[name] = found
+                if self._used.get(name) != found:
+                    self._used[name] = found
+                    self._hidden = _longest_first(self._used)
                 values += 1
                 return found
             if default is None:
@@ -91,14 +94,14 @@ class Variables:
     def conceal(self, live: str) -> str:
         """The template of a text from outside: what looks like a variable stays text, values do not stay."""
         template = escape(live)
-        for name, value in self._hidden():
+        for name, value in self._hidden:
             if value in template:
                 template = template.replace(value, f"${{{name}}}")
         return template
 
     def hide(self, text: str) -> str:
         """A text for people (a message, a note) with `${VAR}` in place of every value."""
-        for name, value in self._hidden():
+        for name, value in self._hidden:
             if value in text:
                 text = text.replace(value, f"${{{name}}}")
         return text
@@ -107,12 +110,11 @@ class Variables:
         """`hide` for every text inside a JSON-like value."""
         return _map_texts(value, self.hide) if self._used else value
 
-    def _hidden(self) -> list[tuple[str, str]]:
-        """Names and values, longest first: one value may begin like another."""
-        if not self._used:
-            return []
-        found = [(name, value) for name, value in self._used.items() if len(value) >= _SHORTEST_HIDDEN]
-        return sorted(found, key=lambda item: -len(item[1]))
+
+def _longest_first(used: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Names and values worth hiding; one value may begin like another, so the longest comes first."""
+    found = [(name, value) for name, value in used.items() if len(value) >= _SHORTEST_HIDDEN]
+    return sorted(found, key=lambda item: -len(item[1]))
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 
 
 class Budget:
@@ -22,24 +23,26 @@ class Budget:
         return self._limit != math.inf
 
     @property
-    def left(self) -> float:
-        """What is neither spent nor set aside."""
-        return self._limit - self.spent - self._reserved
+    def unspent(self) -> float:
+        """What is not spent, though some of it may be set aside."""
+        return self._limit - self.spent
 
-    async def reserve(self, amount: float) -> bool:
-        """Set aside the most that a call can cost; False when the budget cannot bear it.
+    async def reserve(self, most: Callable[[], float]) -> float | None:
+        """Set aside the most that a call can cost, and say how much that is; None when the budget cannot bear it.
 
         As long as other calls are under way, one waits for what they really cost: mostly much less.
         """
-        while amount > self.left and self._reserved > 0:
+        while True:
+            amount, left = most(), self.unspent - self._reserved
+            if amount <= left and left >= 0:
+                self._reserved += amount
+                return amount
+            if self._reserved == 0:
+                self.exhausted = True
+                return None
             settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(settled)
             await settled
-        if amount > self.left or self.left < 0:
-            self.exhausted = True
-            return False
-        self._reserved += amount
-        return True
 
     def settle(self, reserved: float, cost: float) -> None:
         """Replace what was set aside by what was spent."""

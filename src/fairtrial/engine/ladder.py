@@ -91,8 +91,8 @@ class Ladder:
 
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, float | None]:
         """afforded: the dearest outcome is set aside first, then replaced by the real one."""
-        most = self._most(request)
-        if not await self._budget.reserve(most):
+        most = await self._budget.reserve(lambda: self._most(request))
+        if most is None:
             return Failure(kind="budget", message="the budget cannot bear another call"), 0.0
         billed = 0.0
         try:
@@ -108,8 +108,9 @@ class Ladder:
         if not self._budget.limited:
             return 0.0
         if self._target.names_its_cost:
-            # It tells only afterwards: the first call gets all that is left, the others as much as the dearest so far.
-            return max(0.0, self._budget.left) if self._dearest is None else self._dearest
+            # It tells only afterwards: the first call is made alone, with all the money, and later ones with as much
+            # as the dearest so far.
+            return max(0.0, self._budget.unspent) if self._dearest is None else self._dearest
         if self._price is None or self._price is FREE:
             return 0.0
         # No tokenizer makes more tokens than the text has bytes.

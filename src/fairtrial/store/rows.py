@@ -28,7 +28,7 @@ def encode(value: Any) -> bytes:
     try:
         return _encode(value)
     except (TypeError, ValueError):
-        return json.dumps(value, default=repr, skipkeys=True).encode()
+        return clean(json.dumps(value, default=repr, skipkeys=True, ensure_ascii=False)).encode()
 
 
 def clean(text: str) -> str:

@@ -72,7 +72,7 @@ class Command(Target):
         try:
             given = request.input.encode() if self._options.prompt == "stdin" else b""
             output, errors, _ = await asyncio.gather(
-                _read_bounded(process.stdout, _MOST_OUTPUT), _read_tail(process.stderr), _feed(process.stdin, given)
+                _read_bounded(process, _MOST_OUTPUT), _read_tail(process.stderr), _feed(process.stdin, given)
             )
             if output is not None:
                 await process.wait()
@@ -138,13 +138,14 @@ async def _feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:
     stream.close()
 
 
-async def _read_bounded(stream: asyncio.StreamReader | None, most: int) -> bytes | None:
-    """All that a stream brings, or None if it is more than anybody can want."""
-    assert stream is not None
+async def _read_bounded(process: asyncio.subprocess.Process, most: int) -> bytes | None:
+    """All that a program writes; one that writes more than anybody can want is ended, and the rest is None."""
+    assert process.stdout is not None
     blocks, size = [], 0
-    while block := await stream.read(2**16):
+    while block := await process.stdout.read(2**16):
         size += len(block)
         if size > most:
+            _kill(process)
             return None
         blocks.append(block)
     return b"".join(blocks)
@@ -163,6 +164,10 @@ async def _read_tail(stream: asyncio.StreamReader | None) -> bytes:
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """End a program and all its children: also those that outlive it."""
+    _kill(process)
+    await process.wait()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
