@@ -43,6 +43,7 @@ def value(response: str, expected: str, **options) -> float:
         ("10-5", "5", 1.0),
         ("10-5", "10", 1.0),
         ("x=-3", "-3", 1.0),
+        ("so it is ...42", "42", 1.0),
     ],
 )
 def test_values(response, expected, score):
