@@ -24,6 +24,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 bench: setup  ## speed and scale, with the page of results
+	$(BIN)/python -m compileall -q src  # where bytecode is not written by itself, every start would compile
 	$(BIN)/python -m benchmarks
 
 lock: setup  ## renew the pinned versions

@@ -41,12 +41,15 @@ class Ladder:
         gate: Gate,
         limiter: Limiter,
         budget: Budget,
-        price: Price | None,
+        price: Price | Awaitable[Price | None],
         lookup: Lookup | None = None,
     ) -> None:
         self._target, self._settings = target, settings
         self._gate, self._limiter, self._budget = gate, limiter, budget
-        self._price, self._lookup = price, lookup
+        self._lookup = lookup
+        # The list of prices takes half a second to load: time enough to make the first calls.
+        self._price: Price | None = price if isinstance(price, Price) else None
+        self._pricing = None if isinstance(price, Price) else price
         self._dearest: float | None = None
 
     async def ask(self, request: Request) -> Outcome:
@@ -91,17 +94,25 @@ class Ladder:
 
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, float | None]:
         """afforded: the dearest outcome is set aside first, then replaced by the real one."""
+        if self._budget.limited:
+            await self._know_price()
         most = await self._budget.reserve(lambda: self._most(request))
         if most is None:
             return Failure(kind="budget", message="the budget cannot bear another call"), 0.0
         billed = 0.0
         try:
             result = await self._limited(request)
+            await self._know_price()
             cost = self._cost(result)
             billed = self._billed(result, cost, most)
             return result, cost
         finally:
             self._budget.settle(most, billed)
+
+    async def _know_price(self) -> None:
+        if self._pricing is not None:
+            self._price = await self._pricing
+            self._pricing = None
 
     def _most(self, request: Request) -> float:
         """The most that a call can cost."""

@@ -127,7 +127,8 @@ class Engine:
         return min(limits)
 
     def _ladder(self, target: Target, gate: Gate, limiter: Limiter) -> Ladder:
-        price = find_price(target.spec, self.work.settings.prices) if target.priced else FREE
+        prices = self.work.settings.prices
+        price = asyncio.ensure_future(self._read(find_price, target.spec, prices)) if target.priced else FREE
         return Ladder(
             target,
             self.work.settings,
