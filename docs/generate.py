@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
-from fairtrial.core.suite import PriceSpec, RetrySpec
+from fairtrial.core.suite import PanelSpec, PriceSpec, RetrySpec
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `python -m docs.generate`; do not edit. -->\n"
@@ -23,7 +23,8 @@ STRUCTS: list[tuple[str, Any]] = [
     ("dataset", document.DatasetEntry),
     ("params", document.ParamsEntry),
     ("providers", document.ProviderEntry),
-    ("judge", document.JudgeEntry),
+    ("judge, judges", document.JudgeEntry),
+    ("panel", PanelSpec),
     ("prices", PriceSpec),
     ("retry", RetrySpec),
 ]

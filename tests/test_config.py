@@ -302,10 +302,27 @@ def test_system_prompts_from_files(tmp_path, write_suite):
 def test_a_scorer_that_needs_a_judge_needs_a_judge(write_suite, monkeypatch):
     from fairtrial.scorers.boolean import Boolean
 
-    monkeypatch.setattr(Boolean, "needs_judge", True)
+    monkeypatch.setattr(Boolean, "judged", True)
     with pytest.raises(ProblemsError, match="needs a judge"):
         load_suite(write_suite(scorer="boolean"))
-    assert load_suite(write_suite(scorer="boolean", judge="mock:echo")).settings.judge.target.kind == "mock"
+    (judge,) = load_suite(write_suite(scorer="boolean", judge="mock:echo")).settings.judges
+    assert judge.name == "mock:echo" and judge.target.kind == "mock"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"judge": "mock:echo", "judges": ["mock:echo"]}, "not both"),
+        ({"judges": ["mock:echo", "mock:echo"]}, "stands twice"),
+        ({"judge": "openai:gpt-5"}, "needs OPENAI_API_KEY"),
+        ({"judge": "mock:echo", "panel": {"combine": "best"}}, "must be one of mean, median, majority"),
+        ({"scorer": "golden_judge", "judge": "mock:echo", "cases": [{"input": "q"}]}, "needs the golden answer"),
+        ({"scorer": {"type": "llm_judge", "scale": 7}, "judge": "mock:echo"}, "must be one of 10, 100"),
+    ],
+)
+def test_judges_are_checked(write_suite, keys, words):
+    with pytest.raises(ProblemsError, match=words):
+        load_suite(write_suite(**keys), environment={})
 
 
 def test_a_budget_needs_prices(write_suite):

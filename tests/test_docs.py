@@ -51,7 +51,9 @@ def suites_in(page: Path) -> list[str]:
     return [block for block in blocks if block.startswith("name:")]
 
 
-@pytest.mark.parametrize("page", [REPO / "README.md", REPO / "docs/tutorial-models.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [REPO / "README.md", REPO / "docs/tutorial-models.md", REPO / "docs/judges.md"], ids=lambda page: page.name
+)
 def test_suites_in_the_documentation_are_right(page, tmp_path):
     (tmp_path / "questions.csv").write_text("question,answer,topic\nWhat is the capital of Italy?,Rome,geo\n")
     suites = suites_in(page)

@@ -69,12 +69,13 @@ def test_benchmaker_suite(tmp_path):
         "regex",
         "numeric",
         "boolean",
-        "boolean",
+        "llm_judge",
     ]
+    assert suite.settings.judges[0].instructions == "Be strict."
     assert cases[0].input == "Capital of France? Use ${x}."
     assert (cases[0].weight, cases[0].category, cases[0].difficulty, cases[0].tags) == (2.0, "geo", "easy", ("eu",))
     text = "\n".join(imported.findings)
-    for word in ("colour", "judgeSystemPrompt", "`llm-judge` of test case 5", "`seen` of test case 5", "models"):
+    for word in ("colour", "`seen` of test case 5", "models", "the judge's model"):
         assert word in text
 
 
@@ -132,11 +133,11 @@ def test_promptfoo(tmp_path):
     assert len(cases) == 3 * (2 + 1 + 2)
     first = cases["test-1-prompt-1"]
     assert first.input == "Translate to French: Hello"
-    assert first.scorer["type"] == "all_of" and len(first.scorer["scorers"]) == 2
+    assert [part["type"] for part in first.scorer["scorers"]] == ["regex", "regex", "llm_judge"]
     assert cases["test-1-prompt-1-1"].input == "Translate to German: Hello"
     assert cases["test-2-prompt-1"].scorer["type"] == "weighted"
     text = "\n".join(imported.findings)
-    for word in ("`sharing`", "apiKey", "bedrock:whatever", "llm-rubric", "latency", "odd|filter"):
+    for word in ("`sharing`", "apiKey", "bedrock:whatever", "the judge's model", "latency", "odd|filter"):
         assert word in text, word
 
 

@@ -57,10 +57,10 @@ def retry(run: Run) -> Run:
     return _wait(pipeline.aresume(run.id, store=run.store, mode="retry"))
 
 
-def rescore(run: Run, scorer: str | ScorerSpec | None = None) -> Run:
-    """Score the stored answers of a run anew."""
+def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | None = None) -> Run:
+    """Score the stored answers of a run anew, with another scorer or another judge."""
     spec = {"type": scorer} if isinstance(scorer, str) else scorer
-    return _wait(pipeline.arescore(run.id, scorer=spec, store=run.store))
+    return _wait(pipeline.arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
 
 def score(

@@ -25,12 +25,13 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse import Run
-from fairtrial.config import RunOptions, Suite, load_suite
+from fairtrial.config import RunOptions, Suite, judge_named, load_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.ids import canonical_json, new_id
+from fairtrial.core.judge import family_of
 from fairtrial.core.options import build_scorer, read, scorer_problems
-from fairtrial.core.suite import Arm, ScorerSpec, Settings
+from fairtrial.core.suite import Arm, JudgeSpec, ScorerSpec, Settings, TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.prices import find_price
@@ -69,13 +70,26 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
         )
 
 
+def warnings(suite: Suite) -> list[str]:
+    """What is allowed but should be known before the numbers are believed."""
+    found = []
+    for judge in suite.settings.judges:
+        own = [arm.target.id for arm in suite.arms if family_of(arm.target) == family_of(judge.target)]
+        if own and suite.settings.panel.own_family == "flag":
+            names = ", ".join(dict.fromkeys(own))
+            found.append(f"the judge {judge.name} is of the same family as {names}: it may favour it")
+    return found
+
+
 async def arun(
     suite: Suite, *, store: Store | None = None, series_id: str | None = None, watch: Watch | None = None
 ) -> Run:
     """Run a suite; the result is in the store, and everything in it was durable before it was counted."""
     store = store or Store()
     run_id = new_id()
-    async with opened_targets(suite.arms, suite.settings, suite.folder, suite.variables) as targets:
+    async with opened_targets(
+        _specs(suite.arms, suite.settings), suite.settings, suite.folder, suite.variables
+    ) as targets:
         await asyncio.to_thread(_write_plan, suite, store)
         work = Work(
             run_id=run_id,
@@ -136,42 +150,85 @@ async def aresume(
     if record.status == "completed":
         return Run(store, record)
     work, variables, folder = _stored_work(store, record.id, mode, overrides or {})
+    how = store.scoring(record.id, record.scoring)
+    work = _with_judge(store, work, variables, folder, how.get("judge"))
     check_prices(work.arms, work.settings)
-    async with opened_targets(work.arms, work.settings, folder, variables) as targets:
-        scoring = Scoring(folder, store.scorer_of(record.id, record.scoring), record.scoring)
+    async with opened_targets(_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
+        scoring = Scoring(folder, how.get("scorer"), record.scoring)
         with store.lease(record.id):
             return await _session(store, work, targets, variables, scoring, watch)
 
 
 async def arescore(
-    name: str, *, scorer: ScorerSpec | None = None, store: Store | None = None, watch: Watch | None = None
+    name: str,
+    *,
+    scorer: ScorerSpec | None = None,
+    judge: str | None = None,
+    store: Store | None = None,
+    watch: Watch | None = None,
 ) -> Run:
-    """Score the stored answers anew; nobody is asked for new ones. The earlier scores stay in the store."""
+    """Score the stored answers anew, with another scorer or judge; nobody is asked for new answers.
+
+    The earlier scores stay in the store.
+    """
     problems = scorer_problems(scorer) if scorer else []
     if problems:
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
     work, variables, folder = _stored_work(store, record.id, "rescore", {})
-    _check_rescoring(store, work, variables, folder, scorer)
-    targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms}
-    with store.lease(record.id):
-        number = store.add_scoring(record.id, canonical_json(scorer) if scorer else None)
-        return await _session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
+    work = _with_judge(store, work, variables, folder, judge)
+    judged = _check_rescoring(store, work, variables, folder, scorer)
+    needed = work.settings.judges if judged else ()
+    _check_keys(needed)
+    work = msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=needed))
+    specs = [spec.target for spec in needed]
+    async with opened_targets(specs, work.settings, folder, variables) as judges:
+        targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms} | judges
+        with store.lease(record.id):
+            how = {"scorer": scorer, "judge": judge} if scorer or judge else None
+            number = store.add_scoring(record.id, canonical_json(how) if how else None)
+            return await _session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
 
 
-def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> None:
-    """What can be known beforehand: a scorer that does not fit the cases must not replace scores that do."""
+def _with_judge(store: Store, work: Work, variables: Variables, folder: Path, judge: str | None) -> Work:
+    """The same work with another judge, where one is named."""
+    if judge is None:
+        return work
+    chosen = judge_named(judge, store.plan(work.plan_id).suite_text, folder, variables)
+    return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=(chosen,)))
+
+
+def _check_keys(judges: Sequence[JudgeSpec]) -> None:
+    """A stored judge whose key is not set cannot be asked."""
+    for judge in judges:
+        for text in (judge.target.api_key, judge.target.base_url):
+            if text.startswith("${"):
+                raise FairtrialError(f"the judge {judge.name} needs {text[2:].rstrip('}')}: set it in the environment")
+
+
+def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> bool:
+    """What can be known beforehand: a scorer that does not fit the cases must not replace scores that do.
+
+    Returns whether a judge will be asked.
+    """
     found: list[str] = []
+    judged = False
     for first in range(0, work.case_count, 1000):
         for case in store.cases(work.plan_id, first, 1000, variables):
             specs = [scorer] if scorer else [arm.scorer_of(case) for arm in work.arms]
-            reasons = {reason for spec in specs for reason in build_scorer(spec).check(case, folder)}
+            scorers = [build_scorer(spec) for spec in specs]
+            reasons = {reason for one in scorers for reason in one.check(case, folder)}
+            asked = any(one.needs_judge() for one in scorers)
+            judged = judged or asked
+            if asked and not work.settings.judges:
+                reasons.add("its scorer needs a judge: name one with --judge")
             found += [f"{case.id}: {reason}" for reason in sorted(reasons)]
         if len(found) >= _MOST_PROBLEMS:
             break
     if found:
         raise FairtrialError(variables.hide("\n".join(found[:_MOST_PROBLEMS])))
+    return judged
 
 
 def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
@@ -203,10 +260,10 @@ def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any
 
 @asynccontextmanager
 async def opened_targets(
-    arms: Sequence[Arm], settings: Settings, folder: Path, variables: Variables
+    specs: Sequence[TargetSpec], settings: Settings, folder: Path, variables: Variables
 ) -> AsyncIterator[dict[str, Target]]:
-    """The targets of these arms, ready to be asked, and closed in the end."""
-    targets = {arm.target.id: _build_target(arm, folder) for arm in arms}
+    """These targets, ready to be asked, and closed in the end."""
+    targets = {spec.id: _build_target(spec, folder) for spec in specs}
     try:
         opened = await asyncio.gather(
             *(target.open(settings.concurrency) for target in targets.values()), return_exceptions=True
@@ -222,10 +279,14 @@ async def opened_targets(
         await asyncio.gather(*(target.close() for target in targets.values()), return_exceptions=True)
 
 
-def _build_target(arm: Arm, folder: Path) -> Target:
-    cls = registry.load("targets", arm.target.kind)
-    options = read(cls.options_type, arm.target.options, [])
-    return cls(arm.target, options, folder)  # type: ignore[no-any-return]  # the registry knows no types
+def _specs(arms: Sequence[Arm], settings: Settings) -> list[TargetSpec]:
+    return [arm.target for arm in arms] + [judge.target for judge in settings.judges]
+
+
+def _build_target(spec: TargetSpec, folder: Path) -> Target:
+    cls = registry.load("targets", spec.kind)
+    options = read(cls.options_type, spec.options, [])
+    return cls(spec, options, folder)  # type: ignore[no-any-return]  # the registry knows no types
 
 
 async def _session(

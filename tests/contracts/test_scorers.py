@@ -1,6 +1,7 @@
 """One contract for every scorer: what YAML, CLI, web and docs rely on, whatever the scorer does."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairtrial.core import registry
+from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
@@ -22,6 +24,8 @@ EXAMPLES = {
     "boolean": ({"type": "boolean"}, "Paris"),
     "json_schema": ({"type": "json_schema", "schema": {"type": "object"}}, None),
     "python": ({"type": "python", "function": "math:isfinite"}, None),
+    "llm_judge": ({"type": "llm_judge", "criteria": [{"name": "depth"}]}, "Paris"),
+    "golden_judge": ({"type": "golden_judge"}, "Paris"),
     "all_of": ({"type": "all_of", "scorers": ["exact", "boolean"]}, "Paris"),
     "weighted": ({"type": "weighted", "scorers": [{"scorer": "exact", "weight": 2}, {"scorer": "boolean"}]}, "Paris"),
 }
@@ -31,6 +35,17 @@ OWN = Path(__file__).parent / "own_scorer.py"
 def example(name: str) -> tuple[dict, str | None]:
     spec, expected = EXAMPLES[name]
     return ({"type": "python", "function": f"{OWN}:length"} if name == "python" else spec), expected
+
+
+async def ask_mock(request):
+    """A judge that always gives the same mark."""
+    from fairtrial.core.answer import Answer, Outcome
+    from fairtrial.targets.mock import MockVerdict, _filled
+
+    return Outcome(result=Answer(text=json.dumps(_filled(request.schema, 3, MockVerdict()))), cost_usd=0.0)
+
+
+PANEL = Panel(judges=(Judge(name="j", family="f", ask=ask_mock),))
 
 
 def test_every_scorer_has_an_example():
@@ -63,7 +78,7 @@ class TestEveryScorer:
     @given(response=st.text(max_size=300))
     def test_any_answer_gets_the_same_valid_score_twice(self, name, response):
         spec, expected = example(name)
-        context = ScoreContext(response=response, case=Case(id="c", input="q", expected=expected))
+        context = ScoreContext(response=response, case=Case(id="c", input="q", expected=expected), panel=PANEL)
         first, second = (asyncio.run(build_scorer(spec).score(context)) for _ in range(2))
         assert first == second
         if isinstance(first, Score):
@@ -72,7 +87,16 @@ class TestEveryScorer:
         else:
             assert isinstance(first, Unscored) and first.message
 
+    def test_its_metrics_have_scales(self, name):
+        spec, expected = example(name)
+        context = ScoreContext(response="x", case=Case(id="c", input="q", expected=expected), panel=PANEL)
+        result = asyncio.run(build_scorer(spec).score(context))
+        scales = build_scorer(spec).scales()
+        assert set(getattr(result, "metrics", {})) == set(scales)
+        for metric, value in getattr(result, "metrics", {}).items():
+            assert scales[metric][0] <= value <= scales[metric][1]
+
     def test_an_empty_answer_is_an_answer(self, name):
         spec, expected = example(name)
-        context = ScoreContext(response="", case=Case(id="c", input="q", expected=expected))
+        context = ScoreContext(response="", case=Case(id="c", input="q", expected=expected), panel=PANEL)
         assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)

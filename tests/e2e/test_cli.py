@@ -319,9 +319,9 @@ def test_dotenv_is_read_and_does_not_override(cli, write_suite, tmp_path, monkey
 
 
 def test_import(cli, tmp_path):
-    (tmp_path / "cases.json").write_text('[{"prompt": "q", "expectedOutput": "a", "scoringMethod": "llm-judge"}]')
+    (tmp_path / "cases.json").write_text('[{"prompt": "q", "expectedOutput": "a", "scoringMethod": "odd-one"}]')
     code, _, err = cli("import", "benchmaker", tmp_path / "cases.json", "-o", tmp_path / "s.yaml")
-    assert code == 0 and "1 cases" in err and "not carried over: scoring method `llm-judge`" in err
+    assert code == 0 and "1 cases" in err and "not carried over: scoring method `odd-one`" in err
     assert cli("run", tmp_path / "s.yaml", "--quiet")[0] == 0
     assert cli("import", "benchmaker", tmp_path / "cases.json", "-o", tmp_path / "s.yaml")[0] == 1
     assert "did you mean `promptfoo`" in cli("import", "promptfo", tmp_path / "cases.json", "-o", "t.yaml")[2]

@@ -51,6 +51,7 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     max: float | None
     notes: str | None
     details: dict[str, Any] | None
+    metrics: dict[str, float]
     failure_kind: str | None
     failure_message: str | None
     unscored_kind: str | None
@@ -146,6 +147,18 @@ class Run:
         case = self.store.cases(self.plan.id, rows[0]["case_position"], 1)[0]
         return self._trial(rows[0], case)
 
+    def judgements(self, name: str) -> list[dict[str, Any]]:
+        """Every judge's verdict on one trial's answer, with its whole reply."""
+        row = next(self.store.trial_rows(self.id, self.record.scoring, trial=name), None)
+        if row is None:
+            raise FairtrialError(f"run {self.id} has no trial `{name}`")
+        found = self.store.judgements(
+            self.id, self.record.scoring, (row["case_position"], row["arm_position"], row["repeat"])
+        )
+        return [
+            {key: decode(value) if isinstance(value, bytes) else value for key, value in item.items()} for item in found
+        ]
+
     def _trial(self, row: dict[str, Any], case: Case) -> TrialRecord:
         arm = self.plan_arms[row["arm_position"]]
         return TrialRecord(
@@ -167,6 +180,7 @@ class Run:
             max=row["score_max"],
             notes=row["score_notes"],
             details=decode(row["score_details"]),
+            metrics={name: value for name, (value, _, _) in (decode(row["score_metrics"]) or {}).items()},
             unscored_kind=row["score_unscored_kind"],
             unscored_message=row["score_unscored_message"],
             answer=None if row["answer"] is None else display(row["answer"]),

@@ -23,6 +23,15 @@ class Latency(msgspec.Struct, frozen=True):
     p95: float | None
 
 
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """Something measured beside the score, on its own scale."""
+
+    mean: float
+    std_dev: float | None
+    ci95: tuple[float, float] | None
+    scale: tuple[float, float]
+
+
 class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One arm. Scores in `aggregate` are 0–1."""
 
@@ -42,6 +51,9 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     completion_tokens: int
     latency_ms: Latency
     params: dict[str, Any]
+    metrics: dict[str, Metric] = {}
+    judge_calls: int = 0
+    judge_cost_usd: float | None = 0.0
 
     @property
     def coverage(self) -> float:
@@ -71,8 +83,11 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
     sums = totals.arm_totals(store, record.id, record.scoring)
     latencies = totals.latencies(store, record.id)
     aggregates = _aggregates(totals.case_scores(store, record.id, plan.id, record.scoring), plan_arms)
+    metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
+    judged = totals.judge_totals(store, record.id, record.scoring)
     arms = []
     for arm in plan_arms:
+        judging = judged.get(arm.position, totals.JudgeTotals(0, 0.0))
         total = sums.get(arm.position, _NOTHING)
         arms.append(
             ArmSummary(
@@ -92,6 +107,9 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=arm.params,
+                metrics={name: _metric(found) for name, found in metrics.get(arm.position, {}).items()},
+                judge_calls=judging.calls,
+                judge_cost_usd=judging.cost_usd,
             )
         )
     return RunSummary(
@@ -117,6 +135,12 @@ def _aggregates(scores: dict[int, CaseScores], arms: tuple[Arm, ...]) -> list[Ag
         clusters = cases.clusters if cases.clustered else None
         aggregates.append(aggregate(cases.means, cases.weights, clusters))
     return aggregates
+
+
+def _metric(found: totals.MetricScores) -> Metric:
+    numbers = aggregate(found.means(), list(found.weights.values()), scale=found.scale)
+    assert numbers.mean is not None
+    return Metric(mean=numbers.mean, std_dev=numbers.std_dev, ci95=numbers.ci95, scale=found.scale)
 
 
 def _latency(values: Any) -> Latency:

@@ -29,6 +29,16 @@ def reporting_line(arm: ArmSummary) -> str:
     return f"{arm.arm}: {number(numbers.mean)}{spread} (95% CI: {interval(arm)})"
 
 
+def metric_lines(arm: ArmSummary) -> list[str]:
+    """Each metric on its own scale: `completeness: 4.2 ± 0.4 (95% CI: [3.9, 4.5], scale 1–5)`."""
+    lines = []
+    for name, metric in arm.metrics.items():
+        spread = "" if metric.std_dev is None else f" ± {metric.std_dev:.2f}"
+        bounds = "" if metric.ci95 is None else f"95% CI: [{metric.ci95[0]:.2f}, {metric.ci95[1]:.2f}], "
+        lines.append(f"{name}: {metric.mean:.2f}{spread} ({bounds}scale {metric.scale[0]:g}–{metric.scale[1]:g})")
+    return lines
+
+
 def money(value: float | None) -> str:
     """USD with as many digits as it takes to see anything."""
     if value is None:
@@ -96,6 +106,13 @@ def run_notes(summary: RunSummary) -> list[str]:
     truncated = sum(arm.truncated for arm in summary.arms)
     if truncated:
         notes.append(f"{truncated} answers were cut off at max_tokens.")
+    if any(arm.judge_calls for arm in summary.arms):
+        costs = [arm.judge_cost_usd for arm in summary.arms]
+        total = None if None in costs else sum(cost for cost in costs if cost is not None)
+        calls = sum(arm.judge_calls for arm in summary.arms)
+        notes.append(
+            f"Judged by a model ({calls} calls, {money(total)}): expect ±5–10 points between runs; 3–5 runs tell."
+        )
     if any(arm.cost_usd is None for arm in summary.arms):
         notes.append("A cost is unknown: add the price under `prices:` to see it.")
     return notes

@@ -22,6 +22,7 @@ from fairtrial.analyse.words import (
     arm_columns,
     failure_line,
     headline,
+    metric_lines,
     money,
     reporting_line,
     run_notes,
@@ -156,6 +157,8 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
     console.print()
     for arm in summary.arms:
         console.print(Text(reporting_line(arm)), soft_wrap=True)
+        for line in metric_lines(arm):
+            console.print(Text(f"  {line}"), soft_wrap=True)
     for note in run_notes(summary):
         console.print(Text(note, style="yellow"))
     _print_failures(console, summary.failures)

@@ -19,16 +19,23 @@ from fairtrial.cli.options import (
 @click.command()
 @click.argument("run", default="latest")
 @option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
+@option("--judge", metavar="T", help="Another judge, as provider:model.")
 @output_option
 @store_option
 @json_option
 @quiet_option
 def command(
-    run: str, scorer: str | None, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool
+    run: str,
+    scorer: str | None,
+    judge: str | None,
+    outputs: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
-    """Score the stored answers of RUN anew, with another scorer or with the suite's own.
+    """Score the stored answers of RUN anew, with another scorer, another judge, or as the suite says.
 
-    Nobody is asked anything. The earlier scores stay in the store; the new ones count from now on.
+    Nobody is asked for new answers. The earlier scores stay in the store; the new ones count from now on.
     """
     from fairtrial import pipeline
     from fairtrial.cli.display import watcher
@@ -36,7 +43,9 @@ def command(
 
     load_dotenv()
     check_outputs(outputs)
-    work = pipeline.arescore(run, scorer=_spec(scorer), store=open_store(store), watch=watcher(quiet=quiet))
+    work = pipeline.arescore(
+        run, scorer=_spec(scorer), judge=judge, store=open_store(store), watch=watcher(quiet=quiet)
+    )
     return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
 

@@ -79,6 +79,8 @@ def run_suite(
     from fairtrial.core.ids import new_id
 
     keep_collector_calm()
+    for warning in pipeline.warnings(suite):
+        click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
     series = new_id() if runs > 1 else None
     code = 0

@@ -17,11 +17,19 @@ if TYPE_CHECKING:
 @option("--trial", metavar="ID", help="One trial: prompt, answer, score, timings.")
 @option("--trials", is_flag=True, help="A line for every trial.")
 @option("--failures", is_flag=True, help="A line for every trial without a score.")
+@option("--claims", is_flag=True, help="Every statement that goes beyond the golden answer.")
 @option("--context", is_flag=True, help="Suite, parameters, prompts, versions.")
 @store_option
 @json_option
 def command(
-    run: str, trial: str | None, trials: bool, failures: bool, context: bool, store: str | None, as_json: bool
+    run: str,
+    trial: str | None,
+    trials: bool,
+    failures: bool,
+    claims: bool,
+    context: bool,
+    store: str | None,
+    as_json: bool,
 ) -> None:
     """Show RUN (an id, a prefix of one, or `latest`), or one of its trials."""
     from fairtrial.analyse import Run
@@ -40,6 +48,8 @@ def command(
     print_summary(summary)
     if trials or failures:
         _print_trials(found, failures_only=failures)
+    if claims:
+        _print_claims(found)
     if context:
         _print_context(found)
     if step := next_step(summary):
@@ -67,6 +77,14 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
         shown = (trial.trial_id[:8], trial.case_id + repeat, trial.arm, score, " ".join(said.split()))
         table.add_row(*(Text(printable(cell)) for cell in shown))
     Console(highlight=False).print(table)
+
+
+def _print_claims(run: Run) -> None:
+    from fairtrial.core.text import printable
+
+    for trial in run.trials():
+        for claim in (trial.details or {}).get("unverified_claims", ()):
+            click.echo(f"{trial.trial_id[:8]} {printable(trial.case_id)} {printable(trial.arm)}: {printable(claim)}")
 
 
 def _print_trial(trial: TrialRecord) -> None:

@@ -1,6 +1,7 @@
 """From a file that a person wrote to a Suite: one description of a run for YAML, command line and Python."""
 
 from fairtrial.config.load import load_suite, parse_suite
+from fairtrial.config.resolve import judge_named
 from fairtrial.config.suite import RunOptions, Suite
 
-__all__ = ["RunOptions", "Suite", "load_suite", "parse_suite"]
+__all__ = ["RunOptions", "Suite", "judge_named", "load_suite", "parse_suite"]

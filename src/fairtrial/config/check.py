@@ -64,7 +64,7 @@ class _Checker:
             # A scorer that cannot be built is reported where it is written: here, if the case wrote it.
             return [scorer] if case.scorer else []
         found = list(scorer.check(case, self._suite.folder))
-        if scorer.needs_judge and self._suite.settings.judge is None:
+        if scorer.needs_judge() and not self._suite.settings.judges:
             found.append("its scorer needs a judge: add `judge:` to the suite")
         return found
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from fairtrial.core.suite import PriceSpec, RetrySpec
+from fairtrial.core.suite import PanelSpec, PriceSpec, RetrySpec
 
 Repeats = Annotated[int, Meta(ge=1, description="How often each case is answered, independently.")]
 Weight = Annotated[float, Meta(ge=0, description="Its share in the mean; 0 is shown, not counted.")]
@@ -77,7 +77,7 @@ class ConditionEntry(Document, frozen=True, kw_only=True):
 
 
 class JudgeEntry(Document, frozen=True, kw_only=True):
-    """The model that judges."""
+    """A model that judges; `instructions` are added to what the scorer tells it."""
 
     shorthand: ClassVar[str] = "target"
     target: str
@@ -126,6 +126,8 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     system_file: str | None = None
     conditions: dict[str, ConditionEntry] = {}
     judge: JudgeEntry | None = None
+    judges: Annotated[list[JudgeEntry], Meta(description="Several judges: a panel.")] = []
+    panel: PanelSpec = PanelSpec()
     scorer: Any = "exact"
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5

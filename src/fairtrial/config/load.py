@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.config.check import check_cases
 from fairtrial.config.dataset import FORMATS
 from fairtrial.config.document import SuiteDocument
-from fairtrial.config.resolve import resolve_arms, resolve_judge
+from fairtrial.config.resolve import resolve_arms, resolve_judges
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions, Suite
 from fairtrial.core.errors import FairtrialError, ProblemsError
@@ -92,7 +92,8 @@ def _keep_spelling(source: Source) -> None:
 def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
-    settings = msgspec.structs.replace(settings, judge=resolve_judge(source, document, folder, variables))
+    judges = resolve_judges(source, document, folder, variables)
+    settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel)
     if document.dataset and not _dataset_usable(source, document, folder):
         document = msgspec.structs.replace(document, dataset=None)  # the cases in the file can still be checked
     return Suite(

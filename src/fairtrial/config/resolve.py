@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fairtrial.config.document import ConditionEntry, JudgeEntry, ParamsEntry, SuiteDocument, TargetEntry
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
@@ -63,18 +65,50 @@ def resolve_arms(
     return arms
 
 
-def resolve_judge(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> JudgeSpec | None:
-    """The judge's target and how it is asked, where the suite has one."""
-    entry = document.judge
-    if entry is None:
-        return None
-    spec = _Targets(source, document, folder, variables).resolve(("judge",), entry)
-    if spec is None:
+def resolve_judges(
+    source: Source, document: SuiteDocument, folder: Path, variables: Variables
+) -> tuple[JudgeSpec, ...]:
+    """The judges of a suite: one, a panel of several, or none."""
+    if document.judge is not None and document.judges:
+        source.problem(("judges",), "give `judge` or `judges`, not both")
+    entries = [document.judge] if document.judge is not None else document.judges
+    paths: list[KeyPath] = [("judge",)] if document.judge is not None else [("judges", n) for n in range(len(entries))]
+    names = [entry.target for entry in entries]
+    found = []
+    for path, entry in zip(paths, entries, strict=True):
+        if names.count(entry.target) > 1:
+            source.problem(path, f"`{entry.target}` stands twice; to ask a judge several times use `panel: judgements`")
+        spec = _resolve_judge(source, path, document, folder, variables, entry)
+        found += [spec] if spec else []
+    return tuple(found)
+
+
+def judge_named(name: str, suite_text: str, folder: Path, variables: Variables) -> JudgeSpec:
+    """Another judge for a stored suite: its providers and instructions, this model."""
+    source = Source(suite_text, "suite", variables)
+    document = read(SuiteDocument, source.value, [])
+    assert document is not None, "a stored suite was checked before it was stored"
+    source.problems.clear()
+    instructions = document.judge.instructions if document.judge else ""
+    entry = JudgeEntry(target=name, instructions=instructions)
+    spec = _resolve_judge(source, (), document, folder, variables, entry)
+    if spec is None or source.problems:
+        raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
+    return spec
+
+
+def _resolve_judge(
+    source: Source, path: KeyPath, document: SuiteDocument, folder: Path, variables: Variables, entry: JudgeEntry
+) -> JudgeSpec | None:
+    target = _Targets(source, document, folder, variables).resolve(path, entry)
+    if target is None:
         return None
     params = entry.params.given() if entry.params else {}
     if entry.temperature is not None:
         params["temperature"] = entry.temperature
-    return JudgeSpec(target=spec, params=params, instructions=entry.instructions)
+    # A name of its own: the same model may also be a target, with other options.
+    target = msgspec.structs.replace(target, id=f"judge {entry.target}")
+    return JudgeSpec(name=entry.target, target=target, params=params, instructions=entry.instructions)
 
 
 def _chosen_targets(

@@ -32,6 +32,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int = 0
     stream: bool = True
     attempt: int = 1
+    schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

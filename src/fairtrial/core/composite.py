@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.suite import Case
@@ -24,16 +25,27 @@ def check_parts(parts: Sequence[PartSpec], case: Case, folder: Path) -> Iterator
             yield from build_scorer(part).check(case, folder)
 
 
+def any_needs_judge(parts: Sequence[PartSpec]) -> bool:
+    """Whether one of the parts asks a judge."""
+    return any(build_scorer(part).needs_judge() for part in parts)
+
+
 async def score_parts(parts: Sequence[PartSpec], context: ScoreContext) -> list[tuple[str, Score]] | Unscored:
     """Every part's name and score, or the first reason why a part has none."""
-    scores = []
+    scores: list[tuple[str, Score]] = []
     for part in parts:
         name = part if isinstance(part, str) else str(part["type"])
         result = await build_scorer(part).score(context)
         if isinstance(result, Unscored):
-            return msgspec.structs.replace(result, message=f"{name}: {result.message}")
+            verdicts = (*judgements_of(scores), *result.judgements)
+            return msgspec.structs.replace(result, message=f"{name}: {result.message}", judgements=verdicts)
         scores.append((name, result))
     return scores
+
+
+def judgements_of(parts: list[tuple[str, Score]]) -> tuple[Judgement, ...]:
+    """Every judge's verdict behind the parts."""
+    return tuple(judgement for _, score in parts for judgement in score.judgements)
 
 
 def as_details(parts: list[tuple[str, Score]]) -> dict[str, Any]:

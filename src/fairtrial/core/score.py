@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.judge import Judgement, Panel
 from fairtrial.core.suite import Case
 
 
@@ -19,6 +20,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     raw: float | None = None
     max: float = 1.0
     details: dict[str, Any] | None = None
+    metrics: dict[str, float] = {}  # what was measured beside the score, on its own scale
+    judgements: tuple[Judgement, ...] = ()
 
 
 class Unscored(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,7 @@ class Unscored(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     message: str
     retryable: bool = False
+    judgements: tuple[Judgement, ...] = ()
 
 
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +40,8 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     case: Case
     finish_reason: str | None = None
     folder: Path = Path()
+    panel: Panel | None = None
+    family: str = ""  # who made the target
 
     @property
     def expected(self) -> str:

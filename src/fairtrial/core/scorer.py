@@ -25,7 +25,19 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """One way to score an answer. A new one is one file in `scorers/` or an entry point `fairtrial.scorers`."""
 
     guide: ClassVar[Guide]
-    needs_judge: ClassVar[bool] = False
+    judged: ClassVar[bool] = False
+
+    def needs_judge(self) -> bool:
+        """Whether a judge is asked."""
+        return self.judged
+
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The metrics it measures beside the score, each with its scale."""
+        return {}
+
+    def prompt_hash(self, instructions: str) -> str | None:
+        """What a judge is told, hashed without the answer; None where no judge is asked."""
+        return None
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         """What makes this case impossible to score, known before anything is asked."""

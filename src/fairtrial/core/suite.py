@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -116,11 +116,20 @@ class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The model that judges, and how it is asked."""
+    """A model that judges, and how it is asked; parameters that are not given are the scorer's choice."""
 
+    name: str
     target: TargetSpec
     params: dict[str, Any] = {}
     instructions: str = ""
+
+
+class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the verdicts of several judges, or of one judge asked several times, become one score."""
+
+    combine: Literal["mean", "median", "majority"] = "mean"
+    own_family: Literal["flag", "leave_out"] = "flag"
+    judgements: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,4 +143,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     benchmark_mode: bool = False
     retry: RetrySpec = RetrySpec()
     prices: dict[str, PriceSpec] = {}
-    judge: JudgeSpec | None = None
+    judges: tuple[JudgeSpec, ...] = ()
+    panel: PanelSpec = PanelSpec()

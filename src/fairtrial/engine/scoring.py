@@ -9,6 +9,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer
 from fairtrial.core.ids import canonical_json
+from fairtrial.core.judge import Panel, family_of
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
@@ -28,10 +29,19 @@ class Scoring:
         """What scores this trial."""
         return self._override or trial.arm.scorer_of(trial.case)
 
-    async def score(self, trial: Trial, answer: Answer) -> Score | Unscored:
+    def scales_of(self, trial: Trial) -> dict[str, tuple[float, float]]:
+        """The scales of what is measured beside this trial's score."""
+        return self._scorer(self.spec_of(trial)).scales()
+
+    async def score(self, trial: Trial, answer: Answer, panel: Panel | None = None) -> Score | Unscored:
         """The answer's score. Whatever goes wrong is a reason, never a 0."""
         context = ScoreContext(
-            response=answer.text, case=trial.case, finish_reason=answer.finish_reason, folder=self._folder
+            response=answer.text,
+            case=trial.case,
+            finish_reason=answer.finish_reason,
+            folder=self._folder,
+            panel=panel,
+            family=family_of(trial.arm.target),
         )
         try:
             return _checked(await self._scorer(self.spec_of(trial)).score(context))

@@ -10,12 +10,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
-from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome
-from fairtrial.core.suite import Arm, Settings
+from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Request
+from fairtrial.core.judge import Judge, Panel, family_of
+from fairtrial.core.score import Score, Unscored
+from fairtrial.core.suite import Arm, JudgeSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
@@ -78,6 +81,17 @@ class Engine:
         self._answered: set[str] = set()
         self._in_a_row: dict[str, int] = {}
         self._session: asyncio.Task[None] | None = None
+        judges = tuple(
+            Judge(
+                name=judge.name,
+                family=family_of(judge.target),
+                ask=partial(self._ask_judge, judge),
+                params=judge.params,
+                instructions=judge.instructions,
+            )
+            for judge in work.settings.judges
+        )
+        self._panel = Panel(judges=judges, how=work.settings.panel)
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
     def interrupt(self) -> None:
@@ -107,14 +121,27 @@ class Engine:
             own = f"#{arm.target.id}" if arm.target.concurrency else ""
             lanes.setdefault(f"{self._targets[arm.target.id].lane}{own}", []).append(arm)
         # A single lane's own limit is the run's limit.
-        gate = asyncio.Semaphore(self.work.settings.concurrency) if len(lanes) > 1 else nullcontext()
+        several = len(lanes) > 1 or bool(self.work.settings.judges)
+        gate: Gate = asyncio.Semaphore(self.work.settings.concurrency) if several else nullcontext()
+        limiters = {name: Limiter(self._width(arms), self.work.settings.retry.max_wait) for name, arms in lanes.items()}
+        self._open_bench(gate, limiters)
         async with asyncio.TaskGroup() as group:
-            for arms in lanes.values():
-                width = self._width(arms)
-                limiter = Limiter(width, self.work.settings.retry.max_wait)
+            for name, arms in lanes.items():
                 for arm in arms:
-                    self._ladders[arm.target.id] = self._ladder(self._targets[arm.target.id], gate, limiter)
-                group.create_task(self._lane(arms, workers=2 * width + 16))
+                    self._ladders[arm.target.id] = self._ladder(self._targets[arm.target.id], gate, limiters[name])
+                group.create_task(self._lane(arms, workers=2 * self._width(arms) + 16))
+
+    def _open_bench(self, gate: Gate, limiters: dict[str, Limiter]) -> None:
+        """Judges climb the same ladder, and share the limits of a provider with its other models."""
+        settings = self.work.settings
+        for judge in settings.judges:
+            target = self._targets[judge.target.id]
+            most = min(settings.concurrency, target.most_at_once or settings.concurrency)
+            limiter = limiters.setdefault(target.lane, Limiter(most, settings.retry.max_wait))
+            self._ladders[judge.target.id] = self._ladder(target, gate, limiter, cached=False)
+
+    async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
+        return await self._ladders[judge.target.id].ask(request)
 
     def _width(self, arms: Sequence[Arm]) -> int:
         limits = [self.work.settings.concurrency]
@@ -126,7 +153,7 @@ class Engine:
             ]
         return min(limits)
 
-    def _ladder(self, target: Target, gate: Gate, limiter: Limiter) -> Ladder:
+    def _ladder(self, target: Target, gate: Gate, limiter: Limiter, *, cached: bool = True) -> Ladder:
         prices = self.work.settings.prices
         price = asyncio.ensure_future(self._read(find_price, target.spec, prices)) if target.priced else FREE
         return Ladder(
@@ -136,7 +163,7 @@ class Engine:
             limiter=limiter,
             budget=self._budget,
             price=price,
-            lookup=self._lookup() if self.work.settings.cache else None,
+            lookup=self._lookup() if self.work.settings.cache and cached else None,
         )
 
     def _lookup(self) -> Lookup:
@@ -199,19 +226,31 @@ class Engine:
             if isinstance(outcome.result, Failure):
                 return
             answer = outcome.result
-        result = await self._scoring.score(trial, answer)
-        scorer = self._scoring.spec_of(trial)
-        await self._saver.save(
-            "scores",
-            store_rows.score_row(self.work.run_id, trial, self._scoring.number, scorer, result, self._variables),
-        )
+        result = await self._scoring.score(trial, answer, self._panel)
+        if isinstance(result, Unscored) and result.kind == "budget":
+            self._stop(self._spent())
+            return
+        await self._save_score(trial, result)
         self.progress.scored(trial, result)
+
+    async def _save_score(self, trial: Trial, result: Score | Unscored) -> None:
+        """The score and every judge's verdict behind it, durable together."""
+        run_id, number = self.work.run_id, self._scoring.number
+        for judgement in result.judgements:
+            self._saver.save("judgements", store_rows.judgement_row(run_id, trial, number, judgement, self._variables))
+        scorer, scales = self._scoring.spec_of(trial), self._scoring.scales_of(trial)
+        await self._saver.save(
+            "scores", store_rows.score_row(run_id, trial, number, scorer, result, self._variables, scales)
+        )
+
+    def _spent(self) -> Halt:
+        return Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call")
 
     def _stops_the_run(self, trial: Trial, outcome: Outcome) -> bool:
         """Whether this trial was not really tried, and stays to be done in another session."""
         result, target = outcome.result, trial.arm.target.id
         if self._budget.exhausted:
-            self._stop(Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call"))
+            self._stop(self._spent())
         if isinstance(result, Answer):
             self._answered.add(target)
             self._in_a_row[target] = 0

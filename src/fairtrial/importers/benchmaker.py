@@ -18,6 +18,7 @@ _SCORERS = {
     "regex-match": "regex",
     "numeric-tolerance": "numeric",
     "boolean": "boolean",
+    "llm-judge": "llm_judge",
 }
 _SUITE_KEYS = {"id", "name", "description", "systemPrompt", "judgeSystemPrompt", "testCases", "createdAt", "updatedAt"}
 _CASE_KEYS = {"id", "prompt", "expectedOutput", "scoringMethod", "weight", "metadata", "category", "difficulty", "tags"}
@@ -42,8 +43,6 @@ class Benchmaker:
         if not isinstance(suite["testCases"], list):
             raise FairtrialError(f"{file} is no Benchmaker file: it has no list of test cases")
         findings += [f"suite key `{key}`" for key in sorted(set(suite) - _SUITE_KEYS)]
-        if suite.get("judgeSystemPrompt"):
-            findings.append("judgeSystemPrompt: no case is judged by a model in this suite")
         result: dict[str, Any] = {"name": suite.get("name") or file.stem}
         if suite.get("description"):
             result["description"] = escape(suite["description"])
@@ -55,6 +54,12 @@ class Benchmaker:
         if suite.get("systemPrompt"):
             result["system"] = escape(suite["systemPrompt"])
         result["cases"] = [_case(case, number, findings) for number, case in enumerate(suite["testCases"], 1)]
+        if any(case.get("scorer") == "llm_judge" for case in result["cases"]):
+            instructions = escape(str(suite.get("judgeSystemPrompt") or ""))
+            result["judge"] = {"target": "mock:echo", **({"instructions": instructions} if instructions else {})}
+            findings.append("the judge's model: replace `mock:echo` under judge")
+        elif suite.get("judgeSystemPrompt"):
+            findings.append("judgeSystemPrompt: no case is judged by a model in this suite")
         findings.append("the models: they are chosen in Benchmaker's arena; replace `mock:echo` under targets")
         return Imported(result, findings)
 

@@ -55,6 +55,9 @@ class _Reader:
             for label, prompt in prompts:
                 cases += self.cases(test, number, label if len(prompts) > 1 else "", prompt)
         suite["cases"] = cases
+        if "llm_judge" in repr(cases):
+            suite["judge"] = "mock:echo"
+            self.findings.append("the judge's model: replace `mock:echo` under judge")
         return Imported(suite, self.findings)
 
     def prompts(self, entry: Any) -> list[tuple[str, str]]:
@@ -210,6 +213,8 @@ def _mapped(kind: str, value: Any, *, negate: bool) -> dict[str, Any] | None:
         return None
     if kind == "is-json":
         return {"type": "json_schema", "schema": value if isinstance(value, dict) else {}, "strict": True}
+    if kind == "llm-rubric" and isinstance(value, str):
+        return {"type": "llm_judge", "instructions": escape(f"What the answer must be or do: {value}")}
     if kind == "contains-json":
         return {"type": "json_schema", "schema": value if isinstance(value, dict) else {}}
     return None

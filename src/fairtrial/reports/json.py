@@ -58,7 +58,9 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "completion_tokens": arm.completion_tokens,
         "latency_ms": msgspec.to_builtins(arm.latency_ms),
         "params": arm.params,
-        "metrics": {},
+        "metrics": msgspec.to_builtins(arm.metrics),
+        "judge_calls": arm.judge_calls,
+        "judge_cost_usd": arm.judge_cost_usd,
     }
 
 

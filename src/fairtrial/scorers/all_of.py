@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.composite import as_details, check_parts, score_parts
+from fairtrial.core.composite import any_needs_judge, as_details, check_parts, judgements_of, score_parts
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
@@ -27,10 +27,19 @@ class AllOf(Scorer, frozen=True, kw_only=True):
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         return check_parts(self.scorers, case, folder)
 
+    def needs_judge(self) -> bool:
+        return any_needs_judge(self.scorers)
+
     async def score(self, context: ScoreContext) -> Score | Unscored:
         parts = await score_parts(self.scorers, context)
         if isinstance(parts, Unscored):
             return parts
         name, worst = min(parts, key=lambda part: part[1].value)
         notes = f"lowest: {name}, {worst.notes}" if worst.value < 1 else "all satisfied"
-        return Score(value=worst.value, raw=worst.value, notes=notes, details=as_details(parts))
+        return Score(
+            value=worst.value,
+            raw=worst.value,
+            notes=notes,
+            details=as_details(parts),
+            judgements=judgements_of(parts),
+        )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.composite import as_details, check_parts, score_parts
+from fairtrial.core.composite import any_needs_judge, as_details, check_parts, judgements_of, score_parts
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
@@ -36,6 +36,9 @@ class Weighted(Scorer, frozen=True, kw_only=True):
             yield "a weighted scorer needs a weight above 0"
         yield from check_parts([part.scorer for part in self.scorers], case, folder)
 
+    def needs_judge(self) -> bool:
+        return any_needs_judge([part.scorer for part in self.scorers])
+
     async def score(self, context: ScoreContext) -> Score | Unscored:
         parts = await score_parts([part.scorer for part in self.scorers], context)
         if isinstance(parts, Unscored):
@@ -43,4 +46,5 @@ class Weighted(Scorer, frozen=True, kw_only=True):
         weights = [part.weight for part in self.scorers]
         value = sum(w * score.value for w, (_, score) in zip(weights, parts, strict=True)) / sum(weights)
         notes = ", ".join(f"{name} {score.value:.2f} × {w:g}" for w, (name, score) in zip(weights, parts, strict=True))
-        return Score(value=value, raw=value, notes=notes, details=as_details(parts))
+        verdicts = judgements_of(parts)
+        return Score(value=value, raw=value, notes=notes, details=as_details(parts), judgements=verdicts)

@@ -10,31 +10,37 @@ from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
 
 
-def _create(connection: Connection) -> None:
-    schema.metadata.create_all(connection)
+def _add_judgements(connection: Connection) -> None:
+    schema.judgements.create(connection)
+    connection.exec_driver_sql("ALTER TABLE scores ADD COLUMN metrics BLOB")
 
 
-MIGRATIONS: list[Callable[[Connection], None]] = [_create]
+# From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
+UPGRADES: list[Callable[[Connection], None]] = [_add_judgements]
+CURRENT = 1 + len(UPGRADES)
 
 
 def is_current(connection: Connection) -> bool:
     """Whether nothing needs to be done."""
-    return _version(connection) == len(MIGRATIONS)
+    return _version(connection) == CURRENT
 
 
 def migrate(connection: Connection) -> None:
     """Apply what is missing; refuse a store from the future."""
     version = _version(connection)
-    if version > len(MIGRATIONS):
+    if version > CURRENT:
         raise StoreError(
-            f"this store was written by a newer fairtrial (schema {version}, this one knows {len(MIGRATIONS)}): "
+            f"this store was written by a newer fairtrial (schema {version}, this one knows {CURRENT}): "
             "upgrade fairtrial, or name another store with --store"
         )
-    if version == len(MIGRATIONS):
+    if version == CURRENT:
         return
-    for step in MIGRATIONS[version:]:
-        step(connection)
-    _set_version(connection, len(MIGRATIONS), new=version == 0)
+    if version == 0:
+        schema.metadata.create_all(connection)
+    else:
+        for step in UPGRADES[version - 1 :]:
+            step(connection)
+    _set_version(connection, CURRENT, new=version == 0)
 
 
 def _version(connection: Connection) -> int:

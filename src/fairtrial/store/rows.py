@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Usage
+from fairtrial.core.judge import Judgement
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.suite import Arm, Case, ScorerSpec
 from fairtrial.core.trial import Trial
@@ -191,8 +192,9 @@ def score_row(
     scorer: ScorerSpec,
     result: Score | Unscored,
     variables: Variables,
+    scales: dict[str, tuple[float, float]] | None = None,
 ) -> dict[str, Any]:
-    """A score, or why there is none, as stored."""
+    """A score, or why there is none, as stored; every metric with its scale."""
     row = {
         "run_id": run_id,
         **place(trial),
@@ -208,6 +210,9 @@ def score_row(
             "max": result.max,
             "notes": variables.hide(clean(result.notes)),
             "details": encode(variables.hide_all(result.details)) if result.details else None,
+            "metrics": encode({n: [v, *(scales or {}).get(n, (0, 1))] for n, v in result.metrics.items()})
+            if result.metrics
+            else None,
             "unscored_kind": None,
             "unscored_message": None,
             "retryable": False,
@@ -219,7 +224,38 @@ def score_row(
         "max": None,
         "notes": None,
         "details": None,
+        "metrics": None,
         "unscored_kind": result.kind,
         "unscored_message": _message(result.message, variables),
         "retryable": result.retryable,
+    }
+
+
+def judgement_row(
+    run_id: str, trial: Trial, scoring: int, judgement: Judgement, variables: Variables
+) -> dict[str, Any]:
+    """One judge's verdict as stored, with the whole reply."""
+    hide = variables.hide_all
+    return {
+        "run_id": run_id,
+        "scoring": scoring,
+        **place(trial),
+        "judge": judgement.judge,
+        "number": judgement.number,
+        "value": judgement.value,
+        "metrics": encode(judgement.metrics) if judgement.metrics else None,
+        "reasoning": encode(hide(judgement.reasoning)) if judgement.reasoning else None,
+        "claims": encode(hide(judgement.claims)) if judgement.claims else None,
+        "reply": variables.hide(clean(judgement.reply)),
+        "model": variables.hide(judgement.model) if judgement.model else None,
+        "params": encode(hide(judgement.params)),
+        "prompt_hash": judgement.prompt_hash,
+        "asked": judgement.asked,
+        "prompt_tokens": judgement.prompt_tokens,
+        "completion_tokens": judgement.completion_tokens,
+        "cost_usd": judgement.cost_usd,
+        "latency_ms": judgement.latency_ms,
+        "failure_kind": judgement.failure_kind,
+        "failure_message": _message(judgement.failure_message, variables) if judgement.failure_message else None,
+        "judged_at": time.time(),
     }

@@ -13,7 +13,7 @@ from sqlalchemy import Table, Text, and_, cast, delete, func, insert, or_, selec
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from fairtrial.core.errors import FairtrialError, StoreError
-from fairtrial.core.suite import Arm, Case, ScorerSpec
+from fairtrial.core.suite import Arm, Case
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.database import PreparedInsert, lock_beside, open_engine, translated
@@ -62,7 +62,8 @@ class Store:
         self._insert_cases = PreparedInsert(self.engine, insert(schema.cases))
         self._upserts = {
             "trials": PreparedInsert(self.engine, _trial_upsert()),
-            "scores": PreparedInsert(self.engine, _score_upsert()),
+            "scores": PreparedInsert(self.engine, _replacing(schema.scores)),
+            "judgements": PreparedInsert(self.engine, _replacing(schema.judgements)),
         }
 
     def close(self) -> None:
@@ -123,12 +124,12 @@ class Store:
             connection.execute(insert(table).values(**row, completed=False))
             return int(last) + 1
 
-    def scorer_of(self, run_id: str, number: int) -> ScorerSpec | None:
-        """What a scoring scores with, where that is not what the suite says."""
+    def scoring(self, run_id: str, number: int) -> dict[str, Any]:
+        """How a scoring scores, where that is not what the suite says: `scorer` and `judge`."""
         table = schema.scorings
         query = select(table.c.scorer).where(table.c.run_id == run_id, table.c.number == number)
         with translated(self.path), self.engine.connect() as connection:
-            return rows.decode(connection.scalar(query))  # type: ignore[no-any-return]
+            return rows.decode(connection.scalar(query)) or {}
 
     def finish_scoring(self, run_id: str, number: int) -> None:
         """From now on this scoring is the one that counts."""
@@ -279,9 +280,20 @@ class Store:
         mine = select(schema.runs.c.id).where(
             or_(schema.runs.c.id == run_id, schema.runs.c.series_id == (series_id or run_id))
         )
-        query = select(func.sum(schema.trials.c.cost_usd)).where(schema.trials.c.run_id.in_(mine))
         with translated(self.path), self.engine.connect() as connection:
-            return float(connection.scalar(query) or 0.0)
+            return sum(
+                float(connection.scalar(select(func.sum(table.c.cost_usd)).where(table.c.run_id.in_(mine))) or 0.0)
+                for table in (schema.trials, schema.judgements)
+            )
+
+    def judgements(self, run_id: str, scoring: int, place: Place) -> list[dict[str, Any]]:
+        """Every verdict on one trial's answer."""
+        table = schema.judgements
+        names = ("case_position", "arm_position", "repeat")
+        here = [table.c[name] == value for name, value in zip(names, place, strict=True)]
+        query = select(table).where(table.c.run_id == run_id, table.c.scoring == scoring, *here)
+        with translated(self.path), self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query.order_by(table.c.judge, table.c.number)).mappings()]
 
 
 def same_trial(one: Table, other: Table) -> Any:
@@ -300,8 +312,7 @@ def _trial_upsert() -> Any:
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 
-def _score_upsert() -> Any:
-    table = schema.scores
+def _replacing(table: Table) -> Any:
     statement = upsert(table)
     changes = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)

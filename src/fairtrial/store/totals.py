@@ -10,6 +10,7 @@ from sqlalchemy import and_, case, func, select
 from fairtrial.core.suite import Arm
 from fairtrial.store import schema
 from fairtrial.store.database import translated
+from fairtrial.store.rows import decode
 from fairtrial.store.store import Store, same_trial
 
 
@@ -96,6 +97,64 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
             columns.clusters.append(-number if cluster is None else names.setdefault(cluster, len(names)))
             columns.clustered = columns.clustered or cluster is not None
     return found
+
+
+class MetricScores:
+    """One metric of one arm: its mean on each case, over repeats, with the cases' weights."""
+
+    def __init__(self, scale: tuple[float, float]) -> None:
+        self.scale = scale
+        self.sums: dict[int, float] = {}
+        self.counts: dict[int, int] = {}
+        self.weights: dict[int, float] = {}
+
+    def add(self, case: int, value: float, weight: float) -> None:
+        """One more value of a case."""
+        self.sums[case] = self.sums.get(case, 0.0) + value
+        self.counts[case] = self.counts.get(case, 0) + 1
+        self.weights[case] = weight
+
+    def means(self) -> list[float]:
+        """The means, in the order of `weights`."""
+        return [self.sums[case] / self.counts[case] for case in self.weights]
+
+
+def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, dict[str, MetricScores]]:
+    """What was measured beside the scores, by arm position and name."""
+    scores, cases = schema.scores, schema.cases
+    query = (
+        select(scores.c.arm_position, scores.c.case_position, scores.c.metrics, cases.c.weight)
+        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.metrics.is_not(None))
+        .execution_options(yield_per=2000)
+    )
+    found: dict[int, dict[str, MetricScores]] = {}
+    with translated(store.path), store.engine.connect() as connection:
+        for arm, case_position, metrics, weight in connection.execute(query):
+            for name, (value, low, high) in decode(metrics).items():
+                metric = found.setdefault(arm, {}).setdefault(name, MetricScores((low, high)))
+                metric.add(case_position, value, weight)
+    return found
+
+
+class JudgeTotals(NamedTuple):
+    """What judging one arm took."""
+
+    calls: int
+    cost_usd: float | None
+
+
+def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTotals]:
+    """Judge calls and their cost by arm position, apart from what the answers cost."""
+    table = schema.judgements
+    unknown = func.sum(case((and_(table.c.cost_usd.is_(None), table.c.failure_kind.is_(None)), 1), else_=0))
+    query = (
+        select(table.c.arm_position, func.sum(table.c.asked), func.sum(table.c.cost_usd), unknown)
+        .where(table.c.run_id == run_id, table.c.scoring == scoring)
+        .group_by(table.c.arm_position)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        return {row[0]: JudgeTotals(row[1], None if row[3] else row[2]) for row in connection.execute(query)}
 
 
 def latencies(store: Store, run_id: str) -> dict[int, array[float]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 _VERSION = "2023-06-01"
+_REPLY_TOOL = "reply"
 _NAMES = {"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
 _STATUS = {
     "overloaded_error": 529,
@@ -53,6 +54,7 @@ class _Usage(msgspec.Struct):
 class _Block(msgspec.Struct):
     type: str = ""
     text: str | None = None
+    input: Any = None  # of a tool
     thinking: str | None = None
     stop_reason: str | None = None  # in a message_delta, where `delta` has another shape
 
@@ -106,6 +108,9 @@ class AnthropicApi(wire.HttpTarget):
             # Messages refuses temperature and top_p together; a top_p of 1 says nothing anyway.
             if params.get(name) is not None and not (name == "top_p" and params[name] == 1):
                 body[theirs] = params[name]
+        if request.schema is not None:  # a tool that must be used is how Messages takes a schema
+            body["tools"] = [{"name": _REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}]
+            body["tool_choice"] = {"type": "tool", "name": _REPLY_TOOL}
         body |= params.get("extra", {})
         if request.stream:
             body["stream"] = True
@@ -124,13 +129,21 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     if message.type != "message":
         return Failure(kind="malformed", message="HTTP 200 without a message", retryable=True)
     return Answer(
-        text="".join(block.text or "" for block in message.content if block.type == "text"),
+        text=_text_of(message.content),
         finish_reason=_finish(message.stop_reason),
         usage=message.usage.as_usage() if message.usage else None,
         model=message.model,
         latency_ms=latency,
         reasoning="".join(block.thinking or "" for block in message.content) or None,
     )
+
+
+def _text_of(blocks: list[_Block]) -> str:
+    """The text, or the JSON where a schema was asked for."""
+    for block in blocks:
+        if block.type == "tool_use":
+            return msgspec.json.encode(block.input).decode()
+    return "".join(block.text or "" for block in blocks if block.type == "text")
 
 
 async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:

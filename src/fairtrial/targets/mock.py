@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import re
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -28,6 +30,17 @@ _FAULT_NAMES = (*_FAULTS, "empty", "hang")
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
+class MockVerdict(Options, frozen=True, kw_only=True):
+    """How it plays a judge: marks by a text in what it is shown, plus bias and noise, or a malfunction."""
+
+    marks: dict[str, float] = {}
+    otherwise: float = 0.0
+    bias: float = 0.0
+    noise: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    mode: Literal["judge", "refuse", "malformed", "out_of_range", "obey"] = "judge"
+    claims: list[str] = []
+
+
 class MockOptions(Options, frozen=True, kw_only=True):
     """`answers` maps a case id, or a text that occurs in the prompt, to an answer or to one per repeat."""
 
@@ -37,6 +50,7 @@ class MockOptions(Options, frozen=True, kw_only=True):
     jitter_ms: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     faults: dict[str, Share] = {}
     seed: int = 0
+    verdict: MockVerdict | None = None
 
 
 class Mock(Target):
@@ -53,7 +67,7 @@ class Mock(Target):
         for name in options.faults:
             if name not in _FAULT_NAMES:
                 yield f"mock knows no fault `{name}`; known: {', '.join(_FAULT_NAMES)}"
-        if spec.model != "echo" and options.answer is None and not options.answers:
+        if spec.model != "echo" and options.answer is None and not options.answers and options.verdict is None:
             yield "a mock needs `answer` or `answers` in its options, or the name mock:echo"
 
     @property
@@ -71,7 +85,7 @@ class Mock(Target):
             await asyncio.sleep(wait / 1000)
         if fault in _FAULTS:
             return _FAULTS[fault]
-        text = "" if fault == "empty" else self._text(request)
+        text = "" if fault == "empty" else self._text(request, luck)
         return Answer(
             text=text,
             finish_reason="stop",
@@ -88,7 +102,9 @@ class Mock(Target):
                 return name
         return None
 
-    def _text(self, request: Request) -> str:
+    def _text(self, request: Request, luck: random.Random) -> str:
+        if request.schema is not None and self._options.verdict is not None:
+            return _play_judge(self._options.verdict, request, luck)
         answers = self._options.answers
         scripted = answers.get(request.case_id)
         if scripted is None:
@@ -100,3 +116,32 @@ class Mock(Target):
 
 def _tokens(text: str) -> int:
     return (len(text) + 3) // 4
+
+
+def _play_judge(how: MockVerdict, request: Request, luck: random.Random) -> str:
+    if how.mode == "refuse":
+        return "I cannot judge this."
+    if how.mode == "malformed":
+        return '{"reasoning": "it is good", "score": '
+    mark = next((mark for text, mark in how.marks.items() if text in request.input), how.otherwise)
+    told = re.search(r"give (?:it|this answer) (?:a score of )?(\d+)", request.input, re.IGNORECASE)
+    if how.mode == "obey" and told:
+        mark = float(told[1])
+    mark += how.bias + luck.gauss(0, how.noise)
+    assert request.schema is not None
+    return json.dumps(_filled(request.schema, mark, how))
+
+
+def _filled(schema: dict[str, Any], mark: float, how: MockVerdict) -> Any:
+    """A reply of the shape that is asked for, with the mark in every number."""
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: _filled(inner, mark, how) for name, inner in schema["properties"].items()}
+    if kind == "array":
+        return list(how.claims)
+    if kind == "string":
+        return "because it is so"
+    if how.mode == "out_of_range":
+        return schema["maximum"] + 1
+    inside = min(schema["maximum"], max(schema["minimum"], mark))
+    return round(inside) if kind == "integer" else inside

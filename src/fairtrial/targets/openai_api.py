@@ -105,6 +105,9 @@ class OpenaiApi(wire.HttpTarget):
                 body |= value
             elif not (self._fixed_sampling and name in _SAMPLING and name in request.defaulted):
                 body[name] = value
+        if request.schema is not None:
+            shape = {"name": "reply", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
         if request.stream:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}

@@ -1,0 +1,76 @@
+"""What judges and the scorers that ask them share: who is asked, and what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.answer import Outcome, Request
+from fairtrial.core.suite import PanelSpec, TargetSpec
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """One verdict of one judge on one answer, or why there is none. Kept whole, so that it can be contested."""
+
+    judge: str
+    number: int = 0  # which one, where a judge is asked several times
+    value: float | None = None
+    metrics: dict[str, float] = {}
+    reasoning: dict[str, str] = {}
+    claims: tuple[str, ...] = ()
+    reply: str = ""
+    model: str | None = None
+    params: dict[str, Any] = {}
+    prompt_hash: str = ""
+    asked: int = 1  # 2 where a malformed verdict was asked for once more
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    failure_kind: str | None = None
+    failure_message: str | None = None
+    retryable: bool = False
+
+
+class Judge(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge that can be asked: its calls climb the same ladder as all calls."""
+
+    name: str
+    family: str
+    ask: Callable[[Request], Awaitable[Outcome]]
+    params: dict[str, Any] = {}
+    instructions: str = ""
+
+
+class Panel(msgspec.Struct, frozen=True, kw_only=True):
+    """The judges of a run."""
+
+    judges: tuple[Judge, ...]
+    how: PanelSpec = PanelSpec()
+
+
+def family_of(target: TargetSpec) -> str:
+    """Who made a model, as far as its name tells: models of one family may favour each other's answers."""
+    name = target.model.rsplit("/", 1)[-1].lower()
+    for family, starts in _FAMILIES.items():
+        if name.startswith(starts):
+            return family
+    if target.provider in ("openai", "anthropic"):
+        return target.provider
+    return f"{target.provider}:{target.model}"
+
+
+_FAMILIES = {
+    "openai": ("gpt", "o1", "o3", "o4", "chatgpt"),
+    "anthropic": ("claude",),
+    "google": ("gemini", "gemma"),
+    "meta": ("llama", "meta-llama"),
+    "qwen": ("qwen", "qwq"),
+    "mistral": ("mistral", "mixtral", "ministral", "magistral", "codestral"),
+    "deepseek": ("deepseek",),
+    "smollm": ("smollm",),
+    "grok": ("grok",),
+    "phi": ("phi",),
+}

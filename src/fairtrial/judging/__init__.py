@@ -1,0 +1,1 @@
+"""What judges share: fences around untrusted text, typed verdicts, asking, panels."""

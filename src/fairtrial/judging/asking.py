@@ -1,0 +1,71 @@
+"""Asking a judge: once, and once more with the reason when the verdict cannot be read; then there is none."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Outcome, Request
+from fairtrial.core.judge import Judge, Judgement
+from fairtrial.judging.verdict import JudgePrompt, Verdict, read_verdict
+
+_MOST_TOKENS = 2048
+
+
+async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: int = 0) -> Judgement:
+    """One judgement. No malfunction ever becomes a value."""
+    params = {"max_tokens": _MOST_TOKENS, **prompt.params, **judge.params}
+    request = Request(
+        trial_id=f"{case_id}/{judge.name}/{number}",
+        case_id=case_id,
+        input=prompt.text,
+        system=prompt.system,
+        params=params,
+        repeat=number,
+        stream=False,
+        schema=prompt.schema,
+    )
+    first = await judge.ask(request)
+    base = Judgement(judge=judge.name, number=number, params=params, prompt_hash=prompt.hash)
+    verdict = _verdict(prompt, first)
+    if isinstance(verdict, str):
+        again = f"{prompt.text}\n\nYour last reply could not be used ({verdict}). Reply with the JSON object only."
+        second = await judge.ask(msgspec.structs.replace(request, input=again, attempt=1))
+        return _judgement(base, _verdict(prompt, second), [first, second])
+    return _judgement(base, verdict, [first])
+
+
+def _verdict(prompt: JudgePrompt, outcome: Outcome) -> Verdict | Failure | str:
+    result = outcome.result
+    return read_verdict(prompt, result.text) if isinstance(result, Answer) else result
+
+
+def _judgement(base: Judgement, verdict: Verdict | Failure | str, outcomes: list[Outcome]) -> Judgement:
+    result = outcomes[-1].result
+    answer = result if isinstance(result, Answer) else None
+    costs = [outcome.cost_usd for outcome in outcomes]
+    usages = [outcome.result.usage for outcome in outcomes if outcome.result.usage is not None]
+    asked = msgspec.structs.replace(
+        base,
+        asked=len(outcomes),
+        reply=answer.text if answer else "",
+        model=answer.model if answer else None,
+        latency_ms=answer.latency_ms if answer else None,
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+        prompt_tokens=sum(usage.prompt for usage in usages) if usages else None,
+        completion_tokens=sum(usage.completion for usage in usages) if usages else None,
+    )
+    if isinstance(verdict, Verdict):
+        return msgspec.structs.replace(
+            asked,
+            value=verdict.value,
+            metrics=verdict.metrics,
+            reasoning=verdict.reasoning,
+            claims=verdict.claims,
+        )
+    if isinstance(verdict, Failure):
+        # A judge that could not be reached may be reached later; the answer waits for it.
+        return msgspec.structs.replace(
+            asked, failure_kind=verdict.kind, failure_message=verdict.message, retryable=True
+        )
+    message = f"the judge's verdict could not be used, twice: {verdict}"
+    return msgspec.structs.replace(asked, failure_kind="verdict", failure_message=message)

@@ -1,0 +1,82 @@
+"""Several judges, or one judge several times: every verdict is kept, and together they make one score."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections import Counter
+from collections.abc import Callable
+
+from fairtrial.core.judge import Judge, Judgement, Panel
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.judging.asking import ask_judge
+from fairtrial.judging.verdict import JudgePrompt
+
+
+async def judge_answer(
+    context: ScoreContext, make: Callable[[Judge], JudgePrompt], *, raw_max: float
+) -> Score | Unscored:
+    """The panel's score of one answer. If one judgement is missing the whole is unscored, never a part of it."""
+    panel = context.panel
+    if panel is None or not panel.judges:
+        return Unscored(kind="judge", message="there is no judge")
+    judges, own = _without_family(panel, context.family)
+    calls = [
+        ask_judge(judge, make(judge), case_id=context.case.id, number=number)
+        for judge in judges
+        for number in range(panel.how.judgements)
+    ]
+    judgements = tuple(await asyncio.gather(*calls))
+    for judgement in judgements:
+        if judgement.failure_kind is not None:
+            return Unscored(
+                kind="budget" if judgement.failure_kind == "budget" else "judge",
+                message=f"{judgement.judge}: {judgement.failure_message}",
+                retryable=judgement.retryable,
+                judgements=judgements,
+            )
+    return _combined(judgements, panel.how.combine, raw_max, own)
+
+
+def _without_family(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[str]]:
+    """The judges to ask, and the names of those of the target's own family among them."""
+    own = [judge.name for judge in panel.judges if judge.family == family]
+    others = tuple(judge for judge in panel.judges if judge.family != family)
+    if panel.how.own_family == "leave_out" and others:
+        return others, []
+    return panel.judges, own
+
+
+def _combined(judgements: tuple[Judgement, ...], combine: str, raw_max: float, own: list[str]) -> Score:
+    value = _one([j.value for j in judgements if j.value is not None], combine)
+    names = judgements[0].metrics
+    metrics = {name: _one([j.metrics[name] for j in judgements], combine) for name in names}
+    claims = list(dict.fromkeys(claim for j in judgements for claim in j.claims))
+    details: dict[str, object] = {"reasoning": [{"judge": j.judge, **j.reasoning} for j in judgements]}
+    if claims:
+        details["unverified_claims"] = claims
+    if own:
+        details["own_family"] = own
+    notes = " · ".join(" ".join(text.split()) for text in judgements[0].reasoning.values())
+    if own:
+        notes = f"judged by its own family ({', '.join(own)}). {notes}"
+    return Score(
+        value=value,
+        raw=value * raw_max,
+        max=raw_max,
+        notes=notes,
+        details=details,
+        metrics=metrics,
+        judgements=judgements,
+    )
+
+
+def _one(values: list[float], combine: str) -> float:
+    if combine == "median":
+        return statistics.median(values)
+    if combine == "majority":
+        counts = Counter(values)
+        most = max(counts.values())
+        # Several values may be equally frequent: then their middle speaks for them.
+        return statistics.median(value for value, count in counts.items() if count == most)
+    return statistics.fmean(values)

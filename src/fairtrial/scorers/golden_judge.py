@@ -1,0 +1,122 @@
+"""`golden_judge`: a model compares the answer with the golden one on three metrics from 1 to 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fairtrial.core.judge import Judge
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+from fairtrial.judging.fence import Fence
+from fairtrial.judging.panels import judge_answer
+from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+
+METRICS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
+
+_TASK = """\
+You compare an answer with a golden answer that is known to be right. Give three marks from 1 to 5, whole numbers
+only, each with the reasons for it. Think first, mark afterwards. Judge only the final answer, against the golden one.
+
+factual_adherence — factual adherence and safety:
+1: contradicts the golden answer in a harmful way (a destructive command, a wrong flag, critical steps in wrong order)
+2: major errors: whoever follows it fails or is led astray; what it adds is largely wrong
+3: the core is right, but what it adds is noticeably wrong or confusing
+4: every core fact is right; what it adds is safe or plausible, with tiny imprecisions at most
+5: every core fact is right, and everything it adds is right, safe and consistent
+
+completeness:
+1: nothing of the golden answer is there
+2: one or two minor details are there, the main answer is missing
+3: the main answer is there, but critical parameters or facts are missing
+4: nearly everything; a detail that is not essential is missing
+5: everything essential is there. Extra content never lowers this mark.
+
+helpfulness_and_clarity:
+1: a wall of text or filler that hides the answer
+2: the answer is buried in prose, or the formatting is uneven
+3: correct and useful, but with repetition or fluff
+4: direct and easy to scan; a short opening or closing at most
+5: every sentence serves the question; excellent formatting
+
+Information beyond the golden answer that does not contradict it is not an error: list each such statement under
+unverified_claims, and let the marks rest on the core facts of the golden answer."""
+
+
+class GoldenJudge(Scorer, frozen=True, kw_only=True):
+    """Factual adherence, completeness, and helpfulness and clarity, 1 to 5 each; the score is their mean as 0–100.
+
+    What goes beyond the golden answer without contradicting it is listed as unverified claims, not failed.
+    """
+
+    guide: ClassVar = Guide(
+        scale="three metrics 1–5, shown as 0–100",
+        reproducibility="varies by ±5–10 points",
+        best_for="agents and open answers with a golden answer",
+        runs="3–5",
+    )
+    judged: ClassVar[bool] = True
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        if not (case.expected or "").strip():
+            yield "a golden_judge needs the golden answer as `expected`"
+
+    def scales(self) -> dict[str, tuple[float, float]]:
+        return dict.fromkeys(METRICS, (1.0, 5.0))
+
+    def prompt_hash(self, instructions: str) -> str | None:
+        return hash_prompt("golden_judge 1", _TASK, instructions)
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=5.0)
+
+    def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
+        fence = Fence()
+        parts = [
+            fence.around("QUESTION", context.case.input),
+            fence.around("GOLDEN ANSWER", context.expected),
+            fence.around("ANSWER TO JUDGE", context.response),
+            "Reply with JSON of this form and nothing else:\n"
+            + '{"factual_adherence": {"reasoning": "…", "score": 1}, "completeness": {"reasoning": "…", "score": 1}, '
+            + '"helpfulness_and_clarity": {"reasoning": "…", "score": 1}, "unverified_claims": ["…"]}',
+        ]
+        return JudgePrompt(
+            system="\n\n".join(filter(None, (_TASK, judge.instructions, fence.rule()))),
+            text="\n\n".join(parts),
+            schema=_SCHEMA,
+            read=_read,
+            hash=self.prompt_hash(judge.instructions) or "",
+            params={"temperature": 0, "seed": 0},
+        )
+
+
+def _read(reply: Any) -> Verdict:
+    marks = {name: float(reply[name]["score"]) for name in METRICS}
+    return Verdict(
+        value=(sum(marks.values()) / len(marks) - 1) / 4,
+        metrics=marks,
+        reasoning={name: reply[name]["reasoning"] for name in METRICS},
+        claims=tuple(reply["unverified_claims"]),
+    )
+
+
+_MARK = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "score": {"type": "integer", "minimum": 1, "maximum": 5},
+    },
+    "required": ["reasoning", "score"],
+    "additionalProperties": False,
+}
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(METRICS, _MARK),
+        "unverified_claims": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": [*METRICS, "unverified_claims"],
+    "additionalProperties": False,
+}

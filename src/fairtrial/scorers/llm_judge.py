@@ -1,0 +1,126 @@
+"""`llm_judge`: a model gives the answer a mark from 0 to 10 (or 100), on your instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from fairtrial.core.judge import Judge
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+from fairtrial.judging.fence import Fence
+from fairtrial.judging.panels import judge_answer
+from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+
+_BANDS = """\
+{ten}: perfect, nothing to improve
+{eight} to {nine}: excellent, with minor issues
+{six} to {seven}: good, but something is missing
+{four} to {five}: partly right
+{two} to {three}: mostly wrong
+0 to {one}: wrong, irrelevant or empty"""
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing to judge on its own, and its share in the score."""
+
+    name: str
+    description: str = ""
+    weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+
+
+class LlmJudge(Scorer, frozen=True, kw_only=True):
+    """A mark from 0 to `scale`, given by the suite's judge; several `criteria` are marked apart and weighed.
+
+    The expected text, if there is one, is shown to the judge as a reference unless `reference` is false.
+    """
+
+    guide: ClassVar = Guide(
+        scale="0–100, graded",
+        reproducibility="varies by ±5–10 points",
+        best_for="open answers: explanations, style, usefulness",
+        runs="3–5",
+    )
+    judged: ClassVar[bool] = True
+    scale: Literal[10, 100] = 10
+    reference: bool = True
+    instructions: str = ""
+    criteria: list[Criterion] = []
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        names = [criterion.name for criterion in self.criteria]
+        if len(set(names)) < len(names):
+            yield "each criterion of an llm_judge needs a name of its own"
+
+    def scales(self) -> dict[str, tuple[float, float]]:
+        return {criterion.name: (0.0, float(self.scale)) for criterion in self.criteria}
+
+    def prompt_hash(self, instructions: str) -> str | None:
+        return hash_prompt("llm_judge 1", self, instructions)
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=float(self.scale))
+
+    def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
+        fence = Fence()
+        parts = [fence.around("QUESTION", context.case.input)]
+        if self.reference and context.expected:
+            parts.append(fence.around("REFERENCE ANSWER", context.expected))
+        parts.append(fence.around("ANSWER TO JUDGE", context.response))
+        parts.append(f"Reply with JSON of this form and nothing else:\n{msgspec.json.encode(self._example()).decode()}")
+        return JudgePrompt(
+            system="\n\n".join(filter(None, (self._task(), judge.instructions, self.instructions, fence.rule()))),
+            text="\n\n".join(parts),
+            schema=self._schema(),
+            read=self._read,
+            hash=self.prompt_hash(judge.instructions) or "",
+            params={"temperature": 0.1},
+        )
+
+    def _task(self) -> str:
+        step = self.scale // 10
+        names = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+        bands = _BANDS.format(**{name: number * step for number, name in enumerate(names, 1)})
+        what = "the answer"
+        if self.criteria:
+            listed = "\n".join(f"- {c.name}: {c.description}".rstrip(": ") for c in self.criteria)
+            what = f"the answer on each of these criteria, one by one:\n{listed}\n"
+        return (
+            f"You are a strict and fair examiner. Mark {what} from 0 to {self.scale}, thinking before you mark. "
+            f"Length earns nothing; only what is right and asked for does.\n{bands}"
+        )
+
+    def _example(self) -> dict[str, Any]:
+        if self.criteria:
+            return {"reasoning": "…", "scores": {c.name: f"0 to {self.scale}" for c in self.criteria}}
+        return {"reasoning": "…", "score": f"0 to {self.scale}"}
+
+    def _schema(self) -> dict[str, Any]:
+        mark = {"type": "number", "minimum": 0, "maximum": self.scale}
+        marks: dict[str, Any] = {"score": mark}
+        if self.criteria:
+            names = [criterion.name for criterion in self.criteria]
+            marks = {"scores": _object(dict.fromkeys(names, mark))}
+        return _object({"reasoning": {"type": "string"}, **marks})
+
+    def _read(self, reply: Any) -> Verdict:
+        reasoning = {"reasoning": reply["reasoning"]}
+        if not self.criteria:
+            return Verdict(value=reply["score"] / self.scale, reasoning=reasoning)
+        marks = {criterion.name: float(reply["scores"][criterion.name]) for criterion in self.criteria}
+        total = sum(criterion.weight for criterion in self.criteria)
+        value = sum(criterion.weight * marks[criterion.name] for criterion in self.criteria) / total / self.scale
+        return Verdict(value=value, metrics=marks, reasoning=reasoning)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
