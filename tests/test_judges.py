@@ -273,10 +273,11 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
     Store(path).close()
     with sqlite3.connect(path) as connection:  # as version 1 was
         connection.execute("drop table judgements")
+        connection.execute("drop table calibrations")
         connection.execute("alter table scores drop column metrics")
         connection.execute("update meta set value = '1'")
     store = Store(path)
-    assert store.judgements("r", 0, (0, 0, 0)) == []
+    assert store.judgements("r", 0, (0, 0, 0)) == [] and store.calibrations("k") == []
 
 
 def test_a_judge_of_the_targets_family_is_a_visible_warning(write_suite, capsys):

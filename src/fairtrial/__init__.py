@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
-    from fairtrial.api import aggregate, arun, open_run, rescore, resume, retry, run, score
+    from fairtrial.api import aggregate, arun, calibrate, open_run, rescore, resume, retry, run, score
     from fairtrial.config import RunOptions, Suite
     from fairtrial.core.answer import Answer, Failure
     from fairtrial.core.errors import FairtrialError
@@ -33,6 +33,7 @@ _HOMES = {
     "open_run": "fairtrial.api:open_run",
     "score": "fairtrial.api:score",
     "aggregate": "fairtrial.api:aggregate",
+    "calibrate": "fairtrial.api:calibrate",
     "Run": "fairtrial.analyse:Run",
     "TrialRecord": "fairtrial.analyse:TrialRecord",
     "RunOptions": "fairtrial.config:RunOptions",
@@ -56,6 +57,7 @@ __all__ = [
     "Unscored",
     "aggregate",
     "arun",
+    "calibrate",
     "load_suite",
     "open_run",
     "rescore",

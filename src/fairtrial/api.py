@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any, TypeVar
 
 from fairtrial import pipeline
 from fairtrial.analyse import Run
-from fairtrial.config import Suite
+from fairtrial.config import Suite, judge_named
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.suite import Case, ScorerSpec
+from fairtrial.core.variables import Variables
+from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
 
@@ -70,6 +73,28 @@ def score(
     case = Case(id="case", input=input, expected=expected)
     context = ScoreContext(response=response, case=case, folder=Path())
     return _wait(build_scorer({"type": scorer, **options}).score(context))
+
+
+def calibrate(
+    judge: str,
+    *,
+    samples: str | Path | None = None,
+    scorer: str | ScorerSpec | None = None,
+    runs: int = 1,
+    store: str | None = None,
+) -> Calibration:
+    """See what a judge makes of answers whose worth is known: samples, summary, rating, recommendation."""
+    variables = Variables(os.environ)
+    spec = judge_named(judge, "name: calibration\ntargets: []\n", Path(), variables)
+    work = pipeline.acalibrate(
+        spec,
+        scorer={"type": scorer} if isinstance(scorer, str) else scorer,
+        samples=Path(samples) if samples else None,
+        runs=runs,
+        variables=variables,
+        store=Store(store),
+    )
+    return _wait(work)
 
 
 def aggregate(run: Run) -> dict[str, Aggregate]:

@@ -34,11 +34,14 @@ from fairtrial.core.options import build_scorer, read, scorer_problems
 from fairtrial.core.suite import Arm, JudgeSpec, ScorerSpec, Settings, TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
+from fairtrial.engine import bench
 from fairtrial.engine.prices import find_price
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
+from fairtrial.judging.calibration import Calibration, load_samples
 from fairtrial.store import Store, totals
+from fairtrial.store.rows import encode
 from fairtrial.store.todo import Mode
 
 _MOST_PROBLEMS = 20
@@ -112,6 +115,61 @@ async def arun(
                 }
             )
             return await _session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
+
+
+async def acalibrate(
+    judge: JudgeSpec,
+    *,
+    scorer: ScorerSpec | None = None,
+    samples: Path | None = None,
+    runs: int = 1,
+    settings: Settings | None = None,
+    folder: Path | None = None,
+    variables: Variables | None = None,
+    store: Store | None = None,
+) -> Calibration:
+    """See what a judge makes of answers whose worth is known, and keep the result in the store."""
+    settings, folder = settings or Settings(), folder or Path()
+    variables = variables or Variables(os.environ)
+    built = build_scorer(scorer or {"type": "llm_judge"})
+    if built.prompt_hash("") is None:
+        raise FairtrialError("only a scorer that asks a judge can be calibrated: llm_judge or golden_judge")
+    found = load_samples(samples)
+    store = store or Store()
+    async with opened_targets([judge.target], settings, folder, variables) as targets:
+        result = await bench.calibrate(judge, targets[judge.target.id], built, found, settings, runs=runs)
+    store.add_calibration(
+        {
+            "id": new_id(),
+            "judge": judge.name,
+            "judge_key": result.judge_key,
+            "prompt_hash": result.prompt_hash,
+            "rating": result.rating,
+            "body": encode(variables.hide_all(msgspec.to_builtins(result))),
+            "created_at": result.summary.created_at,
+        }
+    )
+    return result
+
+
+def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec]) -> list[str]:
+    """How the judges of a run did when they were calibrated — with this prompt, with another, or never."""
+    notes = []
+    for judge in judges:
+        known = store.calibrations(bench.judge_key(judge))
+        hashes = {build_scorer(scorer).prompt_hash(judge.instructions) for scorer in scorers} - {None}
+        fitting = [row for row in known if row["prompt_hash"] in hashes]
+        if not hashes:
+            continue
+        if fitting:
+            notes.append(f"judge {judge.name}: rated {fitting[0]['rating']} when calibrated with this prompt")
+        elif known:
+            notes.append(f"warning: judge {judge.name} was calibrated with another prompt only")
+        else:
+            notes.append(
+                f"warning: judge {judge.name} was never calibrated; `fairtrial calibrate` tells how good it is"
+            )
+    return notes
 
 
 def _write_plan(suite: Suite, store: Store) -> None:

@@ -22,6 +22,7 @@ COMMANDS = {
     "show": "Show a run, or one of its trials.",
     "export": "Write a run to a file: json, jsonl, csv, md or junit.xml.",
     "delete": "Delete runs from the store.",
+    "calibrate": "See how far a judge can be trusted.",
     "import": "Turn a suite of another tool into one of ours.",
     "scorers": "List the scorers and what each is good for.",
     "fetch": "Get the weights of the embedded model.",

@@ -44,12 +44,13 @@ def command(
     load_dotenv()
     check_outputs(outputs)
     work = pipeline.arescore(
-        run, scorer=_spec(scorer), judge=judge, store=open_store(store), watch=watcher(quiet=quiet)
+        run, scorer=scorer_spec(scorer), judge=judge, store=open_store(store), watch=watcher(quiet=quiet)
     )
     return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
 
-def _spec(text: str | None) -> dict[str, object] | None:
+def scorer_spec(text: str | None) -> dict[str, object] | None:
+    """A scorer from the command line: a name, or JSON."""
     if text is None:
         return None
     if not text.lstrip().startswith("{"):

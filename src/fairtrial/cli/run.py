@@ -82,6 +82,9 @@ def run_suite(
     for warning in pipeline.warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
+    scorers = [arm.scorer for arm in suite.arms]
+    for note in pipeline.calibration_notes(opened, suite.settings.judges, scorers):
+        click.echo(note, err=True)
     series = new_id() if runs > 1 else None
     code = 0
     for number in range(1, runs + 1):

@@ -14,6 +14,8 @@ _MOST_TOKENS = 2048
 async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: int = 0) -> Judgement:
     """One judgement. No malfunction ever becomes a value."""
     params = {"max_tokens": _MOST_TOKENS, **prompt.params, **judge.params}
+    if number and params.get("seed") is not None:
+        params["seed"] += number  # asked again, a judge must be free to say something else
     request = Request(
         trial_id=f"{case_id}/{judge.name}/{number}",
         case_id=case_id,

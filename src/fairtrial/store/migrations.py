@@ -15,8 +15,12 @@ def _add_judgements(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE scores ADD COLUMN metrics BLOB")
 
 
+def _add_calibrations(connection: Connection) -> None:
+    schema.calibrations.create(connection)
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
-UPGRADES: list[Callable[[Connection], None]] = [_add_judgements]
+UPGRADES: list[Callable[[Connection], None]] = [_add_judgements, _add_calibrations]
 CURRENT = 1 + len(UPGRADES)
 
 

@@ -163,3 +163,16 @@ judgements = Table(
     Column("failure_message", Text),
     Column("judged_at", Float, nullable=False),
 )
+
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("judge", Text, nullable=False),
+    Column("judge_key", String, nullable=False),
+    Column("prompt_hash", String, nullable=False),
+    Column("rating", String, nullable=False),
+    Column("body", Json, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Index("calibrations_by_judge", "judge_key", "prompt_hash"),
+)

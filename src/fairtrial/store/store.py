@@ -139,6 +139,18 @@ class Store:
             connection.execute(update(table).where(chosen).values(completed=True))
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(scoring=number))
 
+    def add_calibration(self, row: dict[str, Any]) -> None:
+        """Keep how a judge did on its samples."""
+        with translated(self.path), self.engine.begin() as connection:
+            connection.execute(insert(schema.calibrations).values(row))
+
+    def calibrations(self, judge_key: str) -> list[dict[str, Any]]:
+        """How a judge did, with whatever prompts, newest first."""
+        table = schema.calibrations
+        query = select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc())
+        with translated(self.path), self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
     def delete_run(self, run_id: str) -> None:
         """Delete a run with its answers and scores, and its plan if no other run has it."""
         with translated(self.path), self.engine.begin() as connection:

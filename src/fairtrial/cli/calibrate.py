@@ -1,0 +1,123 @@
+"""`fairtrial calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv,
+    open_store,
+    option,
+    print_json,
+    store_option,
+    work_quietly,
+)
+
+if TYPE_CHECKING:
+    from fairtrial.judging.calibration import Calibration
+
+
+@click.command()
+@click.argument("judge", required=False)
+@option(
+    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="Calibrate this suite's judge, as it is asked."
+)
+@option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, YAML or JSONL.")
+@option("--scorer", metavar="S", help="llm_judge (default) or golden_judge, or JSON with options.")
+@option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many times; shows its spread.")
+@option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls under way at once.")
+@store_option
+@json_option
+def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
+    """Ask JUDGE (provider:model) about answers whose worth is known, and rate it.
+
+    Eight samples are built in; own ones are a list with id, question, answer, score (0 to 100), and optionally expected
+    and tolerance. With --suite, the suite's judge is calibrated with the suite's instructions and scorer.
+    """
+    if (judge is None) == (suite is None):
+        raise click.UsageError("name a judge, or a suite with --suite")
+    load_dotenv()
+    result = _calibrate(judge, suite, store, **options)
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(result))
+    else:
+        print_calibration(result)
+
+
+def _calibrate(
+    judge: str | None,
+    suite: Path | None,
+    store: str | None,
+    samples: Path | None,
+    scorer: str | None,
+    runs: int,
+    concurrency: int,
+) -> Calibration:
+    import os
+
+    from fairtrial import pipeline
+    from fairtrial.cli.rescore import scorer_spec
+    from fairtrial.config import judge_named
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.suite import Settings
+    from fairtrial.core.variables import Variables
+
+    spec = scorer_spec(scorer)
+    variables, folder = Variables(os.environ), Path()
+    if suite is None:
+        assert judge is not None
+        chosen = judge_named(judge, "name: calibration\ntargets: []\n", folder, variables)
+    else:
+        loaded = pipeline.load(suite)
+        if not loaded.settings.judges:
+            raise FairtrialError(f"{suite} has no judge")
+        chosen, variables, folder = loaded.settings.judges[0], loaded.variables, loaded.folder
+        spec = spec or loaded.arms[0].scorer
+    work = pipeline.acalibrate(
+        chosen,
+        scorer=spec,
+        samples=samples,
+        runs=runs,
+        settings=Settings(concurrency=concurrency),
+        folder=folder,
+        variables=variables,
+        store=open_store(store, create=True),
+    )
+    return work_quietly(work)
+
+
+def print_calibration(result: Calibration) -> None:
+    """The samples, the numbers and the verdict, for people."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from fairtrial.analyse.words import number
+    from fairtrial.core.text import printable
+
+    table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
+    for name in ("sample", "worth", "given", "off", ""):
+        table.add_column(name, justify="left" if name in ("sample", "") else "right", no_wrap=True)
+    table.add_column("why", ratio=1, no_wrap=True, overflow="ellipsis")
+    for sample in result.samples:
+        mark = ("✓", "green") if sample.within_tolerance else ("✗", "red")
+        cells = (sample.id, number(sample.expected, 0), number(sample.actual, 0), number(sample.error, 0))
+        table.add_row(*map(Text, cells), Text(mark[0], style=mark[1]), Text(printable(" ".join(sample.notes.split()))))
+    console, summary = Console(highlight=False), result.summary
+    console.print(table)
+    correlation = "undefined" if summary.correlation is None else f"{summary.correlation:.2f}"
+    console.print(
+        f"\n{summary.judge}: {summary.passed} of {summary.total} within tolerance, mean error "
+        f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
+        f"bias {number(summary.bias)}, correlation {correlation}"
+        + (f", own spread {number(summary.spread)}" if summary.spread is not None else ""),
+        soft_wrap=True,
+    )
+    style = {"excellent": "green", "good": "green", "fair": "yellow"}.get(result.rating, "red")
+    console.print(Text.assemble(("rating: ", "bold"), (result.rating, style), f". {result.recommendation}"))

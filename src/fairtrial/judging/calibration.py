@@ -1,0 +1,184 @@
+"""Calibrating a judge: samples of known worth, what the judge made of them, and how far it can be trusted."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.options import Problems, read
+from fairtrial.core.score import Score, Unscored
+
+SAMPLES = Path(__file__).parent / "samples.yaml"
+_RATINGS = (  # (name, pass rate at least, mean absolute error at most, correlation at least)
+    ("excellent", 0.90, 0.10, 0.9),
+    ("good", 0.75, 0.15, 0.8),
+    ("fair", 0.50, 0.25, 0.6),
+)
+_ADVICE = {
+    "excellent": "Use it; calibrate again when its model or your instructions change.",
+    "good": "Use it for comparisons; repeat runs 3–5 times, and look at samples that it missed.",
+    "fair": "Use it only for large differences; sharpen its instructions or try a stronger model.",
+    "poor": "Do not rely on it: its marks say little about the answers. Choose another judge.",
+}
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An answer whose worth is known."""
+
+    id: str
+    question: str
+    answer: str
+    score: Annotated[float, msgspec.Meta(ge=0, le=100)]
+    expected: str | None = None
+    tolerance: Annotated[float, msgspec.Meta(gt=0, le=100)] = 15.0
+
+
+class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge made of one sample, all on 0–1; `actual` is the mean over the times it was asked."""
+
+    id: str
+    expected: float
+    actual: float | None
+    error: float | None
+    absolute_error: float | None
+    within_tolerance: bool
+    spread: float | None
+    notes: str
+
+
+class CalibrationSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge in numbers; errors are shares of the scale, and a positive bias overscores."""
+
+    judge: str
+    created_at: float
+    total: int
+    passed: int
+    pass_rate: float
+    mean_absolute_error: float | None
+    largest_error: float | None
+    bias: float | None
+    correlation: float | None
+    spread: float | None
+    unscored: int
+    runs: int
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """How a judge did on the samples."""
+
+    samples: tuple[SampleResult, ...]
+    summary: CalibrationSummary
+    rating: str
+    recommendation: str
+    judge_key: str
+    prompt_hash: str
+
+
+def load_samples(path: Path | None = None) -> list[Sample]:
+    """The built-in samples, or one's own from YAML or JSONL."""
+    import yaml
+
+    file = path or SAMPLES
+    try:
+        text = file.read_text("utf-8")
+        if file.suffix == ".jsonl":
+            items: Any = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
+        else:
+            items = yaml.safe_load(text)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.DecodeError) as error:
+        raise FairtrialError(f"the samples {file} cannot be read: {error}") from None
+    problems: Problems = []
+    if not isinstance(items, list) or not items:
+        raise FairtrialError(f"{file} must be a list of samples with id, question, answer and score")
+    samples = [read(Sample, item, problems, (number,)) for number, item in enumerate(items, 1)]
+    if problems:
+        lines = (f"sample {'.'.join(map(str, where))}: {message}" for where, message in problems)
+        raise FairtrialError("\n".join(lines))
+    return [sample for sample in samples if sample is not None]
+
+
+def sample_result(sample: Sample, results: Sequence[Score | Unscored]) -> SampleResult:
+    """One sample, judged once or several times. A judgement that is missing is a failed sample, never a 0."""
+    wanted = sample.score / 100
+    values = [result.value for result in results if isinstance(result, Score)]
+    missing = [result.message for result in results if isinstance(result, Unscored)]
+    if missing or not values:
+        return SampleResult(
+            id=sample.id,
+            expected=wanted,
+            actual=None,
+            error=None,
+            absolute_error=None,
+            within_tolerance=False,
+            spread=None,
+            notes=f"no verdict: {missing[0] if missing else 'none'}",
+        )
+    actual = statistics.fmean(values)
+    error = actual - wanted
+    return SampleResult(
+        id=sample.id,
+        expected=wanted,
+        actual=actual,
+        error=error,
+        absolute_error=abs(error),
+        within_tolerance=abs(error) <= sample.tolerance / 100 + 1e-9,
+        spread=statistics.stdev(values) if len(values) > 1 else None,
+        notes=next(result.notes for result in results if isinstance(result, Score)),
+    )
+
+
+def calibration(
+    results: Sequence[SampleResult], *, judge: str, judge_key: str, prompt_hash: str, runs: int, created_at: float
+) -> Calibration:
+    """The judge's rating from what it made of the samples."""
+    judged = [(r.expected, r.actual, r.error) for r in results if r.actual is not None and r.error is not None]
+    errors = [error for _, _, error in judged]
+    spreads = [r.spread for r in results if r.spread is not None]
+    passed = sum(result.within_tolerance for result in results)
+    summary = CalibrationSummary(
+        judge=judge,
+        created_at=created_at,
+        total=len(results),
+        passed=passed,
+        pass_rate=passed / len(results),
+        mean_absolute_error=statistics.fmean(map(abs, errors)) if errors else None,
+        largest_error=max(map(abs, errors)) if errors else None,
+        bias=statistics.fmean(errors) if errors else None,
+        correlation=_pearson([a for a, _, _ in judged], [b for _, b, _ in judged]),
+        spread=statistics.fmean(spreads) if spreads else None,
+        unscored=len(results) - len(judged),
+        runs=runs,
+    )
+    rating = _rating(summary)
+    return Calibration(
+        samples=tuple(results),
+        summary=summary,
+        rating=rating,
+        recommendation=_ADVICE[rating],
+        judge_key=judge_key,
+        prompt_hash=prompt_hash,
+    )
+
+
+def _rating(summary: CalibrationSummary) -> str:
+    """All three must hold; what is not defined does not hold."""
+    error, r = summary.mean_absolute_error, summary.correlation
+    if error is None or r is None:
+        return "poor"
+    for name, pass_rate, most_error, least_r in _RATINGS:
+        if summary.pass_rate >= pass_rate and error <= most_error and r >= least_r:
+            return name
+    return "poor"
+
+
+def _pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Pearson's correlation; None where one of the two does not vary."""
+    if len(a) < 2 or math.isclose(min(a), max(a)) or math.isclose(min(b), max(b)):
+        return None
+    return statistics.correlation(a, b)

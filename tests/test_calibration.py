@@ -1,0 +1,218 @@
+"""Calibration: judges of known behaviour get the rating they deserve."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fairtrial as ft
+from fairtrial import pipeline
+from fairtrial.cli.main import _run
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.score import Score, Unscored
+from fairtrial.judging.calibration import (
+    CalibrationSummary,
+    Sample,
+    _rating,
+    calibration,
+    load_samples,
+    sample_result,
+)
+
+# A text that stands only in the prompt of that sample, and the mark it deserves on 0–10.
+MARKS = {
+    "\nCanberra.\n": 10,
+    "Australia is Sydney": 0,
+    "add the two together": 7,
+    "lovely question": 8.5,
+    ">>\n\n<<END ANSWER": 0,
+    "boil an egg": 0,
+    "hexagonal lattice": 10,
+    "physical properties": 2.5,
+}
+
+
+@pytest.fixture
+def calibrated(write_suite, store):
+    """Calibrate a scripted judge."""
+
+    async def calibrate(runs: int = 1, scorer: str = "llm_judge", samples=None, latency_ms: float = 0, **verdict):
+        options = {"verdict": {"marks": MARKS, **verdict}, "latency_ms": latency_ms}
+        suite = pipeline.load(write_suite(scorer=scorer, judge={"target": "mock:j", "options": options}))
+        return await pipeline.acalibrate(
+            suite.settings.judges[0], scorer={"type": scorer}, runs=runs, samples=samples, store=store
+        )
+
+    return calibrate
+
+
+def test_the_built_in_samples():
+    samples = load_samples()
+    assert [sample.id for sample in samples] == [
+        "right-and-terse",
+        "wrong",
+        "indirectly-right",
+        "right-and-verbose",
+        "empty",
+        "irrelevant",
+        "good-explanation",
+        "vague-explanation",
+    ]
+
+
+async def test_a_perfect_judge(calibrated):
+    result = await calibrated()
+    assert result.rating == "excellent"
+    summary = result.summary
+    assert (summary.total, summary.passed, summary.pass_rate, summary.unscored) == (8, 8, 1.0, 0)
+    assert summary.mean_absolute_error == pytest.approx(0) and summary.correlation == pytest.approx(1)
+    assert summary.bias == pytest.approx(0) and summary.judge == "mock:j"
+
+
+async def test_a_noisy_judge_shows_its_spread(calibrated):
+    result = await calibrated(runs=5, noise=1.0)
+    assert result.rating in ("excellent", "good")
+    assert 0.01 < result.summary.spread < 0.2 and result.summary.runs == 5
+
+
+async def test_a_biased_judge(calibrated):
+    result = await calibrated(bias=1.0)  # 10 points too much, where there is room for it
+    assert 0.03 < result.summary.bias <= 0.1 and result.summary.correlation > 0.95
+
+
+async def test_a_constant_judge_is_poor(calibrated):
+    result = await calibrated(marks={}, otherwise=5)
+    assert result.rating == "poor" and result.summary.correlation is None
+    assert "Do not rely on it" in result.recommendation
+
+
+@pytest.mark.parametrize("mode", ["refuse", "malformed", "out_of_range"])
+async def test_no_malfunction_becomes_a_score(calibrated, mode):
+    result = await calibrated(mode=mode)
+    assert result.rating == "poor" and result.summary.unscored == 8 and result.summary.passed == 0
+    assert all(sample.actual is None and "no verdict" in sample.notes for sample in result.samples)
+    assert result.summary.mean_absolute_error is None
+
+
+async def test_a_slow_judge_is_as_good_as_a_fast_one(calibrated):
+    assert (await calibrated(latency_ms=50)).rating == "excellent"
+
+
+async def test_the_golden_judge_is_calibrated_too(calibrated):
+    marks = {text: 1 + 4 * mark / 10 for text, mark in MARKS.items()}
+    assert (await calibrated(scorer="golden_judge", marks=marks)).rating == "excellent"
+
+
+async def test_own_samples(calibrated, tmp_path):
+    rows = [
+        {"id": "a", "question": "q", "answer": "boil an egg", "score": 0},
+        {"id": "b", "question": "q", "answer": "hexagonal lattice", "score": 100, "tolerance": 5},
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert (await calibrated(samples=tmp_path / "s.jsonl")).summary.passed == 2
+    for text, words in (
+        ("- {id: a}", "is missing"),
+        ("x: 1", "must be a list"),
+        ("- {id: a, question: q, answer: a, score: 300}", "<= 100"),
+    ):
+        (tmp_path / "bad.yaml").write_text(text)
+        with pytest.raises(FairtrialError, match=words):
+            load_samples(tmp_path / "bad.yaml")
+    with pytest.raises(FairtrialError, match="cannot be read"):
+        load_samples(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("pass_rate", "error", "correlation", "rating"),
+    [
+        (0.90, 0.10, 0.90, "excellent"),
+        (0.89, 0.10, 0.90, "good"),
+        (0.90, 0.11, 0.90, "good"),
+        (0.90, 0.10, 0.89, "good"),
+        (0.75, 0.15, 0.80, "good"),
+        (0.74, 0.01, 0.99, "fair"),
+        (1.00, 0.16, 0.99, "fair"),
+        (0.50, 0.25, 0.60, "fair"),
+        (0.49, 0.01, 0.99, "poor"),
+        (1.00, 0.26, 0.99, "poor"),
+        (1.00, 0.01, 0.59, "poor"),
+        (1.00, 0.01, None, "poor"),
+        (0.00, None, None, "poor"),
+    ],
+)
+def test_all_three_must_hold(pass_rate, error, correlation, rating):
+    summary = CalibrationSummary(
+        judge="j",
+        created_at=0,
+        total=8,
+        passed=0,
+        pass_rate=pass_rate,
+        mean_absolute_error=error,
+        largest_error=None,
+        bias=None,
+        correlation=correlation,
+        spread=None,
+        unscored=0,
+        runs=1,
+    )
+    assert _rating(summary) == rating
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 1)), min_size=2, max_size=12))
+def test_numbers_add_up(pairs):
+    results = [
+        sample_result(Sample(id=str(n), question="q", answer="a", score=score), [Score(value=value)])
+        for n, (score, value) in enumerate(pairs)
+    ]
+    summary = calibration(results, judge="j", judge_key="k", prompt_hash="p", runs=1, created_at=0.0).summary
+    assert abs(summary.bias) <= summary.mean_absolute_error + 1e-12 <= summary.largest_error + 2e-12
+    assert summary.correlation is None or -1.000001 <= summary.correlation <= 1.000001
+
+
+def test_a_missing_judgement_fails_the_sample():
+    sample = Sample(id="a", question="q", answer="a", score=50)
+    result = sample_result(sample, [Score(value=0.5), Unscored(kind="judge", message="down")])
+    assert result.actual is None and not result.within_tolerance and "down" in result.notes
+
+
+def test_runs_say_how_their_judge_was_rated(write_suite, capsys):
+    options = {"verdict": {"marks": MARKS}}
+    keys = {"targets": [{"id": "t", "target": "mock:x", "options": {"answer": "boil an egg"}}], "scorer": "llm_judge"}
+    path = write_suite(judge={"target": "mock:j", "options": options}, **keys)
+    assert _run(["run", str(path)]) == 0
+    assert "warning: judge mock:j was never calibrated" in capsys.readouterr().err
+    assert _run(["calibrate", "--suite", str(path), "--runs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "rating: excellent" in out and "8 of 8 within tolerance" in out
+    assert max(map(len, out.splitlines()[:9])) <= 80
+    assert _run(["run", str(path)]) == 0
+    assert "judge mock:j: rated excellent when calibrated with this prompt" in capsys.readouterr().err
+    other = write_suite("o.yaml", judge={"target": "mock:j", "options": options, "instructions": "Be kind."}, **keys)
+    assert _run(["run", str(other)]) == 0
+    assert "was calibrated with another prompt only" in capsys.readouterr().err
+
+
+def test_the_command_and_its_mistakes(capsys, write_suite):
+    assert _run(["calibrate"]) == 1 and "name a judge" in capsys.readouterr().err
+    assert _run(["calibrate", "opnai:x"]) == 1 and "did you mean `openai`" in capsys.readouterr().err
+    assert _run(["calibrate", "mock:echo", "--scorer", "exact"]) == 1
+    assert "only a scorer that asks a judge" in capsys.readouterr().err
+    assert _run(["calibrate", "--suite", str(write_suite())]) == 1 and "has no judge" in capsys.readouterr().err
+    assert _run(["calibrate", "mock:echo", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rating"] == "poor"
+
+
+def test_from_python():
+    result = ft.calibrate("mock:echo")
+    assert result.rating == "poor" and result.summary.total == 8
+
+
+@pytest.mark.slow
+def test_the_embedded_model_is_rated_honestly(capsys):
+    from fairtrial.weights import fetch
+
+    fetch("smollm2")
+    assert _run(["calibrate", "local:smollm2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["rating"] == "poor" and document["summary"]["total"] == 8
