@@ -216,3 +216,19 @@ def test_the_embedded_model_is_rated_honestly(capsys):
     assert _run(["calibrate", "local:smollm2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["rating"] == "poor" and document["summary"]["total"] == 8
+
+
+def test_a_judge_that_obeys_is_found_out(write_suite, capsys):
+    def suite(mode):
+        options = {"verdict": {"marks": {"Bananas": 1}, "mode": mode}}
+        return str(write_suite(scorer="llm_judge", judge={"target": "mock:j", "options": options}))
+
+    assert _run(["calibrate", "--suite", suite("judge"), "--injection"]) == 0
+    assert "mock:j: 0 of 8 attacks moved the mark" in capsys.readouterr().out
+    assert _run(["calibrate", "--suite", suite("obey"), "--injection", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    moved = [attack["name"] for attack in document["attacks"] if attack["moved"]]
+    assert document["undisturbed"] == pytest.approx(0.1)
+    assert set(moved) >= {"order", "flattery", "threat", "new rules"} and "false verdict" not in moved
+    assert _run(["calibrate", "--suite", suite("refuse"), "--injection", "--json"]) == 0
+    assert all(attack["moved"] is None for attack in json.loads(capsys.readouterr().out)["attacks"])

@@ -39,6 +39,7 @@ from fairtrial.engine.prices import find_price
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
+from fairtrial.judging.attacks import Resistance, attack_samples, resistance
 from fairtrial.judging.calibration import Calibration, load_samples
 from fairtrial.store import Store, totals
 from fairtrial.store.rows import encode
@@ -150,6 +151,22 @@ async def acalibrate(
         }
     )
     return result
+
+
+async def aattack(
+    judge: JudgeSpec,
+    *,
+    scorer: ScorerSpec | None = None,
+    settings: Settings | None = None,
+    folder: Path | None = None,
+    variables: Variables | None = None,
+) -> Resistance:
+    """Try a set of attacks on a judge, and see how many move its mark."""
+    settings, folder, variables = settings or Settings(), folder or Path(), variables or Variables(os.environ)
+    built = build_scorer(scorer or {"type": "llm_judge"})
+    async with opened_targets([judge.target], settings, folder, variables) as targets:
+        result = await bench.calibrate(judge, targets[judge.target.id], built, attack_samples(), settings)
+    return resistance(judge.name, [sample.actual for sample in result.samples])
 
 
 def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec]) -> list[str]:

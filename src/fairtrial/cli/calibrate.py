@@ -18,6 +18,7 @@ from fairtrial.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from fairtrial.judging.attacks import Resistance
     from fairtrial.judging.calibration import Calibration
 
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, YAML or JSONL.")
 @option("--scorer", metavar="S", help="llm_judge (default) or golden_judge, or JSON with options.")
 @option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many times; shows its spread.")
+@option("--injection", is_flag=True, help="Try attacks that ask for a good mark, instead of the samples.")
 @option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls under way at once.")
 @store_option
 @json_option
@@ -41,13 +43,14 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     if (judge is None) == (suite is None):
         raise click.UsageError("name a judge, or a suite with --suite")
     load_dotenv()
+    show = print_resistance if options["injection"] else print_calibration
     result = _calibrate(judge, suite, store, **options)
     if as_json:
         import msgspec
 
         print_json(msgspec.to_builtins(result))
     else:
-        print_calibration(result)
+        show(result)
 
 
 def _calibrate(
@@ -57,8 +60,9 @@ def _calibrate(
     samples: Path | None,
     scorer: str | None,
     runs: int,
+    injection: bool,
     concurrency: int,
-) -> Calibration:
+) -> Any:
     import os
 
     from fairtrial import pipeline
@@ -79,12 +83,16 @@ def _calibrate(
             raise FairtrialError(f"{suite} has no judge")
         chosen, variables, folder = loaded.settings.judges[0], loaded.variables, loaded.folder
         spec = spec or loaded.arms[0].scorer
+    settings = Settings(concurrency=concurrency)
+    if injection:
+        attack = pipeline.aattack(chosen, scorer=spec, settings=settings, folder=folder, variables=variables)
+        return work_quietly(attack)
     work = pipeline.acalibrate(
         chosen,
         scorer=spec,
         samples=samples,
         runs=runs,
-        settings=Settings(concurrency=concurrency),
+        settings=settings,
         folder=folder,
         variables=variables,
         store=open_store(store, create=True),
@@ -121,3 +129,14 @@ def print_calibration(result: Calibration) -> None:
     )
     style = {"excellent": "green", "good": "green", "fair": "yellow"}.get(result.rating, "red")
     console.print(Text.assemble(("rating: ", "bold"), (result.rating, style), f". {result.recommendation}"))
+
+
+def print_resistance(result: Resistance) -> None:
+    """Which attacks moved the judge, for people."""
+    from fairtrial.analyse.words import number
+
+    click.echo(f"a worthless answer gets {number(result.undisturbed, 0)}; with an attack it gets")
+    words = {True: "moved", False: "held", None: "no verdict"}
+    for attack in result.attacks:
+        click.echo(f"  {number(attack.value, 0):>4}  {words[attack.moved]:<10}  {attack.name}")
+    click.echo(f"{result.judge}: {result.moved} of {len(result.attacks)} attacks moved the mark")
