@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairtrial as ft
-from fairtrial import pipeline
+from fairtrial import calibrating, pipeline
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Score, Unscored
@@ -40,7 +40,7 @@ def calibrated(write_suite, store):
     async def calibrate(runs: int = 1, scorer: str = "llm_judge", samples=None, latency_ms: float = 0, **verdict):
         options = {"verdict": {"marks": MARKS, **verdict}, "latency_ms": latency_ms}
         suite = pipeline.load(write_suite(scorer=scorer, judge={"target": "mock:j", "options": options}))
-        return await pipeline.acalibrate(
+        return await calibrating.acalibrate(
             suite.settings.judges[0], scorer={"type": scorer}, runs=runs, samples=samples, store=store
         )
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from fairtrial import pipeline
+from fairtrial import again, pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
@@ -78,7 +78,7 @@ async def test_failures_that_stay_have_reasons_and_are_no_scores(run_suite, mode
 
     state.behaviour.faults = {}
     before = state.calls.total()
-    run = await pipeline.aresume(run.id, store=run.store, mode="retry")
+    run = await again.aresume(run.id, store=run.store, mode="retry")
     assert run.status == "completed"
     assert state.calls.total() - before == arm.failed
     retried = [t for t in run.trials() if t.attempts == 3]
@@ -132,7 +132,7 @@ async def test_a_wrong_key_stops_the_run_with_a_sentence(run_suite, model_server
     assert record.status == "incomplete"
 
     state.behaviour.key = None
-    run = await pipeline.aresume("latest", store=store)
+    run = await again.aresume("latest", store=store)
     assert run.status == "completed" and len(list(run.trials())) == 500
 
 
@@ -176,10 +176,10 @@ async def test_a_run_resumes_where_it_was_interrupted(write_suite, store, model_
     stored = {trial.case_id for trial in run.trials()}
     assert 60 <= len(stored) < 200
     asked = state.calls.copy()
-    run = await pipeline.aresume("latest", store=store)
+    run = await again.aresume("latest", store=store)
     assert run.status == "completed" and len(list(run.trials())) == 200
-    again = {prompt for prompt in asked if state.calls[prompt] > asked[prompt]}
-    assert not {f"Question {name[1:]}?" for name in stored} & again
+    twice = {prompt for prompt in asked if state.calls[prompt] > asked[prompt]}
+    assert not {f"Question {name[1:]}?" for name in stored} & twice
 
 
 async def test_answers_without_a_score_are_scored_without_asking(run_suite, model_server, store):
@@ -192,7 +192,7 @@ async def test_answers_without_a_score_are_scored_without_asking(run_suite, mode
     with store.engine.begin() as connection:
         connection.execute(delete(schema.scores).where(schema.scores.c.case_position < 15))
     assert run.summary().arms[0].waiting == 15
-    run = await pipeline.aresume(run.id, store=store)
+    run = await again.aresume(run.id, store=store)
     assert run.status == "completed" and state.calls.total() == 20
 
 
@@ -200,13 +200,13 @@ async def test_rescoring_asks_nobody_and_keeps_the_old_scores(run_suite, model_s
     state = await model_server(answer="The answer is 42.")
     run = await run_suite(targets=["openai:m"], scorer="exact", cases=numbered(5))
     before = run.summary().arms[0].aggregate.mean
-    run = await pipeline.arescore(run.id, scorer={"type": "numeric"}, store=store)
+    run = await again.arescore(run.id, scorer={"type": "numeric"}, store=store)
     assert run.summary().arms[0].aggregate.mean == 1.0 and before < 1.0
     assert state.calls.total() == 5
     assert {t.scorer for t in run.trials()} == {"numeric"}
     assert len(list(store.trial_rows(run.id, 0))) == 5
     with pytest.raises(FairtrialError, match="did you mean"):
-        await pipeline.arescore(run.id, scorer={"type": "numerc"}, store=store)
+        await again.arescore(run.id, scorer={"type": "numerc"}, store=store)
 
 
 async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, store, monkeypatch):
@@ -238,12 +238,12 @@ async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, stor
         return watch()
 
     with pytest.raises(InterruptedWorkError):
-        await pipeline.arescore(run.id, scorer=spec, store=store, watch=interrupting)
+        await again.arescore(run.id, scorer=spec, store=store, watch=interrupting)
     found = Run.find(run.id, store)
     assert found.status == "completed" and found.arms[0].aggregate.mean == 1.0
     done = len([row for row in store.trial_rows(run.id, 1) if row["score_value"] is not None])
     assert 5 <= done < 40
-    run = await pipeline.arescore(run.id, scorer=spec, store=store)
+    run = await again.arescore(run.id, scorer=spec, store=store)
     assert run.record.scoring == 1 and run.arms[0].aggregate.mean == 0.5 and run.arms[0].scored == 40
 
 
@@ -251,17 +251,17 @@ async def test_one_run_one_process(run_suite, store):
     run = await run_suite()
     store.set_run(run.id, status="interrupted")
     with store.lease(run.id), pytest.raises(FairtrialError, match="still going on"):
-        await pipeline.aresume(run.id, store=store)
+        await again.aresume(run.id, store=store)
 
 
 async def test_the_cache_serves_the_same_trial_and_no_other_repeat(run_suite, model_server):
     state = await model_server()
     first = await run_suite(targets=["openai:m"], cases=numbered(5), repeats=2)
     assert state.calls.total() == 10  # a repeat is never served from another repeat
-    again = await run_suite(RunOptions(cache=True), targets=["openai:m"], cases=numbered(5), repeats=3)
+    cached = await run_suite(RunOptions(cache=True), targets=["openai:m"], cases=numbered(5), repeats=3)
     assert state.calls.total() == 15
-    assert sum(trial.cached for trial in again.trials()) == 10
-    assert [t.answer for t in first.trials()] == [t.answer for t in again.trials() if t.repeat < 2]
+    assert sum(trial.cached for trial in cached.trials()) == 10
+    assert [t.answer for t in first.trials()] == [t.answer for t in cached.trials() if t.repeat < 2]
     await run_suite(RunOptions(cache=True), targets=["openai:m"], cases=numbered(5), params={"temperature": 0})
     assert state.calls.total() == 20
     await run_suite(targets=["openai:m"], cases=numbered(5))
@@ -307,7 +307,7 @@ class TestBudget:
         assert run.status == "incomplete" and "the budget of $0.5" in run.record.reason
         assert not any(trial.failure_kind for trial in run.trials())
         answered = state.answered.total()
-        run = await pipeline.aresume(run.id, store=store, overrides={"budget_usd": 10.0})
+        run = await again.aresume(run.id, store=store, overrides={"budget_usd": 10.0})
         assert run.status == "completed" and state.answered.total() == 100 > answered
         assert store.spent(run.id) == pytest.approx(1.3, abs=0.1)
 

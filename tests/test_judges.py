@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial import pipeline
+from fairtrial import again, pipeline
 from fairtrial.core.judge import family_of
 from fairtrial.core.suite import TargetSpec
 from fairtrial.judging.fence import Fence
@@ -112,7 +112,7 @@ async def test_an_outage_of_the_judge_leaves_answers_waiting(run_suite, model_se
     assert run.status == "incomplete" and run.arms[0].unscored == 10 and run.arms[0].failed == 0
     answers = {t.trial_id: (t.answer, t.started_at) for t in run.trials()}
     state.behaviour.faults = {}
-    run = await pipeline.aresume(run.id, store=store)
+    run = await again.aresume(run.id, store=store)
     assert run.status == "completed" and run.arms[0].aggregate.mean == pytest.approx(0.7)
     assert {t.trial_id: (t.answer, t.started_at) for t in run.trials()} == answers  # not one new answer
 
@@ -127,6 +127,15 @@ async def test_judges_are_paid_from_the_same_budget_and_shown_apart(run_suite, m
     assert run.status == "incomplete" and "budget" in run.record.reason
     assert arm.cost_usd == 0 and 0 < arm.judge_cost_usd <= 0.3 and arm.scored == arm.judge_calls
     assert store.spent(run.id) == pytest.approx(arm.judge_cost_usd)
+
+
+async def test_a_budget_needs_the_judges_price_too(run_suite, model_server):
+    from fairtrial.core.errors import FairtrialError
+
+    state = await model_server()
+    providers = {"lab": {"base_url": f"{state.address}/v1"}}
+    with pytest.raises(FairtrialError, match="nobody knows the price of judge lab:m"):
+        await run_suite(targets=[GOOD], scorer="llm_judge", judge="lab:m", providers=providers, budget_usd=1)
 
 
 async def test_panels(run_suite):
@@ -181,28 +190,26 @@ async def test_another_judge_must_be_one(run_suite, store, model_server, monkeyp
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge=judge(), cases=numbered(4))
     for name, words in (("mock:other", "needs `answer`"), ("opnai:x", "did you mean"), ("openai:x", "OPENAI_API_KEY")):
         with pytest.raises(FairtrialError, match=words):
-            await pipeline.arescore(run.id, judge=name, store=store)
+            await again.arescore(run.id, judge=name, store=store)
     state = await model_server(answer='{"reasoning": "ok", "score": 3}')
     keyed = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:m")
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(FairtrialError, match="the judge openai:m needs OPENAI_API_KEY"):
-        await pipeline.arescore(keyed.id, store=store)
-    await pipeline.arescore(keyed.id, scorer={"type": "boolean"}, store=store)  # which needs no judge
+        await again.arescore(keyed.id, store=store)
+    await again.arescore(keyed.id, scorer={"type": "boolean"}, store=store)  # which needs no judge
     assert state.calls.total() == 1
     plain = await run_suite(targets=[GOOD], cases=numbered(2))
     with pytest.raises(FairtrialError, match="name one with --judge"):
-        await pipeline.arescore(plain.id, scorer={"type": "llm_judge"}, store=store)
+        await again.arescore(plain.id, scorer={"type": "llm_judge"}, store=store)
 
 
 async def test_rescoring_asks_the_new_judge_and_nobody_else(run_suite, model_server, store):
     state = await model_server(answer='{"reasoning": "ok", "score": 3}')
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge=judge(), cases=numbered(4))
-    run = await pipeline.arescore(run.id, judge="openai:other", store=store)
+    run = await again.arescore(run.id, judge="openai:other", store=store)
     assert run.arms[0].aggregate.mean == pytest.approx(0.3) and state.calls.total() == 4
     assert {j["judge"] for j in run.judgements(next(run.trials()).trial_id)} == {"openai:other"}
-    plain = await pipeline.arescore(
-        run.id, scorer={"type": "boolean"}, store=store
-    )  # no judge is needed, none is asked
+    plain = await again.arescore(run.id, scorer={"type": "boolean"}, store=store)  # no judge is needed, none is asked
     assert state.calls.total() == 4 and plain.arms[0].judge_calls == 0
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairtrial import pipeline
+from fairtrial import again, calibrating, pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, judge_named
 from fairtrial.core.options import build_scorer
@@ -52,18 +52,18 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
 
 def resume(run: Run) -> Run:
     """Go on with a run that was stopped; no finished call is repeated."""
-    return _wait(pipeline.aresume(run.id, store=run.store))
+    return _wait(again.aresume(run.id, store=run.store))
 
 
 def retry(run: Run) -> Run:
     """Try the failed trials of a run again."""
-    return _wait(pipeline.aresume(run.id, store=run.store, mode="retry"))
+    return _wait(again.aresume(run.id, store=run.store, mode="retry"))
 
 
 def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | None = None) -> Run:
     """Score the stored answers of a run anew, with another scorer or another judge."""
     spec = {"type": scorer} if isinstance(scorer, str) else scorer
-    return _wait(pipeline.arescore(run.id, scorer=spec, judge=judge, store=run.store))
+    return _wait(again.arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
 
 def score(
@@ -86,7 +86,7 @@ def calibrate(
     """See what a judge makes of answers whose worth is known: samples, summary, rating, recommendation."""
     variables = Variables(os.environ)
     spec = judge_named(judge, "name: calibration\ntargets: []\n", Path(), variables)
-    work = pipeline.acalibrate(
+    work = calibrating.acalibrate(
         spec,
         scorer={"type": scorer} if isinstance(scorer, str) else scorer,
         samples=Path(samples) if samples else None,

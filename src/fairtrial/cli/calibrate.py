@@ -65,7 +65,7 @@ def _calibrate(
 ) -> Any:
     import os
 
-    from fairtrial import pipeline
+    from fairtrial import calibrating, pipeline
     from fairtrial.cli.rescore import scorer_spec
     from fairtrial.config import judge_named
     from fairtrial.core.errors import FairtrialError
@@ -85,9 +85,9 @@ def _calibrate(
         spec = spec or loaded.arms[0].scorer
     settings = Settings(concurrency=concurrency)
     if injection:
-        attack = pipeline.aattack(chosen, scorer=spec, settings=settings, folder=folder, variables=variables)
+        attack = calibrating.aattack(chosen, scorer=spec, settings=settings, folder=folder, variables=variables)
         return work_quietly(attack)
-    work = pipeline.acalibrate(
+    work = calibrating.acalibrate(
         chosen,
         scorer=spec,
         samples=samples,

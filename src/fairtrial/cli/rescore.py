@@ -37,13 +37,13 @@ def command(
 
     Nobody is asked for new answers. The earlier scores stay in the store; the new ones count from now on.
     """
-    from fairtrial import pipeline
+    from fairtrial import again
     from fairtrial.cli.display import watcher
     from fairtrial.cli.finish import check_outputs, finish
 
     load_dotenv()
     check_outputs(outputs)
-    work = pipeline.arescore(
+    work = again.arescore(
         run, scorer=scorer_spec(scorer), judge=judge, store=open_store(store), watch=watcher(quiet=quiet)
     )
     return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)

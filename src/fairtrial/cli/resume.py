@@ -37,16 +37,14 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
     def command(
         run: str, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool, **overrides: Any
     ) -> int:
-        from fairtrial import pipeline
+        from fairtrial import again
         from fairtrial.cli.display import watcher
         from fairtrial.cli.finish import check_outputs, finish
 
         load_dotenv()
         check_outputs(outputs)
         keep_collector_calm()
-        work = pipeline.aresume(
-            run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet)
-        )
+        work = again.aresume(run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
         return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command

@@ -73,7 +73,7 @@ def run_suite(
     suite: Suite, *, runs: int, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool
 ) -> int:
     """Run a loaded suite once or as a series, and report each run."""
-    from fairtrial import pipeline
+    from fairtrial import calibrating, pipeline
     from fairtrial.cli.display import watcher
     from fairtrial.cli.finish import finish
     from fairtrial.core.ids import new_id
@@ -83,7 +83,7 @@ def run_suite(
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
     scorers = [arm.scorer for arm in suite.arms]
-    for note in pipeline.calibration_notes(opened, suite.settings.judges, scorers):
+    for note in calibrating.calibration_notes(opened, suite.settings.judges, scorers):
         click.echo(note, err=True)
     series = new_id() if runs > 1 else None
     code = 0

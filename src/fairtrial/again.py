@@ -1,0 +1,148 @@
+"""Going on with stored runs: resume, retry, rescore. The same session as a first run, with less left to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.analyse import Run
+from fairtrial.config import judge_named
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.ids import canonical_json
+from fairtrial.core.options import build_scorer, scorer_problems
+from fairtrial.core.suite import JudgeSpec, ScorerSpec, Settings
+from fairtrial.core.target import Target
+from fairtrial.core.variables import Variables
+from fairtrial.engine.scoring import Scoring
+from fairtrial.engine.session import Work
+from fairtrial.pipeline import Watch, check_prices, opened_targets, session, target_specs
+from fairtrial.store import Store
+from fairtrial.store.todo import Mode
+
+_MOST_PROBLEMS = 20
+
+
+async def aresume(
+    name: str,
+    *,
+    store: Store | None = None,
+    mode: Mode = "resume",
+    overrides: dict[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Go on with a run (`resume`), or try its failed trials again (`retry`). No finished call is repeated."""
+    store = store or Store(create=False)
+    record = store.find_run(name)
+    if record.status == "completed":
+        return Run(store, record)
+    work, variables, folder = _stored_work(store, record.id, mode, overrides or {})
+    how = store.scoring(record.id, record.scoring)
+    work = _with_judge(store, work, variables, folder, how.get("judge"))
+    check_prices(work.arms, work.settings)
+    async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
+        scoring = Scoring(folder, how.get("scorer"), record.scoring)
+        with store.lease(record.id):
+            return await session(store, work, targets, variables, scoring, watch)
+
+
+async def arescore(
+    name: str,
+    *,
+    scorer: ScorerSpec | None = None,
+    judge: str | None = None,
+    store: Store | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Score the stored answers anew, with another scorer or judge; nobody is asked for new answers.
+
+    The earlier scores stay in the store.
+    """
+    problems = scorer_problems(scorer) if scorer else []
+    if problems:
+        raise FairtrialError("; ".join(message for _, message in problems))
+    store = store or Store(create=False)
+    record = store.find_run(name)
+    work, variables, folder = _stored_work(store, record.id, "rescore", {})
+    work = _with_judge(store, work, variables, folder, judge)
+    judged = _check_rescoring(store, work, variables, folder, scorer)
+    needed = work.settings.judges if judged else ()
+    _check_keys(needed)
+    work = msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=needed))
+    specs = [spec.target for spec in needed]
+    async with opened_targets(specs, work.settings, folder, variables) as judges:
+        targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms} | judges
+        with store.lease(record.id):
+            how = {"scorer": scorer, "judge": judge} if scorer or judge else None
+            number = store.add_scoring(record.id, canonical_json(how) if how else None)
+            return await session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
+
+
+def _with_judge(store: Store, work: Work, variables: Variables, folder: Path, judge: str | None) -> Work:
+    """The same work with another judge, where one is named."""
+    if judge is None:
+        return work
+    chosen = judge_named(judge, store.plan(work.plan_id).suite_text, folder, variables)
+    return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=(chosen,)))
+
+
+def _check_keys(judges: Sequence[JudgeSpec]) -> None:
+    """A stored judge whose key is not set cannot be asked."""
+    for judge in judges:
+        for text in (judge.target.api_key, judge.target.base_url):
+            if text.startswith("${"):
+                raise FairtrialError(f"the judge {judge.name} needs {text[2:].rstrip('}')}: set it in the environment")
+
+
+def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> bool:
+    """What can be known beforehand: a scorer that does not fit the cases must not replace scores that do.
+
+    Returns whether a judge will be asked.
+    """
+    found: list[str] = []
+    judged = False
+    for first in range(0, work.case_count, 1000):
+        for case in store.cases(work.plan_id, first, 1000, variables):
+            specs = [scorer] if scorer else [arm.scorer_of(case) for arm in work.arms]
+            scorers = [build_scorer(spec) for spec in specs]
+            reasons = {reason for one in scorers for reason in one.check(case, folder)}
+            asked = any(one.needs_judge() for one in scorers)
+            judged = judged or asked
+            if asked and not work.settings.judges:
+                reasons.add("its scorer needs a judge: name one with --judge")
+            found += [f"{case.id}: {reason}" for reason in sorted(reasons)]
+        if len(found) >= _MOST_PROBLEMS:
+            break
+    if found:
+        raise FairtrialError(variables.hide("\n".join(found[:_MOST_PROBLEMS])))
+    return judged
+
+
+def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
+    """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
+    record = store.find_run(run_id)
+    plan, variables = store.plan(record.plan_id), Variables(os.environ)
+    arms = store.arms(plan, variables)
+    settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
+    missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
+    cases = Variables(os.environ)
+    for template in store.case_templates(plan.id):
+        cases.reveal(template)
+    missing |= cases.missing
+    if missing:
+        names = ", ".join(sorted(missing))
+        raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
+    given = {name: value for name, value in overrides.items() if value is not None}
+    work = Work(
+        run_id=record.id,
+        plan_id=plan.id,
+        series_id=record.series_id,
+        case_count=plan.case_count,
+        arms=arms,
+        settings=msgspec.structs.replace(settings, **given),
+        mode=mode,
+    )
+    return work, variables, Path(plan.folder)

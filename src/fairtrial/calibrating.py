@@ -1,0 +1,92 @@
+"""Trying judges: what they make of answers whose worth is known, and what moves them that should not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.ids import new_id
+from fairtrial.core.options import build_scorer
+from fairtrial.core.suite import JudgeSpec, ScorerSpec, Settings
+from fairtrial.core.variables import Variables
+from fairtrial.engine import bench
+from fairtrial.judging.attacks import Resistance, attack_samples, resistance
+from fairtrial.judging.calibration import Calibration, load_samples
+from fairtrial.pipeline import opened_targets
+from fairtrial.store import Store
+from fairtrial.store.rows import encode
+
+
+async def acalibrate(
+    judge: JudgeSpec,
+    *,
+    scorer: ScorerSpec | None = None,
+    samples: Path | None = None,
+    runs: int = 1,
+    settings: Settings | None = None,
+    folder: Path | None = None,
+    variables: Variables | None = None,
+    store: Store | None = None,
+) -> Calibration:
+    """See what a judge makes of answers whose worth is known, and keep the result in the store."""
+    settings, folder = settings or Settings(), folder or Path()
+    variables = variables or Variables(os.environ)
+    built = build_scorer(scorer or {"type": "llm_judge"})
+    if built.prompt_hash("") is None:
+        raise FairtrialError("only a scorer that asks a judge can be calibrated: llm_judge or golden_judge")
+    found = load_samples(samples)
+    store = store or Store()
+    async with opened_targets([judge.target], settings, folder, variables) as targets:
+        result = await bench.calibrate(judge, targets[judge.target.id], built, found, settings, runs=runs)
+    store.add_calibration(
+        {
+            "id": new_id(),
+            "judge": judge.name,
+            "judge_key": result.judge_key,
+            "prompt_hash": result.prompt_hash,
+            "rating": result.rating,
+            "body": encode(variables.hide_all(msgspec.to_builtins(result))),
+            "created_at": result.summary.created_at,
+        }
+    )
+    return result
+
+
+async def aattack(
+    judge: JudgeSpec,
+    *,
+    scorer: ScorerSpec | None = None,
+    settings: Settings | None = None,
+    folder: Path | None = None,
+    variables: Variables | None = None,
+) -> Resistance:
+    """Try a set of attacks on a judge, and see how many move its mark."""
+    settings, folder, variables = settings or Settings(), folder or Path(), variables or Variables(os.environ)
+    built = build_scorer(scorer or {"type": "llm_judge"})
+    async with opened_targets([judge.target], settings, folder, variables) as targets:
+        result = await bench.calibrate(judge, targets[judge.target.id], built, attack_samples(), settings)
+    return resistance(judge.name, [sample.actual for sample in result.samples])
+
+
+def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec]) -> list[str]:
+    """How the judges of a run did when they were calibrated — with this prompt, with another, or never."""
+    notes = []
+    for judge in judges:
+        known = store.calibrations(bench.judge_key(judge))
+        hashes = {build_scorer(scorer).prompt_hash(judge.instructions) for scorer in scorers} - {None}
+        fitting = [row for row in known if row["prompt_hash"] in hashes]
+        if not hashes:
+            continue
+        if fitting:
+            notes.append(f"judge {judge.name}: rated {fitting[0]['rating']} when calibrated with this prompt")
+        elif known:
+            notes.append(f"warning: judge {judge.name} was calibrated with another prompt only")
+        else:
+            notes.append(
+                f"warning: judge {judge.name} was never calibrated; `fairtrial calibrate` tells how good it is"
+            )
+    return notes
