@@ -60,7 +60,7 @@ def aggregate(
     mean = float(np.average(scores, weights=w))
     std_err, df, method = _standard_error(scores, w, mean, groups)
     interval: tuple[float, float] | None
-    if method == "t" and _is_binary(scores):
+    if method == "t" and tuple(scale) == (0.0, 1.0) and _is_binary(scores):
         interval, method = _wilson(mean, float(w.sum() ** 2 / np.sum(w**2))), "wilson"
     else:
         interval = _t_interval(mean, std_err, df, scale)
