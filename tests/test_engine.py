@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -18,6 +19,23 @@ from fairtrial.engine.retry import Retries
 from tests.conftest import numbered
 
 QUICK = {"wait": 0.01, "max_wait": 0.1, "empty_wait": 0.01}
+
+
+def interrupted_after(count: int):
+    """A watcher that presses Ctrl-C after so many trials."""
+
+    @asynccontextmanager
+    async def watch(engine):
+        async def wait():
+            while engine.progress.done < count:
+                await asyncio.sleep(0.005)
+            engine.interrupt()
+
+        task = asyncio.create_task(wait())
+        yield
+        await task
+
+    return watch
 
 
 async def test_every_entry_of_the_plan_is_answered_once(run_suite):
@@ -155,23 +173,7 @@ async def test_a_run_resumes_where_it_was_interrupted(write_suite, store, model_
     state = await model_server(latency=0.01)
     suite = pipeline.load(write_suite(targets=["openai:m"], scorer="boolean", cases=numbered(200), concurrency=10))
 
-    def interrupting(engine):
-        from contextlib import asynccontextmanager
-
-        @asynccontextmanager
-        async def watch():
-            async def wait():
-                while engine.progress.done < 60:
-                    await asyncio.sleep(0.005)
-                engine.interrupt()
-
-            task = asyncio.create_task(wait())
-            yield
-            await task
-
-        return watch()
-
-    run = await pipeline.arun(suite, store=store, watch=interrupting)
+    run = await pipeline.arun(suite, store=store, watch=interrupted_after(60))
     assert run.status == "interrupted"
     stored = {trial.case_id for trial in run.trials()}
     assert 60 <= len(stored) < 200
@@ -221,24 +223,8 @@ async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, stor
     run = await run_suite(scorer="boolean", cases=numbered(40, "Question"))
     spec = {"type": "exact"}
 
-    def interrupting(engine):
-        from contextlib import asynccontextmanager
-
-        @asynccontextmanager
-        async def watch():
-            async def wait():
-                while engine.progress.done < 5:
-                    await asyncio.sleep(0.005)
-                engine.interrupt()
-
-            task = asyncio.create_task(wait())
-            yield
-            await task
-
-        return watch()
-
     with pytest.raises(InterruptedWorkError):
-        await again.arescore(run.id, scorer=spec, store=store, watch=interrupting)
+        await again.arescore(run.id, scorer=spec, store=store, watch=interrupted_after(5))
     found = Run.find(run.id, store)
     assert found.status == "completed" and found.arms[0].aggregate.mean == 1.0
     done = len([row for row in store.trial_rows(run.id, 1) if row["score_value"] is not None])
