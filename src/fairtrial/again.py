@@ -85,7 +85,7 @@ def _with_judge(store: Store, work: Work, variables: Variables, folder: Path, ju
     """The same work with another judge, where one is named."""
     if judge is None:
         return work
-    chosen = judge_named(judge, store.plan(work.plan_id).suite_text, folder, variables)
+    chosen = judge_named(judge, variables, folder, store.plan(work.plan_id).suite_text)
     return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=(chosen,)))
 
 

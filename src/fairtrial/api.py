@@ -85,7 +85,7 @@ def calibrate(
 ) -> Calibration:
     """See what a judge makes of answers whose worth is known: samples, summary, rating, recommendation."""
     variables = Variables(os.environ)
-    spec = judge_named(judge, "name: calibration\ntargets: []\n", Path(), variables)
+    spec = judge_named(judge, variables, Path())
     work = calibrating.acalibrate(
         spec,
         scorer={"type": scorer} if isinstance(scorer, str) else scorer,

@@ -76,7 +76,7 @@ def _calibrate(
     variables, folder = Variables(os.environ), Path()
     if suite is None:
         assert judge is not None
-        chosen = judge_named(judge, "name: calibration\ntargets: []\n", folder, variables)
+        chosen = judge_named(judge, variables, folder)
     else:
         loaded = pipeline.load(suite)
         if not loaded.settings.judges:

@@ -83,8 +83,10 @@ def resolve_judges(
     return tuple(found)
 
 
-def judge_named(name: str, suite_text: str, folder: Path, variables: Variables) -> JudgeSpec:
-    """Another judge for a stored suite: its providers and instructions, this model."""
+def judge_named(
+    name: str, variables: Variables, folder: Path, suite_text: str = "name: judge\ntargets: []\n"
+) -> JudgeSpec:
+    """A judge by its model's name; with a suite's text, its providers and instructions hold."""
     source = Source(suite_text, "suite", variables)
     document = read(SuiteDocument, source.value, [])
     assert document is not None, "a stored suite was checked before it was stored"

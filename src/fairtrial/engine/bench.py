@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
-from fairtrial.core.answer import Outcome, Request
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judge, Panel, family_of
 from fairtrial.core.score import Score, ScoreContext, Unscored
@@ -43,7 +41,7 @@ async def calibrate(
     asked = Judge(
         name=judge.name,
         family=family_of(judge.target),
-        ask=partial(_ask, ladder),
+        ask=ladder.ask,
         params=judge.params,
         instructions=judge.instructions,
     )
@@ -71,7 +69,3 @@ def _one_by_one(result: Score | Unscored) -> list[Score | Unscored]:
         return [result]
     values = [judgement.value for judgement in result.judgements]
     return [Score(value=value, notes=result.notes) for value in values if value is not None]
-
-
-async def _ask(ladder: Ladder, request: Request) -> Outcome:
-    return await ladder.ask(request)

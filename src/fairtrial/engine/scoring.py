@@ -41,7 +41,7 @@ class Scoring:
             finish_reason=answer.finish_reason,
             folder=self._folder,
             panel=panel,
-            family=family_of(trial.arm.target),
+            family=family_of(trial.arm.target) if panel and panel.judges else "",
         )
         try:
             return _checked(await self._scorer(self.spec_of(trial)).score(context))
