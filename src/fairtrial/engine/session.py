@@ -113,6 +113,8 @@ class Engine:
                     raise
             except BaseExceptionGroup as group:
                 raise _first(group) from group
+            finally:
+                self._readers.shutdown(wait=False)
 
     async def _all_lanes(self) -> None:
         lanes: dict[str, list[Arm]] = {}
