@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -183,9 +184,12 @@ async def session(
     engine = Engine(work, targets, store, variables, scoring, progress, spent=spent)
     if not rescoring:
         store.set_run(work.run_id, status="running", reason=None, ended_at=None)
+    # Numpy reads a run but does not make one: it is imported while the first answers are awaited.
+    warming = asyncio.create_task(asyncio.to_thread(import_module, "fairtrial.analyse.summary"))
     try:
         async with watch(engine) if watch else nullcontext():
             await engine.run()
+        await warming
         if rescoring and engine.halt is None:
             _use_scoring(store, work, scoring.number)
     finally:

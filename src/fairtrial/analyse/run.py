@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairtrial.analyse.summary import ArmSummary, RunSummary, summarise
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import Arm, Case
 from fairtrial.core.variables import display
@@ -18,6 +17,8 @@ from fairtrial.store.todo import status_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _SLICE = 500
 _TRIAL_FIELDS = (
@@ -112,6 +113,8 @@ class Run:
 
     def summary(self) -> RunSummary:
         """The run in numbers, as they stand now."""
+        from fairtrial.analyse.summary import summarise  # numpy: not needed to make a run, only to read it
+
         return summarise(self.store, self.record, self.plan, self.plan_arms)
 
     @property

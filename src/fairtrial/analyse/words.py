@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fairtrial.analyse.summary import ArmSummary, RunSummary
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _FEW_CASES = 20
 

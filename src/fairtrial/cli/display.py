@@ -1,134 +1,27 @@
-"""What is seen while a run goes on, and the table at its end."""
+"""The table at a run's end, and what is said around it."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import sys
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fairtrial.analyse import RunSummary
+from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import (
     arm_cells,
     arm_columns,
     failure_line,
     headline,
     metric_lines,
-    money,
     reporting_line,
     run_notes,
 )
 from fairtrial.core.text import printable
 
-if TYPE_CHECKING:
-    from fairtrial.engine.progress import Progress
-    from fairtrial.engine.session import Engine
-    from fairtrial.pipeline import Watch
-
-_REFRESH = 0.2
-_LOG_EVERY = 15.0
-_MOST_ARMS = 12
 _MOST_FAILURES = 5
 _LONG_NAME = 24
-
-
-def watcher(*, quiet: bool) -> Watch:
-    """Shows a run's progress on stderr, and turns Ctrl-C into a clean stop."""
-
-    @asynccontextmanager
-    async def watch(engine: Engine) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C raises there
-                loop.add_signal_handler(number, engine.interrupt)
-        show = _silence if quiet else (_live if sys.stderr.isatty() else _log)
-        display = asyncio.create_task(show(engine.progress))
-        try:
-            yield
-        finally:
-            display.cancel()
-            await asyncio.gather(display, return_exceptions=True)
-            for number in signals:
-                with suppress(NotImplementedError):
-                    loop.remove_signal_handler(number)
-
-    return watch
-
-
-async def _silence(progress: Progress) -> None:
-    await asyncio.Event().wait()
-
-
-async def _live(progress: Progress) -> None:
-    console = Console(stderr=True)
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        while True:
-            live.update(progress_table(progress, console.width), refresh=True)
-            await asyncio.sleep(_REFRESH)
-
-
-async def _log(progress: Progress) -> None:
-    """One line now and then, for logs."""
-    last = time.monotonic()
-    while True:
-        await asyncio.sleep(_REFRESH)
-        if time.monotonic() - last >= _LOG_EVERY:
-            last = time.monotonic()
-            sys.stderr.write(f"{progress_line(progress)}\n")
-            sys.stderr.flush()
-
-
-def progress_line(progress: Progress) -> str:
-    """The whole run in one line."""
-    failed = sum(arm.failed + arm.unscored for arm in progress.arms)
-    cost = sum(arm.cost for arm in progress.arms)
-    parts = [f"{progress.done}/{progress.total} trials", f"{progress.rate:.1f}/s", f"{_left(progress)} left"]
-    parts += [f"{failed} without a score"] if failed else []
-    parts += [money(cost)] if cost else []
-    return " · ".join(parts)
-
-
-def _left(progress: Progress) -> str:
-    seconds = progress.seconds_left
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def progress_table(progress: Progress, width: int) -> Table:
-    """Arm by arm, with the whole run below."""
-    table = Table(box=None, padding=(0, 1), show_header=False, expand=True)
-    table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(12, width // 3))
-    table.add_column(ratio=1, min_width=8)
-    for _ in range(3):
-        table.add_column(justify="right", no_wrap=True)
-    for arm in progress.arms[:_MOST_ARMS]:
-        bad = arm.failed + arm.unscored
-        table.add_row(
-            Text(arm.name),
-            ProgressBar(total=max(1, arm.total), completed=arm.done),
-            f"{arm.done}/{arm.total}",
-            "" if arm.mean is None else f"{100 * arm.mean:.1f}",
-            Text(f"{bad} ✗", style="red") if bad else "",
-        )
-    grid = Table.grid(expand=True)
-    grid.add_row(table)
-    if len(progress.arms) > _MOST_ARMS:
-        grid.add_row(Text(f" and {len(progress.arms) - _MOST_ARMS} more arms", style="dim"))
-    grid.add_row(Text(f" {progress_line(progress)}", style="dim"))
-    return grid
 
 
 def summary_table(summary: RunSummary) -> Table:

@@ -38,8 +38,8 @@ def command(
     Nobody is asked for new answers. The earlier scores stay in the store; the new ones count from now on.
     """
     from fairtrial import again
-    from fairtrial.cli.display import watcher
     from fairtrial.cli.finish import check_outputs, finish
+    from fairtrial.cli.watch import watcher
 
     load_dotenv()
     check_outputs(outputs)

@@ -38,8 +38,8 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         run: str, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool, **overrides: Any
     ) -> int:
         from fairtrial import again
-        from fairtrial.cli.display import watcher
         from fairtrial.cli.finish import check_outputs, finish
+        from fairtrial.cli.watch import watcher
 
         load_dotenv()
         check_outputs(outputs)

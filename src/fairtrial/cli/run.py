@@ -74,8 +74,8 @@ def run_suite(
 ) -> int:
     """Run a loaded suite once or as a series, and report each run."""
     from fairtrial import calibrating, pipeline
-    from fairtrial.cli.display import watcher
     from fairtrial.cli.finish import finish
+    from fairtrial.cli.watch import watcher
     from fairtrial.core.ids import new_id
 
     keep_collector_calm()

@@ -167,9 +167,11 @@ def _weight(value: Any) -> float:
 
 
 def _tags(value: Any) -> tuple[str, ...]:
+    if not value:
+        return ()
     if isinstance(value, list):
         return tuple(str(tag) for tag in value)
-    parts = str(value or "").replace(";", ",").split(",")
+    parts = str(value).replace(";", ",").split(",")
     return tuple(tag.strip() for tag in parts if tag.strip())
 
 

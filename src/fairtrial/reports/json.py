@@ -7,7 +7,8 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse import ArmSummary, Run, RunSummary, TrialRecord
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
 

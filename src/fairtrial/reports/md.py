@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import IO
 
-from fairtrial.analyse import Run, RunSummary
+from fairtrial.analyse import Run
+from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line, run_notes
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")

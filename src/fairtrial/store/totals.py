@@ -91,11 +91,14 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
     names: dict[str, int] = {}
     with translated(store.path), store.engine.connect() as connection:
         for number, (arm, mean, weight, cluster) in enumerate(connection.execute(query), 1):
-            columns = found.setdefault(arm, CaseScores())
+            columns = found.get(arm) or found.setdefault(arm, CaseScores())
             columns.means.append(mean)
             columns.weights.append(weight)
-            columns.clusters.append(-number if cluster is None else names.setdefault(cluster, len(names)))
-            columns.clustered = columns.clustered or cluster is not None
+            if cluster is None:
+                columns.clusters.append(-number)
+            else:
+                columns.clusters.append(names.setdefault(cluster, len(names)))
+                columns.clustered = True
     return found
 
 
