@@ -117,13 +117,18 @@ def _tuned(y, f, rest):
 def test_corrected_intervals_cover_the_truth(n, bias, noise):
     """Coverage 93–97 % over 2,000 seeded samples, however biased the judge is."""
     rng = np.random.default_rng(n)
-    hits = 0
+    hits = refused = 0
     for _ in range(2000):
         truth = rng.beta(4, 3, n + 400)
         judged = truth + bias + rng.normal(0, noise, n + 400)
-        low, high = ppi_mean(truth[:n], judged[:n], judged[n:]).ci95
+        corrected = ppi_mean(truth[:n], judged[:n], judged[n:])
+        if corrected.ci95 is None:
+            refused += 1
+            continue
+        low, high = corrected.ci95
         hits += low <= 4 / 7 <= high
-    assert 0.93 <= hits / 2000 <= 0.97
+    assert 0.93 <= hits / (2000 - refused) <= 0.97
+    assert refused <= 8  # labels drawn at random hardly ever look as if they were not: 0.1 % expected
 
 
 def test_a_good_judge_makes_the_interval_narrower_and_a_random_one_does_no_harm():

@@ -1,5 +1,6 @@
 """Calibration: judges of known behaviour get the rating they deserve."""
 
+import asyncio
 import json
 
 import pytest
@@ -45,6 +46,22 @@ def calibrated(write_suite, store):
         )
 
     return calibrate
+
+
+def test_a_correlation_of_next_to_nothing_is_undefined():
+    from fairtrial.judging.calibration import _pearson
+
+    assert _pearson([0.0, 1.0], [0.0, 2.4e-223]) is None
+
+
+async def test_every_judge_of_a_panel_is_calibrated(write_suite, capsys):
+    judges = [{"target": f"mock:{name}", "options": {"verdict": {"marks": MARKS}}} for name in ("j", "k")]
+    path = write_suite(scorer="llm_judge", judges=judges)
+    assert await asyncio.to_thread(_run, ["calibrate", "--suite", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "mock:j: 8 of 8" in shown and "mock:k: 8 of 8" in shown and "8 calls, 0" in shown
+    assert await asyncio.to_thread(_run, ["run", str(path)]) == 0
+    assert shown.count("rating: ") == 2 and "was rated excellent" in capsys.readouterr().out
 
 
 def test_the_built_in_samples():

@@ -271,20 +271,93 @@ async def test_the_embedded_model_as_a_judge(run_suite):
     assert judgement["model"] == "smollm2" and judgement["reply"]
 
 
+async def test_a_panel_says_how_far_it_agrees(run_suite):
+    marks = {f"worth {n}": n for n in range(10)}
+    target = {"id": "t", "target": "mock:x", "options": {"answers": {f"c{n}": f"worth {n}" for n in range(10)}}}
+    same = await run_suite(
+        targets=[target],
+        scorer="llm_judge",
+        judges=[judge("j", marks=marks), judge("k", marks=marks)],
+        cases=[{"id": f"c{n}", "input": f"case {n}"} for n in range(10)],
+    )
+    found = same.summary().judging
+    assert found.alpha.value == pytest.approx(1) and found.effective_judges == pytest.approx(1)
+    assert [(kappa.one, kappa.other) for kappa in found.kappas] == [("mock:j", "mock:k")]
+    assert found.judge_sd is None and [rating.rating for rating in found.judges] == [None, None]
+    upside = {f"worth {n}": 9 - n for n in range(10)}
+    against = await run_suite(
+        targets=[target],
+        scorer="llm_judge",
+        judges=[judge("j", marks=marks), judge("k", marks=upside)],
+        cases=[{"id": f"c{n}", "input": f"case {n}"} for n in range(10)],
+    )
+    assert against.summary().judging.alpha.value < -0.5
+
+
+async def test_a_judges_noise_is_told(run_suite):
+    run = await run_suite(
+        targets=[{"id": "t", "target": "mock:x", "options": {"answer": "so so"}}],
+        scorer={"type": "llm_judge", "scale": 100},
+        judge=judge(marks={"so so": 50}, noise=8),
+        panel={"judgements": 4},
+        cases=numbered(60),
+    )
+    found = run.summary().judging
+    assert found.judge_sd == pytest.approx(0.08, rel=0.15)
+    assert found.repeat_sd is None and found.answer_sd is None
+
+
+def test_noise_of_judge_and_answers_are_told_apart():
+    """300 cases, 4 answers each, 3 judgements each, with known deviations."""
+    from array import array
+
+    import numpy as np
+
+    from fairtrial.analyse.judging import _judge_variance, _repeat_variance
+    from fairtrial.store.opinions import JudgeValues
+
+    rng = np.random.default_rng(1)
+    places = [(case, 0, repeat) for case in range(300) for repeat in range(4)]
+    worth = rng.normal(0.5, 0.2, 300).repeat(4) + rng.normal(0, 0.05, 1200)
+    values = worth.repeat(3) + rng.normal(0, 0.1, 3600)
+    said = JudgeValues(
+        ["j"], places, array("q", [0] * 3600), array("q", np.arange(1200).repeat(3).tolist()), array("d", values)
+    )
+    noise, each = _judge_variance(said)
+    assert (noise**0.5, each) == (pytest.approx(0.1, rel=0.05), 3)
+    assert _repeat_variance(said) - noise / each == pytest.approx(0.05**2, rel=0.2)
+
+
 def test_an_older_store_is_brought_up_to_date(tmp_path):
     import sqlite3
 
     from fairtrial.store import Store
 
-    path = str(tmp_path / "old.db")
-    Store(path).close()
-    with sqlite3.connect(path) as connection:  # as version 1 was
-        connection.execute("drop table judgements")
-        connection.execute("drop table calibrations")
-        connection.execute("alter table scores drop column metrics")
-        connection.execute("update meta set value = '1'")
-    store = Store(path)
-    assert store.judgements("r", 0, (0, 0, 0)) == [] and store.calibrations("k") == []
+    since = {
+        2: ("drop table judgements", "alter table scores drop column metrics"),
+        3: ("drop table calibrations",),
+        4: ("drop table pairs", "drop table labels", "alter table judgements drop column judge_key"),
+    }
+    for version in (1, 2, 3):
+        path = str(tmp_path / f"{version}.db")
+        new = Store(path)
+        shape = _shape(path)
+        new.close()
+        with sqlite3.connect(path) as connection:  # as that version was
+            for later in sorted(since, reverse=True):
+                for change in since[later] if later > version else ():
+                    connection.execute(change)
+            connection.execute("update meta set value = ?", (str(version),))
+        Store(path).close()
+        assert _shape(path) == shape
+
+
+def _shape(path: str) -> dict[str, set[str]]:
+    import sqlite3
+
+    with sqlite3.connect(path) as connection:
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")]
+        return {table: {row[1] for row in connection.execute(f"pragma table_info({table})")} for table in tables}
 
 
 def test_a_judge_of_the_targets_family_is_a_visible_warning(write_suite, capsys):

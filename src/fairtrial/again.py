@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from fairtrial.analyse import Run
-from fairtrial.config import judge_named
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer, scorer_problems
-from fairtrial.core.suite import JudgeSpec, ScorerSpec, Settings
+from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.scoring import Scoring
@@ -22,6 +19,7 @@ from fairtrial.engine.session import Work
 from fairtrial.pipeline import Watch, check_prices, opened_targets, session, target_specs
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
+from fairtrial.stored import check_keys, stored_work, with_judge
 
 _MOST_PROBLEMS = 20
 
@@ -39,9 +37,9 @@ async def aresume(
     record = store.find_run(name)
     if record.status == "completed":
         return Run(store, record)
-    work, variables, folder = _stored_work(store, record.id, mode, overrides or {})
+    work, variables, folder = stored_work(store, record.id, mode, overrides or {})
     how = store.scoring(record.id, record.scoring)
-    work = _with_judge(store, work, variables, folder, how.get("judge"))
+    work = with_judge(store, work, variables, folder, how.get("judge"))
     check_prices(work.arms, work.settings)
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
         scoring = Scoring(folder, how.get("scorer"), record.scoring)
@@ -66,11 +64,11 @@ async def arescore(
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
-    work, variables, folder = _stored_work(store, record.id, "rescore", {})
-    work = _with_judge(store, work, variables, folder, judge)
+    work, variables, folder = stored_work(store, record.id, "rescore", {})
+    work = with_judge(store, work, variables, folder, judge)
     judged = _check_rescoring(store, work, variables, folder, scorer)
     needed = work.settings.judges if judged else ()
-    _check_keys(needed)
+    check_keys(needed)
     work = msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=needed))
     specs = [spec.target for spec in needed]
     async with opened_targets(specs, work.settings, folder, variables) as judges:
@@ -79,22 +77,6 @@ async def arescore(
             how = {"scorer": scorer, "judge": judge} if scorer or judge else None
             number = store.add_scoring(record.id, canonical_json(how) if how else None)
             return await session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
-
-
-def _with_judge(store: Store, work: Work, variables: Variables, folder: Path, judge: str | None) -> Work:
-    """The same work with another judge, where one is named."""
-    if judge is None:
-        return work
-    chosen = judge_named(judge, variables, folder, store.plan(work.plan_id).suite_text)
-    return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=(chosen,)))
-
-
-def _check_keys(judges: Sequence[JudgeSpec]) -> None:
-    """A stored judge whose key is not set cannot be asked."""
-    for judge in judges:
-        for text in (judge.target.api_key, judge.target.base_url):
-            if text.startswith("${"):
-                raise FairtrialError(f"the judge {judge.name} needs {text[2:].rstrip('}')}: set it in the environment")
 
 
 def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> bool:
@@ -119,30 +101,3 @@ def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Pat
     if found:
         raise FairtrialError(variables.hide("\n".join(found[:_MOST_PROBLEMS])))
     return judged
-
-
-def _stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
-    """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
-    record = store.find_run(run_id)
-    plan, variables = store.plan(record.plan_id), Variables(os.environ)
-    arms = store.arms(plan, variables)
-    settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
-    missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
-    cases = Variables(os.environ)
-    for template in store.case_templates(plan.id):
-        cases.reveal(template)
-    missing |= cases.missing
-    if missing:
-        names = ", ".join(sorted(missing))
-        raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
-    given = {name: value for name, value in overrides.items() if value is not None}
-    work = Work(
-        run_id=record.id,
-        plan_id=plan.id,
-        series_id=record.series_id,
-        case_count=plan.case_count,
-        arms=arms,
-        settings=msgspec.structs.replace(settings, **given),
-        mode=mode,
-    )
-    return work, variables, Path(plan.folder)

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
+from fairtrial.core.judge import judge_key
 from fairtrial.core.options import build_scorer
 from fairtrial.core.suite import JudgeSpec, ScorerSpec, Settings
 from fairtrial.core.variables import Variables
@@ -76,7 +77,7 @@ def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequen
     """How the judges of a run did when they were calibrated — with this prompt, with another, or never."""
     notes = []
     for judge in judges:
-        known = store.calibrations(bench.judge_key(judge))
+        known = store.calibrations(judge_key(judge))
         hashes = {build_scorer(scorer).prompt_hash(judge.instructions) for scorer in scorers} - {None}
         fitting = [row for row in known if row["prompt_hash"] in hashes]
         if not hashes:

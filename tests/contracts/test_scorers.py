@@ -24,6 +24,7 @@ EXAMPLES = {
     "boolean": ({"type": "boolean"}, "Paris"),
     "json_schema": ({"type": "json_schema", "schema": {"type": "object"}}, None),
     "python": ({"type": "python", "function": "math:isfinite"}, None),
+    "pairwise": ({"type": "pairwise"}, "Paris"),
     "llm_judge": ({"type": "llm_judge", "criteria": [{"name": "depth"}]}, "Paris"),
     "golden_judge": ({"type": "golden_judge"}, "Paris"),
     "all_of": ({"type": "all_of", "scorers": ["exact", "boolean"]}, "Paris"),
@@ -42,10 +43,13 @@ async def ask_mock(request):
     from fairtrial.core.answer import Answer, Outcome
     from fairtrial.targets.mock import MockVerdict, _filled
 
-    return Outcome(result=Answer(text=json.dumps(_filled(request.schema, 3, MockVerdict()))), cost_usd=0.0)
+    reply = _filled(request.schema, 3, MockVerdict())
+    if "better" in reply:
+        reply["better"] = "first"
+    return Outcome(result=Answer(text=json.dumps(reply)), cost_usd=0.0)
 
 
-PANEL = Panel(judges=(Judge(name="j", family="f", ask=ask_mock),))
+PANEL = Panel(judges=(Judge(name="j", key="k", family="f", ask=ask_mock),))
 
 
 def test_every_scorer_has_an_example():

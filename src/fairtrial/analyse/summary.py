@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fairtrial.analyse.judging import Judging, judging
+from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
@@ -54,6 +56,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Metric] = {}
     judge_calls: int = 0
     judge_cost_usd: float | None = 0.0
+    labels: ArmLabels | None = None
 
     @property
     def coverage(self) -> float:
@@ -75,6 +78,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None
     arms: list[ArmSummary]
     failures: list[tuple[str, str, int]]
+    judging: Judging | None = None
 
 
 def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...]) -> RunSummary:
@@ -85,9 +89,10 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
     aggregates = _aggregates(totals.case_scores(store, record.id, plan.id, record.scoring), plan_arms)
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
+    labels = arm_labels(store, record)
     arms = []
     for arm in plan_arms:
-        judging = judged.get(arm.position, totals.JudgeTotals(0, 0.0))
+        judges = judged.get(arm.position, totals.JudgeTotals(0, 0.0))
         total = sums.get(arm.position, _NOTHING)
         arms.append(
             ArmSummary(
@@ -108,8 +113,9 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=arm.params,
                 metrics={name: _metric(found) for name, found in metrics.get(arm.position, {}).items()},
-                judge_calls=judging.calls,
-                judge_cost_usd=judging.cost_usd,
+                judge_calls=judges.calls,
+                judge_cost_usd=judges.cost_usd,
+                labels=labels.get(arm.position),
             )
         )
     return RunSummary(
@@ -124,6 +130,7 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
         ended_at=record.ended_at,
         arms=arms,
         failures=totals.failure_reasons(store, record.id, record.scoring),
+        judging=judging(store, record),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("judge", required=False)
 @option(
-    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="Calibrate this suite's judge, as it is asked."
+    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="Calibrate this suite's judges, as they are asked."
 )
 @option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, YAML or JSONL.")
 @option("--scorer", metavar="S", help="llm_judge (default) or golden_judge, or JSON with options.")
@@ -38,18 +39,22 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     """Ask JUDGE (provider:model) about answers whose worth is known, and rate it.
 
     Eight samples are built in; own ones are a list with id, question, answer, score (0 to 100), and optionally expected
-    and tolerance. With --suite, the suite's judge is calibrated with the suite's instructions and scorer.
+    and tolerance. With --suite, the suite's judges are calibrated with the suite's instructions and scorer.
     """
     if (judge is None) == (suite is None):
         raise click.UsageError("name a judge, or a suite with --suite")
     load_dotenv()
     show = print_resistance if options["injection"] else print_calibration
-    result = _calibrate(judge, suite, store, **options)
+    results = list(_calibrate(judge, suite, store, **options))
     if as_json:
         import msgspec
 
-        print_json(msgspec.to_builtins(result))
-    else:
+        found = [msgspec.to_builtins(result) for result in results]
+        print_json(found[0] if len(found) == 1 else {"calibrations": found})
+        return
+    for number, result in enumerate(results):
+        if number:
+            click.echo()
         show(result)
 
 
@@ -62,8 +67,11 @@ def _calibrate(
     runs: int,
     injection: bool,
     concurrency: int,
-) -> Any:
+) -> Iterator[Any]:
+    """Every judge that is meant, one after the other."""
     import os
+
+    import msgspec
 
     from fairtrial import calibrating, pipeline
     from fairtrial.cli.rescore import scorer_spec
@@ -73,31 +81,25 @@ def _calibrate(
     from fairtrial.core.variables import Variables
 
     spec = scorer_spec(scorer)
-    variables, folder = Variables(os.environ), Path()
+    settings = Settings(concurrency=concurrency)
     if suite is None:
         assert judge is not None
-        chosen = judge_named(judge, variables, folder)
+        variables, folder = Variables(os.environ), Path()
+        judges = [judge_named(judge, variables, folder)]
     else:
         loaded = pipeline.load(suite)
         if not loaded.settings.judges:
             raise FairtrialError(f"{suite} has no judge")
-        chosen, variables, folder = loaded.settings.judges[0], loaded.variables, loaded.folder
+        judges, variables, folder = list(loaded.settings.judges), loaded.variables, loaded.folder
         spec = spec or loaded.arms[0].scorer
-    settings = Settings(concurrency=concurrency)
-    if injection:
-        attack = calibrating.aattack(chosen, scorer=spec, settings=settings, folder=folder, variables=variables)
-        return work_quietly(attack)
-    work = calibrating.acalibrate(
-        chosen,
-        scorer=spec,
-        samples=samples,
-        runs=runs,
-        settings=settings,
-        folder=folder,
-        variables=variables,
-        store=open_store(store, create=True),
-    )
-    return work_quietly(work)
+        settings = msgspec.structs.replace(loaded.settings, concurrency=concurrency)
+    common: dict[str, Any] = {"scorer": spec, "settings": settings, "folder": folder, "variables": variables}
+    for chosen in judges:
+        if injection:
+            yield work_quietly(calibrating.aattack(chosen, **common))
+        else:
+            opened = open_store(store, create=True)
+            yield work_quietly(calibrating.acalibrate(chosen, samples=samples, runs=runs, store=opened, **common))
 
 
 def print_calibration(result: Calibration) -> None:
@@ -106,7 +108,7 @@ def print_calibration(result: Calibration) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.words import money, number
     from fairtrial.core.text import printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
@@ -124,7 +126,8 @@ def print_calibration(result: Calibration) -> None:
         f"\n{summary.judge}: {summary.passed} of {summary.total} within tolerance, mean error "
         f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
         f"bias {number(summary.bias)}, correlation {correlation}"
-        + (f", own spread {number(summary.spread)}" if summary.spread is not None else ""),
+        + (f", own spread {number(summary.spread)}" if summary.spread is not None else "")
+        + f"; {summary.calls} calls, {money(summary.cost_usd)}",
         soft_wrap=True,
     )
     style = {"excellent": "green", "good": "green", "fair": "yellow"}.get(result.rating, "red")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairtrial.analyse.judge_words import judging_notes, label_lines
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import (
     arm_cells,
@@ -50,9 +51,9 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
     console.print()
     for arm in summary.arms:
         console.print(Text(reporting_line(arm)), soft_wrap=True)
-        for line in metric_lines(arm):
+        for line in (*metric_lines(arm), *label_lines(arm)):
             console.print(Text(f"  {line}"), soft_wrap=True)
-    for note in run_notes(summary):
+    for note in (*run_notes(summary), *judging_notes(summary.judging)):
         console.print(Text(note, style="yellow"))
     _print_failures(console, summary.failures)
 

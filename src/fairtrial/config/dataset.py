@@ -40,29 +40,9 @@ class Dataset:
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    def rows(self) -> Iterator[Row]:
-        """Every row with its line number."""
-        try:
-            yield from self._read_rows()
-        except UnicodeDecodeError:
-            yield Row(0, {}, "this is not a text file in UTF-8")
-        except csv.Error as error:
-            yield Row(0, {}, f"this table cannot be read: {error}")
-        except OSError as error:
-            yield Row(0, {}, f"the file cannot be read: {error.strerror}")
-
-    def _read_rows(self) -> Iterator[Row]:
-        suffix = self.path.suffix.lower()
-        if suffix in (".csv", ".tsv"):
-            yield from _table_rows(self.path, "\t" if suffix == ".tsv" else ",")
-        elif suffix == ".json":
-            yield from _json_rows(self.path)
-        else:
-            yield from _jsonl_rows(self.path)
-
     def cases(self, first: int) -> Iterator[tuple[int, Case | None, str]]:
         """(line, case, problem) of every row; positions count from `first`."""
-        for offset, row in enumerate(self.rows()):
+        for offset, row in enumerate(rows_of(self.path)):
             if row.problem:
                 yield row.line, None, row.problem
                 continue
@@ -98,6 +78,28 @@ class Dataset:
         if column not in fields:
             raise ValueError(f"no column `{column}` (columns: {', '.join(map(str, fields))})")
         return fields[column]
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """Every row of a table with its line number; what cannot be read is a row with the reason."""
+    try:
+        yield from _read_rows(path)
+    except UnicodeDecodeError:
+        yield Row(0, {}, "this is not a text file in UTF-8")
+    except csv.Error as error:
+        yield Row(0, {}, f"this table cannot be read: {error}")
+    except OSError as error:
+        yield Row(0, {}, f"the file cannot be read: {error.strerror}")
+
+
+def _read_rows(path: Path) -> Iterator[Row]:
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        yield from _table_rows(path, "\t" if suffix == ".tsv" else ",")
+    elif suffix == ".json":
+        yield from _json_rows(path)
+    else:
+        yield from _jsonl_rows(path)
 
 
 def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:

@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Outcome, Request
-from fairtrial.core.suite import PanelSpec, TargetSpec
+from fairtrial.core.ids import content_hash
+from fairtrial.core.suite import JudgeSpec, PanelSpec, TargetSpec
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict of one judge on one answer, or why there is none. Kept whole, so that it can be contested."""
 
     judge: str
+    judge_key: str = ""  # which model, where and how it is asked
     number: int = 0  # which one, where a judge is asked several times
     value: float | None = None
     metrics: dict[str, float] = {}
@@ -38,10 +40,28 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     """A judge that can be asked: its calls climb the same ladder as all calls."""
 
     name: str
+    key: str
     family: str
     ask: Callable[[Request], Awaitable[Outcome]]
     params: dict[str, Any] = {}
     instructions: str = ""
+
+
+def judge_key(judge: JudgeSpec) -> str:
+    """Which judge this is: the model, where and how it is asked."""
+    return content_hash([judge.target.identity(), judge.params])[:16]
+
+
+def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> Judge:
+    """A judge as configured, with the way to ask it."""
+    return Judge(
+        name=spec.name,
+        key=judge_key(spec),
+        family=family_of(spec.target),
+        ask=ask,
+        params=spec.params,
+        instructions=spec.instructions,
+    )
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return {}
 
     def prompt_hash(self, instructions: str) -> str | None:
-        """What a judge is told, hashed without the answer; None where no judge is asked."""
+        """What a judge is told, hashed without the answer; None where no judge gives a mark."""
         return None
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:

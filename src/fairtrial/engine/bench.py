@@ -1,14 +1,12 @@
-"""A judge on its own: asked about samples, with the same ladder as in a run."""
+"""Judges on their own: asked about samples or pairs of answers, with the same ladder as in a run."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from fairtrial.core.ids import content_hash
-from fairtrial.core.judge import Judge, Panel, family_of
+from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case, JudgeSpec, PanelSpec, Settings
@@ -16,13 +14,53 @@ from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
-from fairtrial.engine.prices import FREE
+from fairtrial.engine.prices import FREE, find_price
+from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.calibration import Calibration, Sample, SampleResult, calibration, sample_result
+from fairtrial.judging.pairs import Pair, pair_prompt
 
 
-def judge_key(judge: JudgeSpec) -> str:
-    """Which judge this is: the model, where and how it is asked."""
-    return content_hash([judge.target.identity(), judge.params])[:16]
+class Bench:
+    """Judges that can be asked outside a run, within one budget."""
+
+    def __init__(self, judges: Sequence[JudgeSpec], targets: dict[str, Target], settings: Settings) -> None:
+        self.budget = Budget(settings.budget_usd)
+        self._settings, self._targets = settings, targets
+        self._gate = asyncio.Semaphore(settings.concurrency)
+        self._limiters: dict[str, Limiter] = {}
+        self.judges = tuple(judge_of(spec, self._ladder(spec).ask) for spec in judges)
+
+    def _ladder(self, spec: JudgeSpec) -> Ladder:
+        target, settings = self._targets[spec.target.id], self._settings
+        most = min(settings.concurrency, target.most_at_once or settings.concurrency)
+        return Ladder(
+            target,
+            settings,
+            gate=self._gate,
+            limiter=self._limiters.setdefault(target.lane, Limiter(most, settings.retry.max_wait)),
+            budget=self.budget,
+            price=asyncio.ensure_future(asyncio.to_thread(find_price, target.spec, settings.prices))
+            if target.priced
+            else FREE,
+        )
+
+
+async def judge_pair(
+    judge: Judge, pair: Pair, *, case_id: str, number: int = 0, instructions: str = ""
+) -> tuple[Judgement, Judgement]:
+    """One judge on two answers, in both orders; `number` tells pairs of the same case apart."""
+    forward, backward = await asyncio.gather(
+        *(
+            ask_judge(
+                judge,
+                pair_prompt(pair, judge, swapped=swapped, instructions=instructions),
+                case_id=case_id,
+                number=2 * number + swapped,
+            )
+            for swapped in (False, True)
+        )
+    )
+    return forward, backward
 
 
 async def calibrate(
@@ -35,31 +73,27 @@ async def calibrate(
     runs: int = 1,
 ) -> Calibration:
     """Ask a judge about every sample, `runs` times each."""
-    at_once = min(settings.concurrency, target.most_at_once or settings.concurrency)
-    gate = asyncio.Semaphore(at_once)
-    ladder = Ladder(target, settings, gate=gate, limiter=Limiter(at_once), budget=Budget(None), price=FREE)
-    asked = Judge(
-        name=judge.name,
-        family=family_of(judge.target),
-        ask=ladder.ask,
-        params=judge.params,
-        instructions=judge.instructions,
-    )
-    panel = Panel(judges=(asked,), how=PanelSpec(judgements=runs))
+    bench = Bench([judge], {judge.target.id: target}, settings)
+    panel = Panel(judges=bench.judges, how=PanelSpec(judgements=runs))
+    said: list[Judgement] = []
 
     async def judged(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
-        context = ScoreContext(response=sample.answer, case=case, folder=Path(), panel=panel)
-        result = await scorer.score(context)
+        result = await scorer.score(ScoreContext(response=sample.answer, case=case, panel=panel))
+        said.extend(result.judgements)
         return sample_result(sample, _one_by_one(result))
 
+    results = await asyncio.gather(*map(judged, samples))
+    costs = [judgement.cost_usd for judgement in said]
     return calibration(
-        await asyncio.gather(*map(judged, samples)),
+        results,
         judge=judge.name,
         judge_key=judge_key(judge),
         prompt_hash=scorer.prompt_hash(judge.instructions) or "",
         runs=runs,
         created_at=time.time(),
+        calls=sum(judgement.asked for judgement in said),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
     )
 
 

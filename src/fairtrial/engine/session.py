@@ -16,13 +16,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Request
-from fairtrial.core.judge import Judge, Panel, family_of
+from fairtrial.core.judge import Panel, judge_of
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.suite import Arm, JudgeSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
 from fairtrial.engine.budget import Budget
+from fairtrial.engine.crowd import for_each
 from fairtrial.engine.ladder import Gate, Ladder, Lookup
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.prices import FREE, find_price
@@ -81,16 +82,7 @@ class Engine:
         self._answered: set[str] = set()
         self._in_a_row: dict[str, int] = {}
         self._session: asyncio.Task[None] | None = None
-        judges = tuple(
-            Judge(
-                name=judge.name,
-                family=family_of(judge.target),
-                ask=partial(self._ask_judge, judge),
-                params=judge.params,
-                instructions=judge.instructions,
-            )
-            for judge in work.settings.judges
-        )
+        judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in work.settings.judges)
         self._panel = Panel(judges=judges, how=work.settings.panel)
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
@@ -176,21 +168,11 @@ class Engine:
         return lookup
 
     async def _lane(self, arms: Sequence[Arm], workers: int) -> None:
-        queue: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=workers)
-        async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
-                group.create_task(self._worker(queue))
-            async for trial in self._trials(arms):
-                if self.halt is not None:
-                    break
-                await queue.put(trial)
-            for _ in range(workers):
-                await queue.put(None)
-
-    async def _worker(self, queue: asyncio.Queue[Trial | None]) -> None:
-        while (trial := await queue.get()) is not None:
+        async def attend(trial: Trial) -> None:
             if self.halt is None:
                 await self._attend(trial)
+
+        await for_each(self._trials(arms), attend, workers)
 
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
         """What is left to do in these arms, slice by slice, so that memory does not grow with the plan."""
@@ -199,6 +181,8 @@ class Engine:
             cases = await self._read(self._store.cases, work.plan_id, first, _SLICE, self._variables)
             stored = {} if work.fresh else await self._read(self._stored, first)
             for trial in trials_of(cases, arms, benchmark_mode=work.settings.benchmark_mode):
+                if self.halt is not None:
+                    return
                 row = stored.get((trial.case.position, trial.arm.position, trial.repeat))
                 step = next_step(row, work.mode)
                 if step == "ask":

@@ -27,7 +27,7 @@ async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: 
         schema=prompt.schema,
     )
     first = await judge.ask(request)
-    base = Judgement(judge=judge.name, number=number, params=params, prompt_hash=prompt.hash)
+    base = Judgement(judge=judge.name, judge_key=judge.key, number=number, params=params, prompt_hash=prompt.hash)
     verdict = _verdict(prompt, first)
     if isinstance(verdict, str):
         again = f"{prompt.text}\n\nYour last reply could not be used ({verdict}). Reply with the JSON object only."

@@ -67,6 +67,8 @@ class CalibrationSummary(msgspec.Struct, frozen=True, kw_only=True):
     spread: float | None
     unscored: int
     runs: int
+    calls: int = 0
+    cost_usd: float | None = 0.0
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +136,15 @@ def sample_result(sample: Sample, results: Sequence[Score | Unscored]) -> Sample
 
 
 def calibration(
-    results: Sequence[SampleResult], *, judge: str, judge_key: str, prompt_hash: str, runs: int, created_at: float
+    results: Sequence[SampleResult],
+    *,
+    judge: str,
+    judge_key: str,
+    prompt_hash: str,
+    runs: int,
+    created_at: float,
+    calls: int = 0,
+    cost_usd: float | None = 0.0,
 ) -> Calibration:
     """The judge's rating from what it made of the samples."""
     judged = [(r.expected, r.actual, r.error) for r in results if r.actual is not None and r.error is not None]
@@ -154,6 +164,8 @@ def calibration(
         spread=statistics.fmean(spreads) if spreads else None,
         unscored=len(results) - len(judged),
         runs=runs,
+        calls=calls,
+        cost_usd=cost_usd,
     )
     rating = _rating(summary)
     return Calibration(
@@ -181,4 +193,7 @@ def _pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
     """Pearson's correlation; None where one of the two does not vary."""
     if len(a) < 2 or math.isclose(min(a), max(a)) or math.isclose(min(b), max(b)):
         return None
-    return statistics.correlation(a, b)
+    try:
+        return statistics.correlation(a, b)
+    except (statistics.StatisticsError, ZeroDivisionError):  # it varies by less than a number can hold
+        return None

@@ -7,24 +7,45 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
+
 from fairtrial.core.judge import Judge, Judgement, Panel
 from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.suite import PanelSpec
 from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.verdict import JudgePrompt
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Everything that a panel said of one answer; `own` are judges of the target's own family."""
+
+    judgements: tuple[Judgement, ...]
+    how: PanelSpec
+    own: list[str]
 
 
 async def judge_answer(
     context: ScoreContext, make: Callable[[Judge], JudgePrompt], *, raw_max: float
 ) -> Score | Unscored:
-    """The panel's score of one answer. If one judgement is missing the whole is unscored, never a part of it."""
+    """The panel's score of one answer."""
+    asked = await ask_panel(context, lambda judge, _: make(judge))
+    if isinstance(asked, Unscored):
+        return asked
+    return combined(asked.judgements, asked.how, raw_max=raw_max, own=asked.own)
+
+
+async def ask_panel(
+    context: ScoreContext, make: Callable[[Judge, int], JudgePrompt], *, turns: int = 1
+) -> Asked | Unscored:
+    """Every judge, as often as the panel says, `turns` times each. If one judgement is missing there is no score."""
     panel = context.panel
     if panel is None or not panel.judges:
         return Unscored(kind="judge", message="there is no judge")
     judges, own = _without_family(panel, context.family)
     calls = [
-        ask_judge(judge, make(judge), case_id=context.case.id, number=number)
+        ask_judge(judge, make(judge, number), case_id=context.case.id, number=number)
         for judge in judges
-        for number in range(panel.how.judgements)
+        for number in range(turns * panel.how.judgements)
     ]
     judgements = tuple(await asyncio.gather(*calls))
     for judgement in judgements:
@@ -35,7 +56,7 @@ async def judge_answer(
                 retryable=judgement.retryable,
                 judgements=judgements,
             )
-    return _combined(judgements, panel.how.combine, raw_max, own)
+    return Asked(judgements, panel.how, own)
 
 
 def _without_family(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[str]]:
@@ -47,10 +68,11 @@ def _without_family(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[
     return panel.judges, own
 
 
-def _combined(judgements: tuple[Judgement, ...], combine: str, raw_max: float, own: list[str]) -> Score:
-    value = _one([j.value for j in judgements if j.value is not None], combine)
+def combined(judgements: tuple[Judgement, ...], how: PanelSpec, *, raw_max: float, own: list[str]) -> Score:
+    """One score from several judgements."""
+    value = _one([j.value for j in judgements if j.value is not None], how.combine)
     names = judgements[0].metrics
-    metrics = {name: _one([j.metrics[name] for j in judgements], combine) for name in names}
+    metrics = {name: _one([j.metrics[name] for j in judgements], how.combine) for name in names}
     claims = list(dict.fromkeys(claim for j in judgements for claim in j.claims))
     details: dict[str, object] = {"reasoning": [{"judge": j.judge, **j.reasoning} for j in judgements]}
     if claims:

@@ -22,10 +22,11 @@ def write(run: Run, file: IO[str]) -> None:
     writer.writeheader()
     for trial in run.trials():
         fields = {"run_id": run.id, **trial_document(trial)}
-        writer.writerow({name: _cell(value) for name, value in fields.items()})
+        writer.writerow({name: cell(value) for name, value in fields.items()})
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """A value as a spreadsheet may see it."""
     if isinstance(value, list | tuple | dict):
         return msgspec.json.encode(value).decode() if value else ""
     if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):

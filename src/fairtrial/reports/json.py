@@ -8,7 +8,11 @@ from typing import IO, Any
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.judging import Judging
+from fairtrial.analyse.labels import ArmLabels
+from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.stats import Aggregate
 
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
 
@@ -28,6 +32,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "status": summary.status,
         "dataset_sha256": summary.dataset_sha256,
         "arms": [_arm(arm) for arm in summary.arms],
+        "judging": _judging(summary.judging),
         **{name: fields[name] for name in _SUMMARY_ONLY},
     }
 
@@ -40,7 +45,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "condition": arm.condition,
         "mean": percent(numbers.mean),
         "std_dev": percent(numbers.std_dev),
-        "ci95": [percent(bound) for bound in numbers.ci95] if numbers.ci95 else None,
+        "ci95": _bounds(numbers.ci95),
         "min": percent(numbers.min),
         "max": percent(numbers.max),
         "count": numbers.count,
@@ -62,7 +67,85 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "metrics": msgspec.to_builtins(arm.metrics),
         "judge_calls": arm.judge_calls,
         "judge_cost_usd": arm.judge_cost_usd,
+        "labels": labels_document(arm.labels),
     }
+
+
+def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:
+    """What people's marks say of an arm; scores are 0–100."""
+    if labels is None:
+        return None
+    return {
+        "answers": labels.answers,
+        "stale": labels.stale,
+        "bias": percent(labels.bias),
+        "agreement": msgspec.to_builtins(labels.agreement),
+        "corrected": [
+            {
+                **msgspec.to_builtins(item),
+                "mean": percent(item.mean),
+                "ci95": _bounds(item.ci95),
+                "uncorrected": percent(item.uncorrected),
+            }
+            for item in labels.corrected
+        ],
+    }
+
+
+def _judging(judging: Judging | None) -> dict[str, Any] | None:
+    if judging is None:
+        return None
+    spreads = {name: percent(getattr(judging, name)) for name in ("judge_sd", "repeat_sd", "answer_sd")}
+    ratings = [
+        {**msgspec.to_builtins(r), "mean_absolute_error": percent(r.mean_absolute_error), "bias": percent(r.bias)}
+        for r in judging.judges
+    ]
+    return {**msgspec.to_builtins(judging), **spreads, "judges": ratings}
+
+
+def pairs_document(summary: PairsSummary) -> dict[str, Any]:
+    """The published shape of a comparison in pairs; shares are 0–100."""
+    return {
+        "run_id": summary.run_id,
+        "suite": summary.suite,
+        "pairs": [
+            {
+                "judge": pair.judge,
+                "arm": pair.one,
+                "against": pair.other,
+                "pairs": pair.orders.pairs,
+                "wins": pair.orders.wins,
+                "ties": pair.orders.ties,
+                "losses": pair.orders.losses,
+                "failed": pair.failed,
+                "win_rate": _share(pair.orders.win_rate),
+                "flip_rate": _share(pair.orders.flip_rate),
+                "first_share": _share(pair.orders.first_share),
+            }
+            for pair in summary.pairs
+        ],
+        "judges": [
+            {
+                "judge": judge.judge,
+                "pairs": judge.pairs,
+                "flip_rate": _share(judge.flip_rate),
+                "first_share": _share(judge.first_share),
+                "calls": judge.calls,
+                "cost_usd": judge.cost_usd,
+            }
+            for judge in summary.judges
+        ],
+        "failures": summary.failures,
+        "exhausted": summary.exhausted,
+    }
+
+
+def _share(share: Aggregate) -> dict[str, Any]:
+    return {"mean": percent(share.mean), "ci95": _bounds(share.ci95)}
+
+
+def _bounds(ci95: tuple[float, float] | None) -> list[float | None] | None:
+    return None if ci95 is None else [percent(bound) for bound in ci95]
 
 
 def trial_document(trial: TrialRecord) -> dict[str, Any]:

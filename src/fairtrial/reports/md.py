@@ -6,8 +6,17 @@ import re
 from typing import IO
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.judge_words import judging_notes, label_lines
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line, run_notes
+from fairtrial.analyse.words import (
+    arm_cells,
+    arm_columns,
+    failure_line,
+    headline,
+    metric_lines,
+    reporting_line,
+    run_notes,
+)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
@@ -23,8 +32,11 @@ def render(summary: RunSummary) -> str:
     lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
     lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     lines += ["| " + " | ".join(map(_plain, arm_cells(summary, arm))) + " |" for arm in summary.arms]
-    lines += ["", *(f"- {_plain(reporting_line(arm))}" for arm in summary.arms)]
-    if notes := run_notes(summary):
+    lines.append("")
+    for arm in summary.arms:
+        lines.append(f"- {_plain(reporting_line(arm))}")
+        lines += [f"  - {_plain(line)}" for line in (*metric_lines(arm), *label_lines(arm))]
+    if notes := [*run_notes(summary), *judging_notes(summary.judging)]:
         lines += ["", *(f"> {_plain(note)}" for note in notes)]
     if summary.failures:
         lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]

@@ -6,11 +6,12 @@ import math
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairtrial.stats.distributions import normal_quantile, t_quantile
 
 _LEAST_SKILL = 0.1
+_CHANCE = 0.001
 
 
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,16 @@ def ppi_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike)
             method="PPI++",
             refused="at least 3 labels, and 2 answers without one, are needed",
         )
+    if reason := _beyond_labels(f, rest):
+        return Corrected(
+            mean=None,
+            ci95=None,
+            uncorrected=uncorrected,
+            labelled=n,
+            unlabelled=big,
+            method="PPI++",
+            refused=reason,
+        )
     spread = float(np.var(everything, ddof=1))
     shared = float(np.cov(y, f, ddof=1)[0, 1])
     tuning = shared / (spread * (1 + n / big)) if spread > 0 else 0.0
@@ -69,6 +80,8 @@ def rogan_gladen(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayL
     if n0 < 2 or n1 < 2 or big < 2:
         reason = "at least 2 labels of each kind, and 2 answers without one, are needed"
         return Corrected(mean=None, ci95=None, refused=reason, **common)  # type: ignore[arg-type]
+    if reason := _beyond_labels(f, rest):
+        return Corrected(mean=None, ci95=None, refused=reason, **common)  # type: ignore[arg-type]
     q0, q1 = float(np.mean(f[y == 0] == 0)), float(np.mean(f[y == 1] == 1))
     skill = q0 + q1 - 1
     if skill < _LEAST_SKILL:
@@ -79,3 +92,21 @@ def rogan_gladen(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayL
     half = normal_quantile(0.975) * math.sqrt(variance)
     interval = (max(0.0, theta - half), min(1.0, theta + half))
     return Corrected(mean=theta, ci95=interval, tuning=skill, **common)  # type: ignore[arg-type]
+
+
+def _beyond_labels(labelled: NDArray[np.float64], rest: NDArray[np.float64]) -> str:
+    """Why labels do not speak for the rest: too much of it was judged outside the range that they cover.
+
+    Labels on n answers drawn at random leave a share of 1 − c or more outside their range with probability
+    n·cⁿ⁻¹ − (n − 1)·cⁿ (for any distribution; less with ties). Where that is next to impossible, they were not drawn
+    at random, and to correct by them would be to extrapolate.
+    """
+    low, high = float(labelled.min()), float(labelled.max())
+    inside = float(np.mean((rest >= low) & (rest <= high)))
+    n = len(labelled)
+    if n * inside ** (n - 1) - (n - 1) * inside**n >= _CHANCE:
+        return ""
+    return (
+        f"{100 * (1 - inside):.0f} % of the answers without a label were judged outside the labelled range "
+        f"({100 * low:.0f} to {100 * high:.0f}): label answers drawn at random"
+    )

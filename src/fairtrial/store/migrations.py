@@ -19,8 +19,16 @@ def _add_calibrations(connection: Connection) -> None:
     schema.calibrations.create(connection)
 
 
+def _add_pairs_and_labels(connection: Connection) -> None:
+    schema.pairs.create(connection)
+    schema.labels.create(connection)
+    columns = {column["name"] for column in inspect(connection).get_columns("judgements")}
+    if "judge_key" not in columns:  # a store older than judgements has just got the table as it is now
+        connection.exec_driver_sql("ALTER TABLE judgements ADD COLUMN judge_key VARCHAR")
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
-UPGRADES: list[Callable[[Connection], None]] = [_add_judgements, _add_calibrations]
+UPGRADES: list[Callable[[Connection], None]] = [_add_judgements, _add_calibrations, _add_pairs_and_labels]
 CURRENT = 1 + len(UPGRADES)
 
 

@@ -41,7 +41,7 @@ def clean(text: str) -> str:
     return text
 
 
-def _message(text: str, variables: Variables) -> str:
+def message(text: str, variables: Variables) -> str:
     """A reason, of bounded length; values are hidden before it is cut, or half of one might stay."""
     hidden = variables.hide(clean(text))
     if len(hidden) <= _LONGEST_MESSAGE:
@@ -112,7 +112,7 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
         "trial_id": trial.id,
         "started_at": outcome.started_at,
         "attempts": outcome.attempts,
-        "tried": encode([_message(text, variables) for text in outcome.tried]) if outcome.tried else None,
+        "tried": encode([message(text, variables) for text in outcome.tried]) if outcome.tried else None,
         "cached": outcome.cached,
         "waited_ms": outcome.waited_ms,
         "cost_usd": outcome.cost_usd,
@@ -142,7 +142,7 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
         "finish_reason": None,
         "model": None,
         "failure_kind": failure.kind,
-        "failure_message": _message(failure.message, variables),
+        "failure_message": message(failure.message, variables),
         "latency_ms": None,
         "first_token_ms": None,
         "reasoning": None,
@@ -226,7 +226,7 @@ def score_row(
         "details": None,
         "metrics": None,
         "unscored_kind": result.kind,
-        "unscored_message": _message(result.message, variables),
+        "unscored_message": message(result.message, variables),
         "retryable": result.retryable,
     }
 
@@ -241,6 +241,7 @@ def judgement_row(
         "scoring": scoring,
         **place(trial),
         "judge": judgement.judge,
+        "judge_key": judgement.judge_key,
         "number": judgement.number,
         "value": judgement.value,
         "metrics": encode(judgement.metrics) if judgement.metrics else None,
@@ -256,6 +257,6 @@ def judgement_row(
         "cost_usd": judgement.cost_usd,
         "latency_ms": judgement.latency_ms,
         "failure_kind": judgement.failure_kind,
-        "failure_message": _message(judgement.failure_message, variables) if judgement.failure_message else None,
+        "failure_message": message(judgement.failure_message, variables) if judgement.failure_message else None,
         "judged_at": time.time(),
     }

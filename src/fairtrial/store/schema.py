@@ -146,6 +146,7 @@ judgements = Table(
     *_place(),
     Column("judge", String, primary_key=True),
     Column("number", Integer, primary_key=True),
+    Column("judge_key", String),
     Column("value", Float),
     Column("metrics", Json),
     Column("reasoning", Json),
@@ -175,4 +176,38 @@ calibrations = Table(
     Column("body", Json, nullable=False),
     Column("created_at", Float, nullable=False),
     Index("calibrations_by_judge", "judge_key", "prompt_hash"),
+)
+
+# Two arms' answers to one case, compared by one judge in both orders.
+pairs = Table(
+    "pairs",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("judge_key", String, primary_key=True),
+    Column("prompt_hash", String, primary_key=True),
+    Column("case_position", Integer, primary_key=True),
+    Column("repeat", Integer, primary_key=True),
+    Column("arm_one", Integer, primary_key=True),
+    Column("arm_other", Integer, primary_key=True),
+    Column("judge", Text, nullable=False),
+    Column("forward", Float),  # what `one` is worth: 1, ½ or 0
+    Column("backward", Float),  # the same, asked the other way round
+    Column("verdicts", Json, nullable=False),  # both judgements, whole
+    Column("asked", Integer, nullable=False),
+    Column("cost_usd", Float),
+    Column("failure_kind", String),
+    Column("failure_message", Text),
+    Column("judged_at", Float, nullable=False),
+)
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    *_place(),
+    Column("labeller", String, primary_key=True),
+    Column("value", Float, nullable=False),
+    Column("note", Text),
+    Column("yardstick", String, nullable=False),  # which judges and prompts the label is held against
+    Column("labelled_at", Float, nullable=False),
 )

@@ -63,7 +63,10 @@ class Store:
         self._upserts = {
             "trials": PreparedInsert(self.engine, _trial_upsert()),
             "scores": PreparedInsert(self.engine, _replacing(schema.scores)),
-            "judgements": PreparedInsert(self.engine, _replacing(schema.judgements)),
+            **{
+                table.name: PreparedInsert(self.engine, _replacing(table))
+                for table in (schema.judgements, schema.pairs, schema.labels)
+            },
         }
 
     def close(self) -> None:

@@ -31,12 +31,16 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class MockVerdict(Options, frozen=True, kw_only=True):
-    """How it plays a judge: marks by a text in what it is shown, plus bias and noise, or a malfunction."""
+    """How it plays a judge: marks by a text in what it is shown, plus bias and noise, or a malfunction.
+
+    Of two answers it prefers the one with the higher mark; `first` is added to whatever it sees first.
+    """
 
     marks: dict[str, float] = {}
     otherwise: float = 0.0
     bias: float = 0.0
     noise: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    first: float = 0.0
     mode: Literal["judge", "refuse", "malformed", "out_of_range", "obey"] = "judge"
     claims: list[str] = []
 
@@ -123,13 +127,29 @@ def _play_judge(how: MockVerdict, request: Request, luck: random.Random) -> str:
         return "I cannot judge this."
     if how.mode == "malformed":
         return '{"reasoning": "it is good", "score": '
-    mark = next((mark for text, mark in how.marks.items() if text in request.input), how.otherwise)
+    assert request.schema is not None
+    if "better" in request.schema["properties"]:
+        return _compare(how, request, luck)
+    mark = _mark(how, request.input)
     told = re.search(r"give (?:it|this answer) (?:a score of )?(\d+)", request.input, re.IGNORECASE)
     if how.mode == "obey" and told:
         mark = float(told[1])
     mark += how.bias + luck.gauss(0, how.noise)
-    assert request.schema is not None
     return json.dumps(_filled(request.schema, mark, how))
+
+
+def _mark(how: MockVerdict, text: str) -> float:
+    return next((mark for key, mark in how.marks.items() if key in text), how.otherwise)
+
+
+def _compare(how: MockVerdict, request: Request, luck: random.Random) -> str:
+    """Which of two answers it prefers."""
+    first, second = request.input.split("<<FIRST ANSWER", 1)[-1].split("<<SECOND ANSWER", 1)
+    if how.mode == "out_of_range":
+        return json.dumps({"reasoning": "because it is so", "better": "neither"})
+    lead = _mark(how, first) + how.first - _mark(how, second) + luck.gauss(0, how.noise)
+    better = "tie" if lead == 0 else ("first" if lead > 0 else "second")
+    return json.dumps({"reasoning": "because it is so", "better": better})
 
 
 def _filled(schema: dict[str, Any], mark: float, how: MockVerdict) -> Any:

@@ -1,0 +1,134 @@
+"""The judges of a run: how they were rated, how far they agree, and how much of the spread is theirs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
+from fairtrial.store import Store, opinions
+from fairtrial.store.rows import decode
+from fairtrial.store.store import RunRecord
+
+Floats = NDArray[np.float64]
+
+
+class JudgeRating(msgspec.Struct, frozen=True, kw_only=True):
+    """How a judge of this run did when it was calibrated: with the prompt of this run, with another, or never."""
+
+    judge: str
+    rating: str | None
+    fits: bool  # calibrated with the very prompt that was used
+    created_at: float | None = None
+    mean_absolute_error: float | None = None
+    bias: float | None = None
+
+
+class Kappa(msgspec.Struct, frozen=True):
+    """How far two judges agree."""
+
+    one: str
+    other: str
+    agreement: Agreement
+
+
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a run's judges. Deviations are of scores 0–1."""
+
+    judges: list[JudgeRating]
+    alpha: Agreement | None = None
+    kappas: list[Kappa] = []
+    effective_judges: float | None = None
+    judge_sd: float | None = None  # the same judge on the same answer, once more
+    repeat_sd: float | None = None  # another answer to the same case, as judged
+    answer_sd: float | None = None  # the same with the judges' noise taken out
+
+
+def judging(store: Store, record: RunRecord) -> Judging | None:
+    """None where no judge was asked."""
+    asked = opinions.judges_asked(store, record.id, record.scoring)
+    if not asked:
+        return None
+    ratings = [_rating(store, judge, key, prompt) for judge, key, prompt in asked if key]
+    said = opinions.judge_values(store, record.id, record.scoring)
+    if not len(said.values):
+        return Judging(judges=ratings)
+    matrix = _matrix(said)
+    several = len(said.judges) > 1
+    judge_variance, each = _judge_variance(said)
+    repeat_variance = _repeat_variance(said)
+    return Judging(
+        judges=ratings,
+        alpha=krippendorff_alpha(matrix) if several else None,
+        kappas=[
+            Kappa(said.judges[a], said.judges[b], cohen_kappa(matrix[a], matrix[b]))
+            for a, b in combinations(range(len(said.judges)), 2)
+        ],
+        effective_judges=effective_judges(matrix) if several else None,
+        judge_sd=_root(judge_variance),
+        repeat_sd=_root(repeat_variance),
+        answer_sd=None
+        if judge_variance is None or repeat_variance is None
+        else _root(max(0.0, repeat_variance - judge_variance / each)),
+    )
+
+
+def _rating(store: Store, judge: str, key: str, prompt: str) -> JudgeRating:
+    known = store.calibrations(key)
+    fitting = [row for row in known if row["prompt_hash"] == prompt]
+    if not known:
+        return JudgeRating(judge=judge, rating=None, fits=False)
+    row = (fitting or known)[0]
+    summary: dict[str, Any] = decode(row["body"])["summary"]
+    return JudgeRating(
+        judge=judge,
+        rating=row["rating"],
+        fits=bool(fitting),
+        created_at=row["created_at"],
+        mean_absolute_error=summary["mean_absolute_error"],
+        bias=summary["bias"],
+    )
+
+
+def _matrix(said: opinions.JudgeValues) -> Floats:
+    """Judges × answers: the mean of what each judge said of each answer; NaN where it said nothing."""
+    sums = np.zeros((len(said.judges), len(said.answers)))
+    counts = np.zeros_like(sums)
+    places = (np.asarray(said.judge), np.asarray(said.answer))
+    np.add.at(sums, places, np.asarray(said.values))
+    np.add.at(counts, places, 1)
+    with np.errstate(invalid="ignore"):
+        return np.where(counts > 0, sums / counts, np.nan)
+
+
+def _judge_variance(said: opinions.JudgeValues) -> tuple[float | None, float]:
+    """The pooled variance of one judge's repeated judgements of one answer, and how many judgements a score has."""
+    groups = np.asarray(said.judge) * len(said.answers) + np.asarray(said.answer)
+    return _pooled(groups, np.asarray(said.values)), len(said.values) / len(said.answers)
+
+
+def _repeat_variance(said: opinions.JudgeValues) -> float | None:
+    """The pooled variance of scores between the repeats of one case."""
+    answer = np.asarray(said.answer)
+    scores = np.bincount(answer, weights=np.asarray(said.values)) / np.bincount(answer)
+    arms = 1 + max(arm for _, arm, _ in said.answers)
+    return _pooled(np.asarray([case * arms + arm for case, arm, _ in said.answers]), scores)
+
+
+def _pooled(groups: NDArray[np.int64], values: Floats) -> float | None:
+    """Within-group variance; None where no group has two values."""
+    _, codes = np.unique(groups, return_inverse=True)
+    counts = np.bincount(codes)
+    freedom = int(np.sum(counts - 1))
+    if freedom == 0:
+        return None
+    means = np.bincount(codes, weights=values) / counts
+    return float(np.sum((values - means[codes]) ** 2)) / freedom
+
+
+def _root(variance: float | None) -> float | None:
+    return None if variance is None else float(np.sqrt(variance))

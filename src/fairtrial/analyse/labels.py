@@ -1,0 +1,96 @@
+"""Human labels beside a judge's scores: how far both agree, and the mean corrected by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fairtrial.stats.agreement import Agreement, krippendorff_alpha
+from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
+from fairtrial.store import Store, opinions
+from fairtrial.store.store import RunRecord
+
+
+class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
+    """What people said of one arm's answers. Values are 0–1."""
+
+    answers: int  # that have a label held against today's judge
+    stale: int  # labels held against another judge or prompt: not used
+    bias: float | None  # how much higher the judge marks than people do
+    agreement: Agreement | None
+    corrected: tuple[Corrected, ...]
+
+
+class _Labelled(NamedTuple):
+    case: int
+    repeat: int
+    label: float  # the mean over labellers
+    score: float
+
+
+def arm_labels(store: Store, record: RunRecord) -> dict[int, ArmLabels]:
+    """By arm position; arms without a label are not in it."""
+    rows = list(opinions.labelled(store, record.id, record.scoring))
+    if not rows:
+        return {}
+    arms = sorted({row["arm_position"] for row in rows})
+    scores = opinions.trial_scores(store, record.id, record.plan_id, record.scoring, arms)
+    return {arm: _arm_labels([row for row in rows if row["arm_position"] == arm], scores[arm]) for arm in arms}
+
+
+def _arm_labels(rows: Sequence[dict[str, Any]], scores: opinions.TrialScores) -> ArmLabels:
+    fresh = _labelled([row for row in rows if not row["stale"] and row["score"] is not None])
+    return ArmLabels(
+        answers=len(fresh),
+        stale=sum(row["stale"] for row in rows),
+        bias=float(np.mean([item.score - item.label for item in fresh])) if fresh else None,
+        agreement=krippendorff_alpha([[item.label for item in fresh], [item.score for item in fresh]])
+        if len(fresh) > 1
+        else None,
+        corrected=_corrected(fresh, scores) if fresh else (),
+    )
+
+
+def _labelled(rows: Sequence[dict[str, Any]]) -> list[_Labelled]:
+    """One item for each answer, whoever labelled it."""
+    by_answer: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        by_answer.setdefault((row["case_position"], row["repeat"]), []).append(row)
+    return [
+        _Labelled(case, repeat, float(np.mean([row["value"] for row in found])), found[0]["score"])
+        for (case, repeat), found in by_answer.items()
+    ]
+
+
+def _corrected(labelled: Sequence[_Labelled], scores: opinions.TrialScores) -> tuple[Corrected, ...]:
+    """Cases are what was sampled: a case's labelled answers count as one, and so do its answers without a label."""
+    if scores.uneven:
+        return (_refused("the cases have different weights or clusters", labelled, scores),)
+    cases = sorted({item.case for item in labelled})
+    y = [float(np.mean([item.label for item in labelled if item.case == case])) for case in cases]
+    f = [float(np.mean([item.score for item in labelled if item.case == case])) for case in cases]
+    rest = [mean for case, mean in scores.means().items() if case not in set(cases)]
+    found = [ppi_mean(y, f, rest)]
+    if _binary(y) and _binary(f) and _binary(rest):
+        found.append(rogan_gladen(y, f, rest))
+    return tuple(found)
+
+
+def _refused(reason: str, labelled: Sequence[_Labelled], scores: opinions.TrialScores) -> Corrected:
+    means = list(scores.means().values())
+    return Corrected(
+        mean=None,
+        ci95=None,
+        uncorrected=float(np.mean(means)),
+        labelled=len({item.case for item in labelled}),
+        unlabelled=len(means) - len({item.case for item in labelled}),
+        method="PPI++",
+        refused=reason,
+    )
+
+
+def _binary(values: Sequence[float]) -> bool:
+    return all(value in (0.0, 1.0) for value in values)

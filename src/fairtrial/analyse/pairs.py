@@ -1,0 +1,115 @@
+"""Pairs of answers that judges compared, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from fairtrial.stats.one_arm import Aggregate
+from fairtrial.stats.pairs import Orders, both_orders
+
+
+class ArmPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms, as one judge sees them: wins are those of `one`."""
+
+    judge: str
+    one: str
+    other: str
+    orders: Orders
+    failed: int
+
+
+class JudgeOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """How far one judge minds the order, over all its pairs."""
+
+    judge: str
+    pairs: int
+    flip_rate: Aggregate
+    first_share: Aggregate
+    calls: int
+    cost_usd: float | None
+
+
+class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Every pair of arms of a run that was judged."""
+
+    run_id: str
+    suite: str
+    pairs: list[ArmPair]
+    judges: list[JudgeOrders]
+    failures: list[tuple[str, int]]
+    exhausted: bool = False  # the budget ended before the pairs did
+
+
+class _Columns:
+    """Verdicts of the same kind, gathered."""
+
+    def __init__(self) -> None:
+        self.forward: list[float] = []
+        self.backward: list[float] = []
+        self.cases: list[int] = []
+        self.failed = 0
+        self.calls = 0
+        self.costs: list[float | None] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.calls += row["asked"]
+        self.costs.append(row["cost_usd"])
+        if row["failure_kind"] is not None:
+            self.failed += 1
+            return
+        self.forward.append(row["forward"])
+        self.backward.append(row["backward"])
+        self.cases.append(row["case_position"])
+
+    def orders(self) -> Orders:
+        """Answers to one case are alike: cases, not pairs, are what was sampled."""
+        return both_orders(self.forward, self.backward, clusters=self.cases)
+
+    def cost(self) -> float | None:
+        return None if None in self.costs else sum(cost for cost in self.costs if cost is not None)
+
+
+def summarise_pairs(
+    run_id: str, suite: str, arm_names: list[str], rows: Iterable[dict[str, Any]], *, exhausted: bool = False
+) -> PairsSummary:
+    """The numbers behind stored pairs."""
+    by_arms: dict[tuple[str, int, int], _Columns] = {}
+    by_judge: dict[str, _Columns] = {}
+    failures: dict[str, int] = {}
+    for row in rows:
+        by_arms.setdefault((row["judge"], row["arm_one"], row["arm_other"]), _Columns()).add(row)
+        by_judge.setdefault(row["judge"], _Columns()).add(row)
+        if row["failure_kind"] is not None:
+            failures[row["failure_message"]] = failures.get(row["failure_message"], 0) + 1
+    return PairsSummary(
+        run_id=run_id,
+        suite=suite,
+        pairs=[
+            ArmPair(
+                judge=judge,
+                one=arm_names[one],
+                other=arm_names[other],
+                orders=columns.orders(),
+                failed=columns.failed,
+            )
+            for (judge, one, other), columns in sorted(by_arms.items())
+        ],
+        judges=[_judge_orders(judge, columns) for judge, columns in sorted(by_judge.items())],
+        failures=sorted(failures.items(), key=lambda item: -item[1]),
+        exhausted=exhausted,
+    )
+
+
+def _judge_orders(judge: str, columns: _Columns) -> JudgeOrders:
+    orders = columns.orders()
+    return JudgeOrders(
+        judge=judge,
+        pairs=orders.pairs,
+        flip_rate=orders.flip_rate,
+        first_share=orders.first_share,
+        calls=columns.calls,
+        cost_usd=columns.cost(),
+    )

@@ -1,0 +1,116 @@
+"""`fairtrial pairwise`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv,
+    open_store,
+    option,
+    print_json,
+    quiet_option,
+    store_option,
+    work_quietly,
+)
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.pairs import PairsSummary
+
+
+@click.command()
+@click.argument("run", default="latest")
+@option("--judge", metavar="T", help="Who judges; else the judges of the run.")
+@option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
+@option("--instructions", default="", metavar="TEXT", help="What else the judge should know.")
+@option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
+@store_option
+@json_option
+@quiet_option
+def command(
+    run: str,
+    judge: str | None,
+    arms: tuple[str, str] | None,
+    instructions: str,
+    store: str | None,
+    as_json: bool,
+    quiet: bool,
+    **overrides: Any,
+) -> int:
+    """Let a judge compare the stored answers of RUN, two arms at a time, in both orders.
+
+    A preference that changes with the order counts as a tie. What was compared before is not asked again.
+    """
+    from fairtrial import pairing
+    from fairtrial.reports.json import pairs_document
+
+    load_dotenv()
+    opened = open_store(store)
+    with _progress(quiet) as watch:
+        summary = work_quietly(
+            pairing.apair(
+                run,
+                judge=judge,
+                arms=arms or (),
+                instructions=instructions,
+                overrides=overrides,
+                store=opened,
+                watch=watch,
+            )
+        )
+    if as_json:
+        print_json(pairs_document(summary))
+    elif not quiet:
+        print_pairs(summary)
+    return 2 if summary.exhausted or summary.failures else 0
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """A counter on stderr, where somebody looks at it."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("pairs compared"), TextColumn("{task.completed}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("pairs", total=None)
+        yield lambda count: bar.advance(task, count)
+
+
+def print_pairs(summary: PairsSummary) -> None:
+    """Who is preferred, and how far the judge minds the order, for people."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from fairtrial.analyse.judge_words import order_line, pair_cells
+    from fairtrial.core.text import printable
+
+    console = Console(highlight=False)
+    if not summary.pairs:
+        console.print("there is nothing to compare: no case was answered by two of these arms")
+        return
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI"):
+        left = name in ("arm", "against")
+        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+    for pair in summary.pairs:
+        table.add_row(*(Text(printable(text)) for text in pair_cells(pair)))
+    console.print(table)
+    console.print()
+    for judge in summary.judges:
+        console.print(Text(printable(order_line(judge))), soft_wrap=True)
+    for message, count in summary.failures:
+        console.print(Text(f"  {count} × no verdict: {printable(message)}", style="red"), soft_wrap=True)
+    if summary.exhausted:
+        console.print("the budget is spent; the same command with a larger --budget-usd goes on")

@@ -1,0 +1,147 @@
+"""Comparing the arms of a run pair by pair: a judge sees two stored answers to one case, in both orders."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from fairtrial.analyse.pairs import PairsSummary, summarise_pairs
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.judge import Judge
+from fairtrial.core.suite import Arm, Case
+from fairtrial.core.variables import Variables
+from fairtrial.engine.bench import Bench, judge_pair
+from fairtrial.engine.crowd import for_each
+from fairtrial.engine.session import Work
+from fairtrial.judging.pairs import Pair, pair_hash
+from fairtrial.pipeline import check_prices, opened_targets
+from fairtrial.store import Saver, Store, opinions
+from fairtrial.store.rows import read_answer
+from fairtrial.stored import check_keys, stored_work, with_judge
+
+_SLICE = 250
+Watch = Callable[[int], None]  # told how many more pairs are done
+
+
+async def apair(
+    name: str = "latest",
+    *,
+    judge: str | None = None,
+    arms: Sequence[str] = (),
+    instructions: str = "",
+    overrides: dict[str, Any] | None = None,
+    store: Store | None = None,
+    watch: Watch | None = None,
+) -> PairsSummary:
+    """Let judges compare the answers of every two arms, case by case. What was compared before is not asked again."""
+    store = store or Store(create=False)
+    record = store.find_run(name)
+    work, variables, folder = stored_work(store, record.id, "rescore", overrides or {})
+    work = with_judge(store, work, variables, folder, judge)
+    if not work.settings.judges:
+        raise FairtrialError("this run has no judge of its own: name one with --judge")
+    check_keys(work.settings.judges)
+    check_prices((), work.settings)
+    chosen = _chosen(work.arms, arms)
+    specs = [spec.target for spec in work.settings.judges]
+    async with opened_targets(specs, work.settings, folder, variables) as targets:
+        bench = Bench(work.settings.judges, targets, work.settings)
+        with store.lease(record.id):
+            await _Pairing(store, work, variables, bench, chosen, instructions, watch).run()
+    names = [arm.name for arm in work.arms]
+    asked = {(one.key, pair_hash(one.instructions, instructions)) for one in bench.judges}
+    found = (row for row in opinions.pairs(store, record.id) if (row["judge_key"], row["prompt_hash"]) in asked)
+    return summarise_pairs(record.id, record.suite_name, names, found, exhausted=bench.budget.exhausted)
+
+
+def _chosen(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
+    """The positions of the arms to compare."""
+    known = {arm.name: arm.position for arm in arms}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise FairtrialError(f"this run has no arm `{unknown[0]}`; its arms: {', '.join(known)}")
+    positions = sorted({known[name] for name in names} or known.values())
+    if len(positions) < 2:
+        raise FairtrialError("it takes two arms to compare: this is one")
+    return positions
+
+
+class _Todo(NamedTuple):
+    """One pair of answers before one judge."""
+
+    judge: Judge
+    case: Case
+    repeat: int
+    one: int
+    other: int
+    pair: Pair
+
+
+class _Pairing:
+    """One session of comparing."""
+
+    def __init__(
+        self,
+        store: Store,
+        work: Work,
+        variables: Variables,
+        bench: Bench,
+        arms: list[int],
+        instructions: str,
+        watch: Watch | None,
+    ) -> None:
+        self._store, self._work, self._variables, self._bench = store, work, variables, bench
+        self._arms, self._instructions, self._watch = arms, instructions, watch
+
+    async def run(self) -> None:
+        async with Saver(self._store.write) as self._saver:
+            await for_each(self._todos(), self._judge, workers=self._work.settings.concurrency)
+
+    async def _judge(self, todo: _Todo) -> None:
+        verdicts = await judge_pair(
+            todo.judge, todo.pair, case_id=todo.case.id, number=todo.repeat, instructions=self._instructions
+        )
+        if any(verdict.failure_kind == "budget" for verdict in verdicts):
+            return  # not asked, or only one way round: it stays to be done
+        place = (todo.case.position, todo.repeat, todo.one, todo.other)
+        await self._saver.save("pairs", opinions.pair_row(self._work.run_id, place, verdicts, self._variables))
+        if self._watch:
+            self._watch(1)
+
+    async def _todos(self) -> AsyncIterator[_Todo]:
+        for first in range(0, self._work.case_count, _SLICE):
+            for todo in await asyncio.to_thread(self._slice, first):
+                if self._bench.budget.exhausted:
+                    return
+                yield todo
+
+    def _slice(self, first: int) -> list[_Todo]:
+        """What is left to compare in a slice of the cases."""
+        return list(self._left(first))
+
+    def _left(self, first: int) -> Iterator[_Todo]:
+        done = self._done(first)
+        answers = {
+            (row["case_position"], row["repeat"], row["arm_position"]): row
+            for row in self._store.trial_rows(self._work.run_id, 0, first=first, count=_SLICE)
+            if row["failure_kind"] is None and row["arm_position"] in self._arms
+        }
+        for case in self._store.cases(self._work.plan_id, first, _SLICE, self._variables):
+            repeats = sorted({repeat for position, repeat, _ in answers if position == case.position})
+            for repeat, (one, other) in ((r, arms) for r in repeats for arms in combinations(self._arms, 2)):
+                rows = [answers.get((case.position, repeat, arm)) for arm in (one, other)]
+                if None in rows:
+                    continue
+                texts = [read_answer(row, self._variables).text for row in rows]
+                pair = Pair(question=case.input, one=texts[0], other=texts[1], reference=(case.expected or "").strip())
+                for judge in self._bench.judges:
+                    prompt = pair_hash(judge.instructions, self._instructions)
+                    if (judge.key, prompt, case.position, repeat, one, other) not in done:
+                        yield _Todo(judge, case, repeat, one, other, pair)
+
+    def _done(self, first: int) -> set[tuple[Any, ...]]:
+        names = ("judge_key", "prompt_hash", "case_position", "repeat", "arm_one", "arm_other")
+        found = opinions.pairs(self._store, self._work.run_id, first=first, count=_SLICE)
+        return {tuple(row[name] for name in names) for row in found if row["failure_kind"] is None}

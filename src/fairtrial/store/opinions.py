@@ -1,0 +1,209 @@
+"""What judges and people said behind and beside the scores: verdicts, pairs of answers compared, human labels."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, select, update
+
+from fairtrial.core.ids import content_hash
+from fairtrial.core.judge import Judgement
+from fairtrial.core.variables import Variables
+from fairtrial.store import rows, schema
+from fairtrial.store.database import translated
+from fairtrial.store.store import Place, Store, same_trial
+
+_PLACE = ("case_position", "arm_position", "repeat")
+
+
+def pair_row(
+    run_id: str, place: tuple[int, int, int, int], verdicts: tuple[Judgement, Judgement], variables: Variables
+) -> dict[str, Any]:
+    """A pair as stored; `place` is case, repeat, arm and other arm. Without both verdicts there is none."""
+    case, repeat, one, other = place
+    forward, backward = verdicts
+    failed = next((verdict for verdict in verdicts if verdict.failure_kind is not None), None)
+    costs = [verdict.cost_usd for verdict in verdicts]
+    return {
+        "run_id": run_id,
+        "judge_key": forward.judge_key,
+        "prompt_hash": forward.prompt_hash,
+        "case_position": case,
+        "repeat": repeat,
+        "arm_one": one,
+        "arm_other": other,
+        "judge": forward.judge,
+        "forward": None if failed else forward.value,
+        "backward": None if failed else backward.value,
+        "verdicts": rows.encode([variables.hide_all(_kept(verdict)) for verdict in verdicts]),
+        "asked": forward.asked + backward.asked,
+        "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
+        "failure_kind": failed.failure_kind if failed else None,
+        "failure_message": rows.message(failed.failure_message or "", variables) if failed else None,
+        "judged_at": time.time(),
+    }
+
+
+def _kept(verdict: Judgement) -> dict[str, Any]:
+    names = ("value", "reasoning", "reply", "model", "params", "prompt_tokens", "completion_tokens", "latency_ms")
+    return {name: getattr(verdict, name) for name in names}
+
+
+def pairs(store: Store, run_id: str, *, first: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
+    """Pairs that were judged, by judge and arms, streamed."""
+    table = schema.pairs
+    query = select(table).where(table.c.run_id == run_id, table.c.case_position >= first)
+    if count is not None:
+        query = query.where(table.c.case_position < first + count)
+    order = (table.c.judge, table.c.arm_one, table.c.arm_other, table.c.case_position, table.c.repeat)
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query.order_by(*order).execution_options(yield_per=500)).mappings():
+            yield dict(row)
+
+
+def yardstick(judgements: Sequence[tuple[str | None, str]]) -> str:
+    """Which judges, asked in which words, stand behind a score: (key, prompt hash) of each."""
+    return content_hash(sorted({(key or "", prompt) for key, prompt in judgements}))[:16]
+
+
+def add_labels(store: Store, run_id: str, scoring: int, labels: Sequence[dict[str, Any]]) -> None:
+    """Write labels, each tied to the judges whose score it is held against; a labeller's earlier one is replaced."""
+    table = schema.labels
+    places = {tuple(label[name] for name in _PLACE) for label in labels}
+    sticks = _yardsticks(store, run_id, scoring, places)
+    found = [
+        {
+            **label,
+            "run_id": run_id,
+            "yardstick": sticks[tuple(label[name] for name in _PLACE)],
+            "labelled_at": time.time(),
+        }
+        for label in labels
+    ]
+    store.write({table.name: found})
+
+
+def renew_labels(store: Store, run_id: str, scoring: int) -> int:
+    """Hold every label against the judges of today; how many were held against others before."""
+    table = schema.labels
+    found = list(labelled(store, run_id, scoring))
+    stale = [row for row in found if row["stale"]]
+    sticks = _yardsticks(store, run_id, scoring, {tuple(row[name] for name in _PLACE) for row in stale})
+    with translated(store.path), store.engine.begin() as connection:
+        for row in stale:
+            place = tuple(row[name] for name in _PLACE)
+            here = [table.c[name] == value for name, value in zip(_PLACE, place, strict=True)]
+            connection.execute(update(table).where(table.c.run_id == run_id, *here).values(yardstick=sticks[place]))
+    return len(stale)
+
+
+def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]]:
+    """Every label with the score it is held against (`score`), and whether that came from other judges (`stale`)."""
+    table, scores = schema.labels, schema.scores
+    query = (
+        select(table, scores.c.value.label("score"))
+        .outerjoin(scores, and_(same_trial(table, scores), scores.c.scoring == scoring))
+        .where(table.c.run_id == run_id)
+        .order_by(*(table.c[name] for name in _PLACE), table.c.labeller)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        found = [dict(row) for row in connection.execute(query).mappings()]
+    sticks = _yardsticks(store, run_id, scoring, {tuple(row[name] for name in _PLACE) for row in found})
+    for row in found:
+        yield {**row, "stale": row["yardstick"] != sticks[tuple(row[name] for name in _PLACE)]}
+
+
+def _yardsticks(store: Store, run_id: str, scoring: int, places: set[Place]) -> dict[Place, str]:
+    """What stands behind the scores of these trials."""
+    table = schema.judgements
+    columns = [table.c[name] for name in _PLACE]
+    query = (
+        select(*columns, table.c.judge_key, table.c.prompt_hash)
+        .where(table.c.run_id == run_id, table.c.scoring == scoring)
+        .distinct()
+        .execution_options(yield_per=2000)
+    )
+    found: dict[Place, list[tuple[str | None, str]]] = {place: [] for place in places}
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query) if places else ():
+            place = (row[0], row[1], row[2])
+            if place in found:
+                found[place].append((row[3], row[4]))
+    return {place: yardstick(said) for place, said in found.items()}
+
+
+class JudgeValues(NamedTuple):
+    """Every usable verdict as columns: which judge, which answer, what value."""
+
+    judges: list[str]
+    answers: list[Place]
+    judge: array[int]
+    answer: array[int]
+    values: array[float]
+
+
+def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str | None, str]]:
+    """(name, key, prompt hash) of every judge that had a say."""
+    table = schema.judgements
+    query = (
+        select(table.c.judge, table.c.judge_key, table.c.prompt_hash)
+        .where(table.c.run_id == run_id, table.c.scoring == scoring)
+        .distinct()
+        .order_by(table.c.judge)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+
+
+def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
+    """What judges said of single answers. Verdicts on pairs are left out: two orders are no repetition."""
+    table, scores = schema.judgements, schema.scores
+    query = (
+        select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.judge, table.c.value)
+        .join(scores, and_(same_trial(table, scores), scores.c.scoring == table.c.scoring))
+        .where(table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
+        .where(scores.c.scorer != "pairwise")
+        .execution_options(yield_per=2000)
+    )
+    judges: dict[str, int] = {}
+    answers: dict[Place, int] = {}
+    judge, answer, values = array("q"), array("q"), array("d")
+    with translated(store.path), store.engine.connect() as connection:
+        for case_position, arm, repeat, name, value in connection.execute(query):
+            judge.append(judges.setdefault(name, len(judges)))
+            answer.append(answers.setdefault((case_position, arm, repeat), len(answers)))
+            values.append(value)
+    return JudgeValues(list(judges), list(answers), judge, answer, values)
+
+
+class TrialScores:
+    """One arm's scores by case, repeat by repeat."""
+
+    def __init__(self) -> None:
+        self.by_case: dict[int, list[float]] = {}
+        self.uneven = False  # cases differ in weight, or come in clusters
+
+    def means(self) -> dict[int, float]:
+        """The mean over repeats of every case."""
+        return {case: sum(values) / len(values) for case, values in self.by_case.items()}
+
+
+def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Sequence[int]) -> dict[int, TrialScores]:
+    """The scores of these arms, by position."""
+    scores, cases = schema.scores, schema.cases
+    query = (
+        select(scores.c.arm_position, scores.c.case_position, scores.c.value, cases.c.weight, cases.c.cluster)
+        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
+        .where(scores.c.arm_position.in_(arms))
+        .execution_options(yield_per=2000)
+    )
+    found = {arm: TrialScores() for arm in arms}
+    with translated(store.path), store.engine.connect() as connection:
+        for arm, case_position, value, weight, cluster in connection.execute(query):
+            found[arm].by_case.setdefault(case_position, []).append(value)
+            found[arm].uneven = found[arm].uneven or weight != 1 or cluster is not None
+    return found

@@ -1,0 +1,61 @@
+"""A stored run, ready to be worked on again: its plan, with variables filled in anew from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.config import judge_named
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import JudgeSpec, Settings
+from fairtrial.core.variables import Variables
+from fairtrial.engine.session import Work
+from fairtrial.store import Store
+from fairtrial.store.todo import Mode
+
+
+def stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
+    """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
+    record = store.find_run(run_id)
+    plan, variables = store.plan(record.plan_id), Variables(os.environ)
+    arms = store.arms(plan, variables)
+    settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
+    missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
+    cases = Variables(os.environ)
+    for template in store.case_templates(plan.id):
+        cases.reveal(template)
+    missing |= cases.missing
+    if missing:
+        names = ", ".join(sorted(missing))
+        raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
+    given = {name: value for name, value in overrides.items() if value is not None}
+    work = Work(
+        run_id=record.id,
+        plan_id=plan.id,
+        series_id=record.series_id,
+        case_count=plan.case_count,
+        arms=arms,
+        settings=msgspec.structs.replace(settings, **given),
+        mode=mode,
+    )
+    return work, variables, Path(plan.folder)
+
+
+def with_judge(store: Store, work: Work, variables: Variables, folder: Path, judge: str | None) -> Work:
+    """The same work with another judge, where one is named."""
+    if judge is None:
+        return work
+    chosen = judge_named(judge, variables, folder, store.plan(work.plan_id).suite_text)
+    return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=(chosen,)))
+
+
+def check_keys(judges: Sequence[JudgeSpec]) -> None:
+    """A stored judge whose key is not set cannot be asked."""
+    for judge in judges:
+        for text in (judge.target.api_key, judge.target.base_url):
+            if text.startswith("${"):
+                raise FairtrialError(f"the judge {judge.name} needs {text[2:].rstrip('}')}: set it in the environment")
