@@ -1,6 +1,5 @@
 """Calibration: judges of known behaviour get the rating they deserve."""
 
-import asyncio
 import json
 
 import pytest
@@ -54,13 +53,13 @@ def test_a_correlation_of_next_to_nothing_is_undefined():
     assert _pearson([0.0, 1.0], [0.0, 2.4e-223]) is None
 
 
-async def test_every_judge_of_a_panel_is_calibrated(write_suite, capsys):
+def test_every_judge_of_a_panel_is_calibrated(write_suite, capsys):
     judges = [{"target": f"mock:{name}", "options": {"verdict": {"marks": MARKS}}} for name in ("j", "k")]
     path = write_suite(scorer="llm_judge", judges=judges)
-    assert await asyncio.to_thread(_run, ["calibrate", "--suite", str(path)]) == 0
+    assert _run(["calibrate", "--suite", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "mock:j: 8 of 8" in shown and "mock:k: 8 of 8" in shown and "8 calls, 0" in shown
-    assert await asyncio.to_thread(_run, ["run", str(path)]) == 0
+    assert _run(["run", str(path)]) == 0
     assert shown.count("rating: ") == 2 and "was rated excellent" in capsys.readouterr().out
 
 

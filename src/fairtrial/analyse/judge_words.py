@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.words import money, number
+from fairtrial.analyse.words import number
 
 if TYPE_CHECKING:
     from fairtrial.analyse.judging import JudgeRating, Judging
@@ -44,7 +44,9 @@ def judging_notes(judging: Judging | None) -> list[str]:
     """What is known of the judges: their rating, their agreement, their noise."""
     if judging is None:
         return []
-    notes = [_rating_note(rating) for rating in judging.judges]
+    notes = [_rating_note(rating) for rating in judging.judges if rating.rating is not None]
+    if unknown := [rating.judge for rating in judging.judges if rating.rating is None]:
+        notes.append(f"Never calibrated: {', '.join(unknown)}. `fairtrial calibrate` tells how good a judge is.")
     if judging.alpha is not None and judging.alpha.value is not None:
         worth = judging.effective_judges
         notes.append(
@@ -69,8 +71,6 @@ def judging_notes(judging: Judging | None) -> list[str]:
 
 
 def _rating_note(rating: JudgeRating) -> str:
-    if rating.rating is None:
-        return f"The judge {rating.judge} was never calibrated; `fairtrial calibrate` tells how good it is."
     if not rating.fits:
         return f"The judge {rating.judge} was calibrated with another prompt only (rated {rating.rating} there)."
     error = "" if rating.mean_absolute_error is None else f", mean error {number(rating.mean_absolute_error)}"
@@ -98,11 +98,11 @@ def order_line(judge: JudgeOrders) -> str:
     """How far a judge minds the order."""
     flips, first = judge.flip_rate, judge.first_share
     if flips.mean is None or first.mean is None:
-        return f"{judge.judge}: no pair could be judged"
+        return "no pair could be judged"
     shares = [f"{number(flips.mean)} %{_percents(flips.ci95)}", f"{number(first.mean)} %{_percents(first.ci95)}"]
     return (
-        f"{judge.judge} ({judge.calls} calls, {money(judge.cost_usd)}): the order decided {shares[0]} of {judge.pairs} "
-        f"pairs, which are ties; whatever stood first got {shares[1]} of the verdicts (50 % is fair)"
+        f"The order decided {shares[0]} of {judge.pairs} pairs, which are ties; whatever stood first got {shares[1]} "
+        "of the verdicts (50 % is fair)."
     )
 
 

@@ -13,6 +13,8 @@ from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
 from fairtrial.store import Store, opinions
 from fairtrial.store.store import RunRecord
 
+_FEW = 10  # answers; an agreement on fewer says nothing
+
 
 class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
     """What people said of one arm's answers. Values are 0–1."""
@@ -48,7 +50,7 @@ def _arm_labels(rows: Sequence[dict[str, Any]], scores: opinions.TrialScores) ->
         stale=sum(row["stale"] for row in rows),
         bias=float(np.mean([item.score - item.label for item in fresh])) if fresh else None,
         agreement=krippendorff_alpha([[item.label for item in fresh], [item.score for item in fresh]])
-        if len(fresh) > 1
+        if len(fresh) >= _FEW
         else None,
         corrected=_corrected(fresh, scores) if fresh else (),
     )

@@ -94,22 +94,26 @@ def print_pairs(summary: PairsSummary) -> None:
     from rich.text import Text
 
     from fairtrial.analyse.judge_words import order_line, pair_cells
+    from fairtrial.analyse.words import money
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
     if not summary.pairs:
         console.print("there is nothing to compare: no case was answered by two of these arms")
         return
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI"):
-        left = name in ("arm", "against")
-        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
-    for pair in summary.pairs:
-        table.add_row(*(Text(printable(text)) for text in pair_cells(pair)))
-    console.print(table)
-    console.print()
     for judge in summary.judges:
-        console.print(Text(printable(order_line(judge))), soft_wrap=True)
+        heading = f"judged by {judge.judge}, {judge.calls} calls, {money(judge.cost_usd)}"
+        console.print(Text(printable(heading), style="bold"))
+        table = Table(box=None, padding=(0, 1), header_style="bold")
+        for name in ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI"):
+            left = name in ("arm", "against")
+            table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+        for pair in summary.pairs:
+            if pair.judge == judge.judge:
+                table.add_row(*(Text(printable(text)) for text in pair_cells(pair)))
+        console.print(table)
+        console.print(Text(order_line(judge)))
+        console.print()
     for message, count in summary.failures:
         console.print(Text(f"  {count} × no verdict: {printable(message)}", style="red"), soft_wrap=True)
     if summary.exhausted:

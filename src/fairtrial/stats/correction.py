@@ -12,6 +12,7 @@ from fairtrial.stats.distributions import normal_quantile, t_quantile
 
 _LEAST_SKILL = 0.1
 _CHANCE = 0.001
+_FEWEST_LABELS = 10  # with fewer, people's marks may all be the same by chance, and the interval would be a point
 
 
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,7 @@ def ppi_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike)
     n, big = len(y), len(rest)
     everything = np.concatenate([f, rest])
     uncorrected = float(everything.mean()) if len(everything) else math.nan
-    if n < 3 or big < 2:
+    if n < _FEWEST_LABELS or big < 2:
         return Corrected(
             mean=None,
             ci95=None,
@@ -41,7 +42,7 @@ def ppi_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike)
             labelled=n,
             unlabelled=big,
             method="PPI++",
-            refused="at least 3 labels, and 2 answers without one, are needed",
+            refused=f"at least {_FEWEST_LABELS} labels, and 2 answers without one, are needed",
         )
     if reason := _beyond_labels(f, rest):
         return Corrected(
