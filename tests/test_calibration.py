@@ -225,6 +225,7 @@ def test_from_python():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # a small model on a slow core
 def test_the_embedded_model_is_rated_honestly(capsys):
     from fairtrial.weights import fetch
 

@@ -58,7 +58,7 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
         {
             spec.id
             for spec in target_specs(arms, settings)
-            if registry.load("targets", spec.kind).priced and find_price(spec, settings.prices) is None
+            if _needs_price(spec) and find_price(spec, settings.prices) is None
         }
     )
     if unknown:
@@ -66,6 +66,11 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
             f"the budget cannot be kept: nobody knows the price of {', '.join(unknown)}; "
             "add it under `prices:` (USD per million tokens, `input` and `output`)"
         )
+
+
+def _needs_price(spec: TargetSpec) -> bool:
+    cls = registry.load("targets", spec.kind)
+    return cls.priced and not cls.names_its_cost
 
 
 def warnings(suite: Suite) -> list[str]:
@@ -85,6 +90,7 @@ async def arun(
     """Run a suite; the result is in the store, and everything in it was durable before it was counted."""
     store = store or Store()
     run_id = new_id()
+    inventory = await inspect_servers(suite.arms, suite.variables)
     async with opened_targets(
         target_specs(suite.arms, suite.settings), suite.settings, suite.folder, suite.variables
     ) as targets:
@@ -106,7 +112,7 @@ async def arun(
                     "plan_id": suite.plan_id,
                     "series_id": series_id,
                     "settings": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings))),
-                    "context": canonical_json(_context()),
+                    "context": canonical_json(_context(inventory)),
                 }
             )
             return await session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
@@ -125,12 +131,26 @@ def _write_plan(suite: Suite, store: Store) -> None:
     store.add_plan(plan, suite.cases(), suite.variables)
 
 
-def _context() -> dict[str, Any]:
+async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[dict[str, Any]]:
+    """Start or reach every MCP server that will be used, before anything is spent, and list its tools."""
+    conditions = [arm.condition for arm in arms if arm.condition.mcp]
+    if not conditions:
+        return []
+    from fairtrial.toolbox.preflight import preflight
+
+    try:
+        return [msgspec.to_builtins(item) for item in await preflight(conditions)]
+    except TargetUnusableError as error:
+        raise TargetUnusableError(variables.hide(str(error))) from None
+
+
+def _context(inventory: list[dict[str, Any]]) -> dict[str, Any]:
     packages = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
     return {
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": {name: version(name) for name in packages},
+        **({"mcp_servers": inventory} if inventory else {}),
     }
 
 

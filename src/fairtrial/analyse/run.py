@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
-from fairtrial.core.suite import Arm, Case
+from fairtrial.core.suite import Arm, Case, ToolUse
 from fairtrial.core.variables import display
 from fairtrial.store.rows import decode
 from fairtrial.store.store import PlanRecord, RunRecord, Store
@@ -24,6 +24,7 @@ _SLICE = 500
 _TRIAL_FIELDS = (
     *("trial_id", "repeat", "started_at", "finish_reason", "model", "failure_kind", "failure_message"),
     *("attempts", "cached", "waited_ms", "latency_ms", "first_token_ms", "cost_usd", "reasoning"),
+    *("tool_calls", "tool_errors"),
     *("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
 )
 
@@ -74,6 +75,9 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
     reasoning: str | None
     trace: dict[str, Any] | None
+    tool_calls: int | None
+    tool_errors: int | None
+    missing: str  # what the condition requires and the answer lacks
 
 
 class Run:
@@ -189,8 +193,15 @@ class Run:
             answer=None if row["answer"] is None else display(row["answer"]),
             tried=decode(row["tried"]) or [],
             trace=decode(row["trace"]),
+            missing=self._missing(row, arm),
             **{name: row[name] for name in _TRIAL_FIELDS},
         )
+
+    def _missing(self, row: dict[str, Any], arm: Arm) -> str:
+        """Only an answer can lack something."""
+        if row["failure_kind"] is not None:
+            return ""
+        return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}))
 
     def frame(self) -> pd.DataFrame:
         """Every trial as a row of a pandas data frame."""

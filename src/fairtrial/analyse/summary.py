@@ -9,6 +9,7 @@ import numpy as np
 
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
+from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
@@ -57,6 +58,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     judge_calls: int = 0
     judge_cost_usd: float | None = 0.0
     labels: ArmLabels | None = None
+    tools: ToolSummary | None = None
 
     @property
     def coverage(self) -> float:
@@ -90,6 +92,7 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
+    tools = arm_tools(store, record, plan_arms)
     arms = []
     for arm in plan_arms:
         judges = judged.get(arm.position, totals.JudgeTotals(0, 0.0))
@@ -116,6 +119,7 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
                 judge_calls=judges.calls,
                 judge_cost_usd=judges.cost_usd,
                 labels=labels.get(arm.position),
+                tools=tools.get(arm.position),
             )
         )
     return RunSummary(

@@ -42,6 +42,26 @@ def metric_lines(arm: ArmSummary) -> list[str]:
     return lines
 
 
+def tool_lines(arm: ArmSummary) -> list[str]:
+    """How an arm used its tools: `tools used in 8 of 10 answers (80 %), 12 calls, 1 failed: time.now 12`."""
+    tools = arm.tools
+    if tools is None or not tools.answers:
+        return []
+    failed = f", {tools.errors} failed" if tools.errors else ""
+    which = ", ".join(f"{name} {calls}" for name, (calls, _) in tools.tools.items())
+    line = (
+        f"tools used in {tools.used} of {tools.answers} answers ({100 * tools.rate:.0f} %), {tools.calls} calls{failed}"
+    )
+    lines = [f"{line}: {which}" if which else line]
+    if 0 < tools.used < tools.answers:
+        mean, bounds = tools.when_used.mean, tools.when_used.ci95
+        shown = "" if bounds is None else f" (95% CI: [{number(bounds[0])}, {number(bounds[1])}])"
+        lines.append(f"where a tool was used: {number(mean)}{shown}")
+    if tools.marked:
+        lines.append(f"{tools.marked} answers lack the tool use that the condition requires")
+    return lines
+
+
 def money(value: float | None) -> str:
     """USD with as many digits as it takes to see anything."""
     if value is None:

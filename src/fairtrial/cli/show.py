@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from fairtrial.analyse import Run, TrialRecord
 
 
@@ -106,6 +108,7 @@ def _print_trial(trial: TrialRecord) -> None:
         "finish": trial.finish_reason or "",
         "latency": f"{milliseconds(trial.latency_ms)}, first token {milliseconds(trial.first_token_ms)}",
         "attempts": f"{trial.attempts}, waited {milliseconds(trial.waited_ms)}",
+        "tools": _tools_line(trial),
         "tokens": f"{trial.prompt_tokens} in, {trial.completion_tokens} out, {money(trial.cost_usd)}",
     }
     for name, value in facts.items():
@@ -113,10 +116,34 @@ def _print_trial(trial: TrialRecord) -> None:
             console.print(Text.assemble((f"{name:>9} ", "bold"), printable(value)), soft_wrap=True)
     for reason in trial.tried:
         console.print(Text(f"    tried: {printable(reason)}", style="yellow"), soft_wrap=True)
+    _print_calls(console, trial.trace)
     for title, body in (("prompt", trial.input), ("expected", trial.expected), ("answer", trial.answer)):
         if body is not None:
             console.print(Text(f"\n{title}", style="bold"))
             console.print(Text(printable(body)), soft_wrap=True)
+
+
+def _tools_line(trial: TrialRecord) -> str:
+    if trial.tool_calls is None:
+        return ""
+    failed = f", {trial.tool_errors} failed" if trial.tool_errors else ""
+    missing = f" ({trial.missing})" if trial.missing else ""
+    return f"{trial.tool_calls} calls{failed}{missing}"
+
+
+def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
+    """What an agent did, call by call."""
+    from rich.text import Text
+
+    from fairtrial.core.text import printable
+
+    for call in (trace or {}).get("tool_calls") or ():
+        name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
+        took = "" if call.get("duration_ms") is None else f", {call['duration_ms']:.0f} ms"
+        asked = " ".join(str(call.get("arguments") or "").split())
+        said = " ".join(str(call.get("result") or "").split())
+        shown = f"{name}({asked}){' failed' if call.get('error') else ''}{took}: {said[:400]}"
+        console.print(Text(f"    {printable(shown)}", style="red" if call.get("error") else ""), soft_wrap=True)
 
 
 def _print_context(run: Run) -> None:

@@ -66,11 +66,37 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     concurrency: Annotated[int, Meta(ge=1)] | None = None
 
 
+class McpEntry(Document, frozen=True, kw_only=True):
+    """A server of tools, in the shape that desktop clients have it."""
+
+    command: Annotated[str | None, Meta(description="A program that speaks MCP on stdin and stdout.")] = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: Annotated[str | None, Meta(description="Where it is started; the suite's folder unless given.")] = None
+    url: Annotated[str | None, Meta(description="The address of a server that is running.")] = None
+    type: Literal["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"] | None = None
+    transport: Literal["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"] | None = None
+    headers: dict[str, str] = {}
+    description: str = ""
+    disabled: bool = False
+    auto_approve: Annotated[Any, Meta(description="Of desktop clients; means nothing here.")] = msgspec.field(
+        default=None, name="autoApprove"
+    )
+    always_allow: Any = msgspec.field(default=None, name="alwaysAllow")
+    timeout: Any = None
+
+
 class ConditionEntry(Document, frozen=True, kw_only=True):
-    """What a target is told beside the case."""
+    """What a target is told and given beside the case."""
 
     system: str | None = None
     system_file: str | None = None
+    mcp: Annotated[list[str], Meta(description="Which of `mcp_servers` an agent is given; no others.")] = []
+    require_tool_use: Annotated[bool, Meta(description="Mark trials in which no tool was used.")] = False
+    require_tool_success: Annotated[bool, Meta(description="Mark trials in which no tool call succeeded.")] = False
+    on_missing_tool_use: Annotated[
+        Literal["mark", "fail"], Meta(description="Whether marked trials still have a score.")
+    ] = "mark"
     params: ParamsEntry | None = None
     scorer: Any = None
     repeats: Repeats | None = None
@@ -124,6 +150,10 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     benchmark_mode: bool = False
     system: str | None = None
     system_file: str | None = None
+    mcp_servers: Annotated[dict[str, McpEntry], Meta(description="Servers of tools, for conditions.")] = {}
+    mcp_servers_as_desktop: Annotated[
+        dict[str, McpEntry], Meta(description="The same, as desktop clients write it.")
+    ] = msgspec.field(default={}, name="mcpServers")
     conditions: dict[str, ConditionEntry] = {}
     judge: JudgeEntry | None = None
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges: a panel.")] = []

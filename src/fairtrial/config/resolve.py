@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from fairtrial.config.document import ConditionEntry, JudgeEntry, ParamsEntry, SuiteDocument, TargetEntry
+from fairtrial.config.document import ConditionEntry, JudgeEntry, McpEntry, ParamsEntry, SuiteDocument, TargetEntry
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
 from fairtrial.core import registry
@@ -22,6 +24,7 @@ from fairtrial.core.suite import (
     Arm,
     Condition,
     JudgeSpec,
+    McpServer,
     Settings,
     TargetSpec,
 )
@@ -61,6 +64,9 @@ def resolve_arms(
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"`{arm.name}` stands twice; give each target an `id` of its own")
+            if condition.mcp and not registry.load("targets", spec.kind).uses_tools:
+                hint = f"; `tool-agent:{spec.id}` can" if spec.kind in ("openai_api", "anthropic_api") else ""
+                source.problem(path, f"{spec.id} cannot be given the MCP servers of condition `{name}`{hint}")
             arms.append(arm)
     return arms
 
@@ -141,7 +147,65 @@ def _chosen_conditions(
         _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
         own = entry.system is not None or entry.system_file is not None
         system = _system_text(source, path if own else (), entry if own else common, folder)
-        yield name, entry, Condition(name=name, system=system)
+        yield (
+            name,
+            entry,
+            Condition(
+                name=name,
+                system=system,
+                mcp=_servers_of(source, path, entry, document, folder),
+                require_tool_use=entry.require_tool_use,
+                require_tool_success=entry.require_tool_success,
+                on_missing_tool_use=entry.on_missing_tool_use,
+            ),
+        )
+
+
+def _servers_of(
+    source: Source, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path
+) -> tuple[McpServer, ...]:
+    """The MCP servers that a condition names."""
+    known = {**document.mcp_servers, **document.mcp_servers_as_desktop}
+    found = []
+    for index, name in enumerate(entry.mcp):
+        if name not in known:
+            hint = registry.nearest(name, list(known)) if known else "; there is no `mcp_servers:`"
+            source.problem((*path, "mcp", index), f"there is no MCP server `{name}`{hint}")
+        elif entry.mcp.index(name) == index:
+            key = "mcpServers" if name in document.mcp_servers_as_desktop else "mcp_servers"
+            server = _server(source, (key, name), name, known[name], folder)
+            found += [server] if server else []
+    if (entry.require_tool_use or entry.require_tool_success) and not entry.mcp:
+        source.problem((*path, "mcp"), "tool use is required, but the condition has no MCP server")
+    return tuple(found)
+
+
+def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: Path) -> McpServer | None:
+    if (entry.command is None) == (entry.url is None):
+        source.problem(path, "an MCP server needs `command` (a program) or `url` (an address), one of the two")
+        return None
+    if entry.disabled:
+        source.problem((*path, "disabled"), f"the MCP server `{name}` is disabled, but a condition uses it")
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or "__" in name:
+        source.problem(path, "the name of an MCP server has letters, digits, - and single _ only")
+        return None
+    if entry.command is None:
+        kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
+        return McpServer(name=name, transport=kind, url=entry.url or "", headers=entry.headers)
+    beside = folder / entry.command
+    # Not resolved: the python of an environment is a link, and knows by its own name where it belongs.
+    found = str(beside.absolute()) if "/" in entry.command and beside.is_file() else shutil.which(entry.command)
+    if found is None:
+        source.problem((*path, "command"), f"there is no program `{entry.command}`")
+        return None
+    return McpServer(
+        name=name,
+        command=found if "/" in entry.command else entry.command,
+        args=tuple(entry.args),
+        env=entry.env,
+        cwd=str((folder / (entry.cwd or ".")).resolve()),
+    )
 
 
 def _check_choice(source: Source, what: str, chosen: tuple[str, ...], names: list[str]) -> None:
@@ -199,6 +263,8 @@ class _Targets:
         if not entry.target:
             return None  # already reported as missing
         provider_name, model = split_name(entry.target)
+        if provider_name == "tool-agent":
+            return self._tool_agent(path, entry, model)
         plugins = [name for name in registry.names("targets") if name not in _KINDS_BEHIND_PROVIDERS]
         provider = find_provider(provider_name, self._own, self._variables.environment, plugins)
         if provider is None:
@@ -221,6 +287,29 @@ class _Targets:
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
             folder=str(self._folder.resolve()) if provider.kind in _OWN_CODE else "",
+        )
+        return spec if self._options_fit(path, spec) else None
+
+    def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry, model: str) -> TargetSpec | None:
+        """Our own agent around somebody's model: `tool-agent:openai:gpt-5-mini`."""
+        named = model or str(entry.options.get("model") or "")
+        if not named:
+            self._source.problem((*path, "target"), "a tool-agent needs a model: `tool-agent:openai:gpt-5-mini`")
+            return None
+        inner = msgspec.structs.replace(entry, target=named, options={})
+        found = self.resolve(path, inner)
+        if found is None:
+            return None
+        if found.kind not in ("openai_api", "anthropic_api"):
+            self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{named}`")
+            return None
+        options = {name: value for name, value in entry.options.items() if name != "model"}
+        spec = msgspec.structs.replace(
+            found,
+            id=getattr(entry, "id", None) or entry.target,
+            kind="tool_agent",
+            api=found.kind,
+            options=options,
         )
         return spec if self._options_fit(path, spec) else None
 

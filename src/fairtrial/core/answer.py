@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.suite import McpServer
+
 # Kinds of failure after which asking this target anything else is pointless.
 UNUSABLE = frozenset({"auth", "model"})
 
@@ -27,6 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     case_id: str
     input: str
     system: str = ""
+    mcp: tuple[McpServer, ...] = ()  # the tools that an agent is given, and no others
     params: dict[str, Any] = {}
     defaulted: tuple[str, ...] = ()
     repeat: int = 0
@@ -52,8 +55,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no answer.
 
-    kinds: rate_limited, server, connection, stream, timeout (worth another try) ·
-    auth, model (this target is unusable) · refused, malformed, crashed · budget (not asked at all)
+    kinds: rate_limited, server, connection, stream, timeout, mcp (worth another try) ·
+    auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent did not come to an end) ·
+    budget (not asked at all)
     """
 
     kind: str

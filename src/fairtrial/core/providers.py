@@ -41,6 +41,12 @@ KNOWN: dict[str, Provider] = {
     "mock": Provider(kind="mock"),
     "python": Provider(kind="python_call"),
     "command": Provider(kind="command"),
+    "tool-agent": Provider(kind="tool_agent"),
+    "claude-code": Provider(
+        kind="claude_code",
+        base_url="${ANTHROPIC_BASE_URL:-}",
+        api_key="${ANTHROPIC_API_KEY:-}",
+    ),
 }
 
 

@@ -36,6 +36,22 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     position: int = 0
 
 
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How an answer used the tools of its condition's servers: {"server.tool": [calls, errors]}."""
+
+    tools: dict[str, tuple[int, int]] = {}
+
+    @property
+    def calls(self) -> int:
+        """How often any of them was called."""
+        return sum(calls for calls, _ in self.tools.values())
+
+    @property
+    def errors(self) -> int:
+        """How many of the calls failed."""
+        return sum(errors for _, errors in self.tools.values())
+
+
 class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A model or agent as configured: which adapter (`kind`), which model, where, with which options."""
 
@@ -49,23 +65,77 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     concurrency: int | None = None
     folder: str = ""  # where its code lies, for targets that are the user's own code
+    api: str = ""  # which kind of API an agent's model has
 
     def identity(self) -> dict[str, Any]:
         """What makes an answer this target's: everything but the credentials."""
-        return {
+        known = {
             "kind": self.kind,
             "model": self.model,
             "base_url": self.base_url,
             "options": self.options,
             "folder": self.folder,
         }
+        return {**known, "api": self.api} if self.api else known
+
+
+class McpServer(msgspec.Struct, frozen=True, kw_only=True):
+    """A server of tools that an agent is given: a program to start, or an address."""
+
+    name: str
+    transport: Literal["stdio", "http", "sse"] = "stdio"
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = {}
+
+    def identity(self) -> dict[str, Any]:
+        """Which tools these are: everything but the credentials."""
+        return {
+            "name": self.name,
+            "transport": self.transport,
+            "command": self.command,
+            "args": self.args,
+            "cwd": self.cwd,
+            "url": self.url,
+        }
+
+    def shown(self) -> str:
+        """How it is started or reached."""
+        return " ".join((self.command, *self.args)) if self.transport == "stdio" else self.url
+
+    def as_config(self) -> dict[str, Any]:
+        """The shape that desktop clients and agents know."""
+        if self.transport == "stdio":
+            return {"type": "stdio", "command": self.command, "args": list(self.args), "env": dict(self.env)}
+        return {"type": self.transport, "url": self.url, "headers": dict(self.headers)}
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target is told and given beside the case."""
+    """What a target is told and given beside the case, and what it is expected to do with it."""
 
     name: str = "default"
     system: str = ""
+    mcp: tuple[McpServer, ...] = ()
+    require_tool_use: bool = False
+    require_tool_success: bool = False
+    on_missing_tool_use: Literal["mark", "fail"] = "mark"
+
+    def identity(self) -> dict[str, Any]:
+        """What makes an answer one under this condition: what the target was told and given."""
+        told = {"name": self.name, "system": self.system}
+        return {**told, "mcp": [server.identity() for server in self.mcp]} if self.mcp else told
+
+    def missing(self, tools: ToolUse | None) -> str:
+        """What the answer lacks that this condition requires; empty where nothing is."""
+        calls, errors = (tools.calls, tools.errors) if tools else (0, 0)
+        if self.require_tool_use and not calls:
+            return "no tool was used"
+        if self.require_tool_success and calls == errors:
+            return "no tool call succeeded"
+        return ""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):

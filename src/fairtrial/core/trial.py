@@ -32,6 +32,7 @@ class Trial(msgspec.Struct, frozen=True):
             case_id=self.case.id,
             input=self.case.input,
             system=self.arm.condition.system,
+            mcp=self.arm.condition.mcp,
             params=params,
             defaulted=self.arm.defaulted,
             repeat=self.repeat,
@@ -43,7 +44,7 @@ class TrialIds:
     """Ids of one arm's trials. What all of them share is hashed once."""
 
     def __init__(self, arm: Arm) -> None:
-        shared = canonical_json([arm.name, arm.target.identity(), arm.condition])
+        shared = canonical_json([arm.name, arm.target.identity(), arm.condition.identity()])
         self._shared = hashlib.blake2b(shared, digest_size=10)
 
     def make(self, case: Case, repeat: int, params: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from fairtrial.core.judge import Panel, judge_of
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.suite import Arm, JudgeSpec, Settings
 from fairtrial.core.target import Target
+from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
 from fairtrial.engine.budget import Budget
@@ -212,12 +213,23 @@ class Engine:
             if isinstance(outcome.result, Failure):
                 return
             answer = outcome.result
-        result = await self._scoring.score(trial, answer, self._panel)
+        result = self._gated(trial, answer) or await self._scoring.score(trial, answer, self._panel)
         if isinstance(result, Unscored) and result.kind == "budget":
             self._stop(self._spent())
             return
         await self._save_score(trial, result)
         self.progress.scored(trial, result)
+
+    def _gated(self, trial: Trial, answer: Answer) -> Unscored | None:
+        """Why this answer gets no score though it is one: a condition may insist on the use of its tools.
+
+        It is never asked for again until the tool was used: that would select answers.
+        """
+        condition = trial.arm.condition
+        if condition.on_missing_tool_use == "mark":
+            return None
+        missing = condition.missing(tool_use(answer.trace, [server.name for server in condition.mcp]))
+        return Unscored(kind="tool_use", message=missing) if missing else None
 
     async def _save_score(self, trial: Trial, result: Score | Unscored) -> None:
         """The score and every judge's verdict behind it, durable together."""

@@ -12,6 +12,7 @@ from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.analyse.tools import ToolSummary
 from fairtrial.stats import Aggregate
 
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
@@ -68,6 +69,22 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "judge_calls": arm.judge_calls,
         "judge_cost_usd": arm.judge_cost_usd,
         "labels": labels_document(arm.labels),
+        "tools": _tools(arm.tools),
+    }
+
+
+def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
+    if tools is None:
+        return None
+    return {
+        "answers": tools.answers,
+        "used": tools.used,
+        "rate": tools.rate,
+        "calls": tools.calls,
+        "errors": tools.errors,
+        "by_tool": {name: {"calls": calls, "errors": errors} for name, (calls, errors) in tools.tools.items()},
+        "marked": tools.marked,
+        "when_used": {**_share(tools.when_used), "count": tools.when_used.count},
     }
 
 

@@ -27,8 +27,18 @@ def _add_pairs_and_labels(connection: Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE judgements ADD COLUMN judge_key VARCHAR")
 
 
+def _add_tool_use(connection: Connection) -> None:
+    for column in ("tool_calls INTEGER", "tool_errors INTEGER", "tools BLOB"):
+        connection.exec_driver_sql(f"ALTER TABLE trials ADD COLUMN {column}")
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
-UPGRADES: list[Callable[[Connection], None]] = [_add_judgements, _add_calibrations, _add_pairs_and_labels]
+UPGRADES: list[Callable[[Connection], None]] = [
+    _add_judgements,
+    _add_calibrations,
+    _add_pairs_and_labels,
+    _add_tool_use,
+]
 CURRENT = 1 + len(UPGRADES)
 
 

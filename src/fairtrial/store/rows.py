@@ -11,7 +11,8 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Outcome, Usage
 from fairtrial.core.judge import Judgement
 from fairtrial.core.score import Score, Unscored
-from fairtrial.core.suite import Arm, Case, ScorerSpec
+from fairtrial.core.suite import Arm, Case, ScorerSpec, ToolUse
+from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
 
@@ -19,6 +20,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _LONGEST_MESSAGE = 500
 _CASE_TEXTS = ("id", "input", "expected", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "params", "metadata")
+_NO_TOOLS: dict[str, Any] = {"tool_calls": None, "tool_errors": None, "tools": None}
 _NO_USAGE = dict.fromkeys(
     ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 )
@@ -118,8 +120,15 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
         "cost_usd": outcome.cost_usd,
     }
     if isinstance(result, Answer):
-        return row | _answer_columns(result, variables) | _usage_columns(result.usage)
-    return row | _failure_columns(result, variables) | _usage_columns(result.usage)
+        used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
+        return row | _answer_columns(result, variables) | _usage_columns(result.usage) | _tool_columns(used)
+    return row | _failure_columns(result, variables) | _usage_columns(result.usage) | _tool_columns(None)
+
+
+def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
+    if used is None:
+        return _NO_TOOLS
+    return {"tool_calls": used.calls, "tool_errors": used.errors, "tools": encode(used.tools) if used.tools else None}
 
 
 def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:

@@ -105,6 +105,9 @@ trials = Table(
     Column("cost_usd", Float),
     Column("reasoning", Text),
     Column("trace", Json),
+    Column("tool_calls", Integer),  # of the condition's servers; None where the target tells nothing of tools
+    Column("tool_errors", Integer),
+    Column("tools", Json),  # {"server.tool": [calls, errors]}
     Index("trials_by_id", "trial_id"),
 )
 

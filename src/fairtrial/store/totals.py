@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlalchemy import and_, case, func, select
@@ -138,6 +139,32 @@ def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict
                 metric = found.setdefault(arm, {}).setdefault(name, MetricScores((low, high)))
                 metric.add(case_position, value, weight)
     return found
+
+
+class ToolRow(NamedTuple):
+    """One answer that tells of tools."""
+
+    arm_position: int
+    case_position: int
+    tools: dict[str, tuple[int, int]]
+    score: float | None
+    weight: float
+
+
+def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator[ToolRow]:
+    """Every answer that tells which tools it used, streamed."""
+    trials, scores, cases = schema.trials, schema.scores, schema.cases
+    query = (
+        select(trials.c.arm_position, trials.c.case_position, trials.c.tools, scores.c.value, cases.c.weight)
+        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == trials.c.case_position))
+        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
+        .where(trials.c.run_id == run_id, trials.c.tool_calls.is_not(None))
+        .execution_options(yield_per=2000)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        for arm, case_position, tools, value, weight in connection.execute(query):
+            found = {name: (calls, errors) for name, (calls, errors) in (decode(tools) or {}).items()}
+            yield ToolRow(arm, case_position, found, value, weight)
 
 
 class JudgeTotals(NamedTuple):

@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import time
 from asyncio.subprocess import PIPE
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,6 +20,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
+from fairtrial.toolbox.leashed import leashed, leashed_config
 
 _MOST_OUTPUT = 16 * 2**20
 _SHOWN_ERROR = 8000
@@ -44,10 +46,14 @@ class _Reply(msgspec.Struct):
 
 
 class Command(Target):
-    """A program, started once per trial in the suite's folder; the system prompt is in FAIRTRIAL_SYSTEM_PROMPT."""
+    """A program, started once per trial in the suite's folder; the system prompt is in FAIRTRIAL_SYSTEM_PROMPT.
+
+    Where the condition has MCP servers, FAIRTRIAL_MCP_CONFIG names a JSON file with them, as desktop clients have it.
+    """
 
     options_type: ClassVar[type[Options]] = CommandOptions
     names_its_cost: ClassVar[bool] = True
+    uses_tools: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: CommandOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -64,9 +70,13 @@ class Command(Target):
         return f"command:{self.spec.id}"
 
     async def ask(self, request: Request) -> Answer | Failure:
+        with _mcp_config(request) as config:
+            return await self._run(request, config)
+
+    async def _run(self, request: Request, config: dict[str, str]) -> Answer | Failure:
         started = time.perf_counter()
         try:
-            process = await self._start(request)
+            process = await self._start(request, config)
         except OSError as error:
             return Failure(kind="crashed", message=f"{self._options.command[0]} cannot be started: {error.strerror}")
         try:
@@ -86,7 +96,7 @@ class Command(Target):
             return Failure(kind="crashed", message=f"the command ended with {process.returncode}: {shown}")
         return self._read(output, latency)
 
-    async def _start(self, request: Request) -> asyncio.subprocess.Process:
+    async def _start(self, request: Request, config: dict[str, str]) -> asyncio.subprocess.Process:
         program, *arguments = self._options.command
         beside = self.folder / program
         if self._options.prompt == "argument":
@@ -97,10 +107,10 @@ class Command(Target):
             "FAIRTRIAL_SYSTEM_PROMPT": request.system,
             "FAIRTRIAL_CASE_ID": request.case_id,
             "FAIRTRIAL_PARAMS": json.dumps(request.params),
+            **config,
         }
         return await asyncio.create_subprocess_exec(
-            str(beside.resolve()) if beside.is_file() else program,
-            *arguments,
+            *leashed(str(beside.resolve()) if beside.is_file() else program, *arguments),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -128,6 +138,19 @@ class Command(Target):
             trace=reply.trace,
             latency_ms=latency_ms,
         )
+
+
+@contextmanager
+def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
+    """The servers as a file that only we and the program can read, and only as long as it runs."""
+    if not request.mcp:
+        yield {}
+        return
+    servers = {server.name: leashed_config(server) for server in request.mcp}
+    with tempfile.NamedTemporaryFile("w", prefix="fairtrial-mcp-", suffix=".json") as file:
+        json.dump({"mcpServers": servers}, file)
+        file.flush()
+        yield {"FAIRTRIAL_MCP_CONFIG": file.name}
 
 
 async def _feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:

@@ -19,6 +19,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
+from fairtrial.core.trace import ToolCall, Trace
 
 _FAULTS = {
     "429": Failure(kind="rate_limited", message="HTTP 429: mock says slow down", retryable=True, retry_after=0.05),
@@ -45,6 +46,15 @@ class MockVerdict(Options, frozen=True, kw_only=True):
     claims: list[str] = []
 
 
+class MockToolCall(Options, frozen=True, kw_only=True):
+    """A tool call that it claims to have made, in `share` of its answers."""
+
+    server: str
+    tool: str
+    error: bool = False
+    share: Share = 1.0
+
+
 class MockOptions(Options, frozen=True, kw_only=True):
     """`answers` maps a case id, or a text that occurs in the prompt, to an answer or to one per repeat."""
 
@@ -55,12 +65,14 @@ class MockOptions(Options, frozen=True, kw_only=True):
     faults: dict[str, Share] = {}
     seed: int = 0
     verdict: MockVerdict | None = None
+    tool_calls: list[MockToolCall] = []
 
 
 class Mock(Target):
     """A target whose every answer is known in advance. The same trial meets the same luck in every run."""
 
     options_type: ClassVar[type[Options]] = MockOptions
+    uses_tools: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: MockOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -96,7 +108,17 @@ class Mock(Target):
             usage=Usage(prompt=_tokens(request.system + request.input), completion=_tokens(text)),
             model=self.spec.model,
             latency_ms=(time.perf_counter() - started) * 1000,
+            trace=self._trace(request, luck) if request.mcp else None,
         )
+
+    def _trace(self, request: Request, luck: random.Random) -> dict[str, Any]:
+        given = {server.name for server in request.mcp}
+        calls = [
+            ToolCall(tool=call.tool, server=call.server, error=call.error)
+            for call in self._options.tool_calls
+            if call.server in given and luck.random() < call.share
+        ]
+        return Trace(tool_calls=tuple(calls), turns=1 + bool(calls)).as_dict()
 
     def _fault(self, luck: random.Random) -> str | None:
         roll = luck.random()

@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.code import load_function
@@ -17,7 +17,12 @@ from fairtrial.core.threads import call_in_thread
 
 
 class PythonCall(Target):
-    """A function, sync or async, that returns a text, or a mapping with `text` and fields of an Answer."""
+    """A function, sync or async, that returns a text, or a mapping with `text` and what else is worth keeping.
+
+    Of such a mapping, `tool_calls` (a list of `tool`, `server`, `arguments`, `result`, `error`) is counted.
+    """
+
+    uses_tools: ClassVar[bool] = True
 
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
@@ -37,7 +42,8 @@ class PythonCall(Target):
             raise TargetUnusableError(f"{self.spec.id}: {error}") from None
 
     async def ask(self, request: Request) -> Answer | Failure:
-        arguments: tuple[Any, ...] = (request.input, request.system, {})
+        servers = {server.name: server.as_config() for server in request.mcp}
+        arguments: tuple[Any, ...] = (request.input, request.system, servers)
         started = time.perf_counter()
         try:
             if inspect.iscoroutinefunction(self._function):

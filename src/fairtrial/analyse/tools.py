@@ -1,0 +1,71 @@
+"""How the arms used their tools, and what that did to their scores."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairtrial.core.suite import Arm, Condition, ToolUse
+from fairtrial.stats import Aggregate, aggregate
+from fairtrial.store import Store, totals
+from fairtrial.store.store import RunRecord
+
+
+class ToolSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm's use of the MCP servers it was given."""
+
+    answers: int  # that tell of tools
+    used: int  # with a call at least
+    calls: int
+    errors: int
+    tools: dict[str, tuple[int, int]]  # calls and errors by "server.tool"
+    marked: int  # that lack what the condition requires
+    when_used: Aggregate  # the score over the answers that used a tool
+
+    @property
+    def rate(self) -> float:
+        """The share of answers that used a tool."""
+        return self.used / self.answers if self.answers else 0.0
+
+
+class _Sums:
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+        self.answers = self.used = self.marked = 0
+        self.tools: dict[str, tuple[int, int]] = {}
+        self.scores: dict[int, list[float]] = {}
+        self.weights: dict[int, float] = {}
+
+    def add(self, row: totals.ToolRow) -> None:
+        use = ToolUse(tools=row.tools)
+        self.answers += 1
+        self.used += use.calls > 0
+        self.marked += bool(self.condition.missing(use))
+        for name, (calls, errors) in row.tools.items():
+            made, failed = self.tools.get(name, (0, 0))
+            self.tools[name] = (made + calls, failed + errors)
+        if use.calls and row.score is not None:
+            self.scores.setdefault(row.case_position, []).append(row.score)
+            self.weights[row.case_position] = row.weight
+
+    def summary(self) -> ToolSummary:
+        means = [sum(values) / len(values) for values in self.scores.values()]
+        return ToolSummary(
+            answers=self.answers,
+            used=self.used,
+            calls=sum(calls for calls, _ in self.tools.values()),
+            errors=sum(errors for _, errors in self.tools.values()),
+            tools=dict(sorted(self.tools.items())),
+            marked=self.marked,
+            when_used=aggregate(means, [self.weights[case] for case in self.scores]),
+        )
+
+
+def arm_tools(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> dict[int, ToolSummary]:
+    """By arm position; arms without MCP servers are not in it."""
+    sums = {arm.position: _Sums(arm.condition) for arm in arms if arm.condition.mcp}
+    if not sums:
+        return {}
+    for row in totals.tool_rows(store, record.id, record.plan_id, record.scoring):
+        if row.arm_position in sums:
+            sums[row.arm_position].add(row)
+    return {position: found.summary() for position, found in sums.items()}

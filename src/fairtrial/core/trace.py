@@ -1,0 +1,56 @@
+"""What an agent did on its way to an answer. It is for people, and for counting tool calls; never for scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.suite import ToolUse
+
+_MOST_RESULT = 20_000
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a tool; `server` is None for a tool of the agent's own."""
+
+    tool: str
+    server: str | None = None
+    arguments: Any = None
+    result: str = ""
+    error: bool = False
+    duration_ms: float | None = None
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent's steps, as they are stored with the answer."""
+
+    tool_calls: tuple[ToolCall, ...] = ()
+    messages: tuple[dict[str, Any], ...] = ()
+    servers: dict[str, str] = {}  # how each server was found when the agent began
+    turns: int | None = None
+    session_id: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it; tool calls are there even if there were none, which is something to know."""
+        return {"tool_calls": [], "servers": {}, **msgspec.to_builtins(self)}
+
+
+def short(text: str) -> str:
+    """A tool's result as it is kept: a flood is cut."""
+    return text if len(text) <= _MOST_RESULT else f"{text[:_MOST_RESULT]} … ({len(text)} characters)"
+
+
+def tool_use(trace: Mapping[str, Any] | None, servers: Collection[str]) -> ToolUse | None:
+    """The calls in a trace that went to these servers; None where a target tells nothing of tools."""
+    calls = (trace or {}).get("tool_calls")
+    if not isinstance(calls, list | tuple):
+        return None
+    counts: dict[str, tuple[int, int]] = {}
+    for call in calls:
+        if isinstance(call, Mapping) and call.get("server") in servers:
+            name = f"{call['server']}.{call.get('tool')}"
+            made, failed = counts.get(name, (0, 0))
+            counts[name] = (made + 1, failed + bool(call.get("error")))
+    return ToolUse(tools=counts)

@@ -1,0 +1,203 @@
+"""`tool-agent`: our own small agent around any model: it asks, calls the tools that the model wants, and asks again."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+
+from fairtrial import wire
+from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Options, Target
+from fairtrial.core.trace import ToolCall, Trace, short
+from fairtrial.toolbox.dialects import DIALECTS, Call, Dialect, Result, Said, Tool
+from fairtrial.toolbox.preflight import all_tools
+from fairtrial.toolbox.server import ServerError, connected, sentence
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+
+_LONGEST_NAME = 64  # what APIs accept
+_MOST_RESULT = 100_000  # characters of a tool's result that a model is shown
+
+
+class ToolAgentOptions(Options, frozen=True, kw_only=True):
+    """`max_steps` bounds how often the model is asked; `tool_timeout` how long one tool call may take."""
+
+    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 20
+    tool_timeout: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+
+
+class ToolAgent(Target):
+    """A model in a loop with the tools of the condition's MCP servers, which are started anew for each trial."""
+
+    options_type: ClassVar[type[Options]] = ToolAgentOptions
+    priced: ClassVar[bool] = True
+    uses_tools: ClassVar[bool] = True
+
+    def __init__(self, spec: TargetSpec, options: ToolAgentOptions, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        self._options = options
+        self._dialect = DIALECTS[spec.api]
+
+    async def open(self, concurrency: int) -> None:
+        self._session = await wire.open_session(self.spec, self._dialect.headers(self.spec))
+
+    async def close(self) -> None:
+        if hasattr(self, "_session"):
+            await self._session.close()
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        started = time.perf_counter()
+        try:
+            async with AsyncExitStack() as stack:
+                clients = {server.name: await stack.enter_async_context(connected(server)) for server in request.mcp}
+                tools = [tool for name, client in clients.items() for tool in await _tools_of(name, client)]
+                dialect = self._dialect(self.spec, request.system, request.input, tools)
+                trial = _Trial(dialect, clients, tools, self._options, started)
+                return await self._converse(trial, request)
+        except ServerError as error:
+            return Failure(kind="mcp", message=str(error), retryable=True)
+
+    async def _converse(self, trial: _Trial, request: Request) -> Answer | Failure:
+        for _ in range(self._options.max_steps):
+            said = await self._turn(trial.dialect, request.params)
+            if isinstance(said, Failure):
+                return msgspec.structs.replace(said, usage=_added(trial.usage, said.usage))
+            trial.heard(said)
+            if not said.calls:
+                return trial.answer(said)
+            trial.dialect.add(said, await trial.call_all(said.calls))
+        message = f"no answer after {self._options.max_steps} steps"
+        return Failure(kind="steps", message=message, usage=trial.usage)
+
+    async def _turn(self, dialect: Dialect, params: dict[str, Any]) -> Said | Failure:
+        body = msgspec.json.encode(dialect.body(params))
+        try:
+            async with self._session.post(dialect.url, data=body, allow_redirects=False) as response:
+                if response.status != 200:
+                    return await wire.failure_of_response(response, streaming=False)
+                return dialect.read(await response.read())
+        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
+            return wire.failure_of(error, streaming=False)
+
+
+class _Trial:
+    """One conversation with its tools, and what is to be remembered of it."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        clients: dict[str, Client],
+        tools: list[Tool],
+        options: ToolAgentOptions,
+        started: float,
+    ) -> None:
+        self.dialect = dialect
+        self.usage = Usage()
+        self._clients, self._options, self._started = clients, options, started
+        self._tools = {tool.name: tool for tool in tools}
+        self._calls: list[ToolCall] = []
+        self._messages: list[dict[str, Any]] = []
+        self._costs: list[float] = []
+        self._turns = 0
+
+    def heard(self, said: Said) -> None:
+        """Count one turn of the model."""
+        self._turns += 1
+        self.usage = _added(self.usage, said.usage)
+        self._costs += [said.cost_usd] if said.cost_usd is not None else []
+        if said.thinking:
+            self._messages.append({"role": "assistant", "thinking": said.thinking})
+        if said.text:
+            self._messages.append({"role": "assistant", "text": said.text})
+
+    async def call_all(self, calls: tuple[Call, ...]) -> list[Result]:
+        """Every call of one turn, side by side."""
+        return list(await asyncio.gather(*map(self._call, calls)))
+
+    async def _call(self, call: Call) -> Result:
+        started = time.perf_counter()
+        tool = self._tools.get(call.name)
+        if tool is None:
+            result = Result(call=call, text=f"there is no tool `{call.name}`", error=True)
+        elif call.problem:
+            result = Result(call=call, text=call.problem, error=True)
+        else:
+            result = await self._ask_server(tool, call)
+        self._calls.append(
+            ToolCall(
+                tool=tool.tool if tool else call.name,
+                server=tool.server if tool else None,
+                arguments=call.arguments,
+                result=short(result.text),
+                error=result.error,
+                duration_ms=(time.perf_counter() - started) * 1000,
+            )
+        )
+        return result
+
+    async def _ask_server(self, tool: Tool, call: Call) -> Result:
+        """A tool that fails is something for the model to deal with, not a failure of the trial."""
+        try:
+            async with asyncio.timeout(self._options.tool_timeout):
+                said = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
+        except TimeoutError:
+            return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
+        except Exception as error:  # the server may be dead or talk nonsense
+            return Result(call=call, text=f"the tool failed: {sentence(error)}", error=True)
+        text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in said.content)
+        return Result(call=call, text=text[:_MOST_RESULT], error=bool(said.is_error))
+
+    def answer(self, said: Said) -> Answer:
+        """The model's last words, with all that led to them."""
+        trace = Trace(
+            tool_calls=tuple(self._calls),
+            messages=tuple(self._messages),
+            servers=dict.fromkeys(self._clients, "connected"),
+            turns=self._turns,
+        )
+        return Answer(
+            text=said.text,
+            finish_reason=said.finish_reason,
+            usage=self.usage,
+            model=said.model,
+            latency_ms=(time.perf_counter() - self._started) * 1000,
+            reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
+            trace=trace.as_dict(),
+            cost_usd=sum(self._costs) if len(self._costs) == self._turns else None,
+        )
+
+
+async def _tools_of(server: str, client: Client) -> list[Tool]:
+    try:
+        return [
+            Tool(
+                name=_model_name(server, tool.name),
+                server=server,
+                tool=tool.name,
+                description=tool.description or "",
+                schema=tool.input_schema,
+            )
+            async for tool in all_tools(client)
+        ]
+    except Exception as error:
+        raise ServerError(f"the MCP server `{server}` does not list its tools: {sentence(error)}") from None
+
+
+def _model_name(server: str, tool: str) -> str:
+    """A name that every API accepts, unique over servers."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")[:_LONGEST_NAME]
+
+
+def _added(one: Usage, other: Usage | None) -> Usage:
+    if other is None:
+        return one
+    pairs = zip(msgspec.structs.astuple(one), msgspec.structs.astuple(other), strict=True)
+    return Usage(**dict(zip(Usage.__struct_fields__, (a + b for a, b in pairs), strict=True)))

@@ -1,0 +1,34 @@
+"""How to start a program so that it goes with us."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from fairtrial.core.suite import McpServer
+
+_LEASH = str(Path(__file__).with_name("leash.py"))
+
+
+def leashed(*command: str) -> list[str]:
+    """The command that starts this command on a leash."""
+    if sys.platform == "win32":  # no exec there: the program would be a child of the leash
+        return list(command)
+    # Isolated and without site packages: nothing is read but this one file.
+    return [sys.executable, "-I", "-S", _LEASH, *command]
+
+
+def leashed_config(server: McpServer) -> dict[str, object]:
+    """A server's configuration for an agent that starts it by itself."""
+    config = server.as_config()
+    if server.transport == "stdio":
+        config["command"], *config["args"] = leashed(server.command, *server.args)
+    return config
+
+
+def write_wrapper(path: Path, program: str) -> Path:
+    """A script that is the program on a leash, for libraries that want one file to start."""
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(leashed(program))} "$@"\n', "utf-8")
+    path.chmod(0o700)
+    return path

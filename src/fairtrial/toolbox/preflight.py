@@ -1,0 +1,86 @@
+"""Before anything is spent: every server of every condition is started or reached, and its tools are listed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.ids import content_hash
+from fairtrial.core.suite import Condition, McpServer
+from fairtrial.toolbox.server import ServerError, connected, sentence
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+    from mcp.types import Tool as McpTool
+
+_AT_ONCE = 4
+_PATIENCE = 30.0
+
+
+class ToolInfo(msgspec.Struct, frozen=True):
+    """A tool as its server describes it; the hash tells whether that has changed."""
+
+    name: str
+    schema_sha256: str
+
+
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server offered before the run."""
+
+    server: str
+    name: str
+    version: str
+    tools: tuple[ToolInfo, ...]
+
+
+async def preflight(conditions: Sequence[Condition]) -> list[Inventory]:
+    """The inventory of every server in use; a server that cannot be used stops everything."""
+    servers = list({server.name: server for condition in conditions for server in condition.mcp}.values())
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def look(server: McpServer) -> Inventory | str:
+        async with gate:
+            return await _look(server)
+
+    found = await asyncio.gather(*map(look, servers))
+    problems = [item for item in found if isinstance(item, str)]
+    if problems:
+        raise TargetUnusableError("\n".join(problems))
+    return [item for item in found if isinstance(item, Inventory)]
+
+
+async def _look(server: McpServer) -> Inventory | str:
+    try:
+        async with connected(server) as client, asyncio.timeout(_PATIENCE):
+            tools = [tool async for tool in all_tools(client)]
+            about = client.server_info
+    except ServerError as error:
+        return str(error)
+    except Exception as error:
+        return f"the MCP server `{server.name}` ({server.shown()}) does not list its tools: {sentence(error)}"
+    if not tools:
+        return f"the MCP server `{server.name}` ({server.shown()}) offers no tools"
+    name, version = (about.name, about.version) if about else ("", "")
+    return Inventory(server=server.name, name=name, version=version, tools=tuple(_infos(tools)))
+
+
+def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:
+    for tool in sorted(tools, key=lambda tool: tool.name):
+        described = tool.model_dump(mode="json", include={"name", "description", "input_schema"})
+        yield ToolInfo(described["name"], content_hash(described))
+
+
+async def all_tools(client: Client) -> AsyncIterator[McpTool]:
+    """Every tool of a server, page by page."""
+    cursor = None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            yield tool
+        cursor = page.next_cursor
+        if not cursor:
+            return

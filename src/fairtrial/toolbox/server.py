@@ -1,0 +1,95 @@
+"""One MCP server, connected: the seam to the `mcp` package."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from fairtrial.core.errors import NotInstalledError
+from fairtrial.core.suite import McpServer
+from fairtrial.toolbox.leashed import leashed
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+
+_PATIENCE = 30.0  # seconds to start and to say hello
+_SHOWN_ERROR = 1500
+
+
+class ServerError(Exception):
+    """A server that cannot be used, in one sentence."""
+
+
+@asynccontextmanager
+async def connected(server: McpServer, *, patience: float = _PATIENCE) -> AsyncIterator[Client]:
+    """A client of this server; ServerError where it cannot be reached. What happens inside the block is not touched."""
+    try:
+        from mcp.client import Client
+    except ImportError:
+        raise NotInstalledError("MCP servers", "agents") from None
+
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        client = Client(_transport(server, errors))
+        try:
+            async with asyncio.timeout(patience):
+                await client.__aenter__()
+        except TimeoutError:
+            raise ServerError(_reason(server, f"it said nothing for {patience:g} s", errors)) from None
+        except (Exception, asyncio.CancelledError) as error:
+            if _cancelled(error):
+                raise
+            raise ServerError(_reason(server, sentence(error), errors)) from None
+        try:
+            yield client
+        finally:
+            await _leave(client)
+
+
+async def _leave(client: Client) -> None:
+    """Say good-bye; whatever a server does then no longer matters."""
+    with suppress(Exception):  # it may be dead, or never have been well
+        await client.__aexit__(None, None, None)
+
+
+def _cancelled(error: BaseException) -> bool:
+    """Whether somebody wants us to stop, and not only a part of the client itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _transport(server: McpServer, errors: IO[str]) -> Any:
+    if server.transport == "stdio":
+        from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
+
+        command, *arguments = leashed(server.command, *server.args)
+        environment = {**get_default_environment(), **server.env}
+        return stdio_client(
+            StdioServerParameters(command=command, args=arguments, env=environment, cwd=server.cwd or None),
+            errlog=errors,  # type: ignore[arg-type]  # any file with a descriptor will do
+        )
+    if server.transport == "sse":
+        from mcp.client.sse import sse_client
+
+        return sse_client(server.url, headers=dict(server.headers))
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    return streamable_http_client(server.url, http_client=create_mcp_http_client(headers=dict(server.headers)))
+
+
+def _reason(server: McpServer, what: str, errors: IO[str]) -> str:
+    errors.seek(0)
+    said = " ".join(errors.read().split())[-_SHOWN_ERROR:]
+    ending = f"; it wrote: {said}" if said else ""
+    return f"the MCP server `{server.name}` ({server.shown()}) cannot be used: {what}{ending}"
+
+
+def sentence(error: BaseException) -> str:
+    """The first reason inside whatever was raised."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

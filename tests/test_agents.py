@@ -1,0 +1,450 @@
+"""Agents under conditions: real MCP servers, the real Claude Code CLI, scripted models."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairtrial import again, pipeline
+from fairtrial.analyse import Run
+from fairtrial.cli.main import _run
+from fairtrial.core.errors import ProblemsError, TargetUnusableError
+from fairtrial.core.suite import Condition, McpServer, ToolUse
+from fairtrial.core.trace import tool_use
+from tests.scripted import Say, Turn, scripted_model
+
+FACTS = str(Path(__file__).parent / "servers" / "facts.py")
+CASES = [{"id": "code", "input": "What is the code?", "expected": "4711"}]
+
+
+def facts(behave: str = "", **more) -> dict:
+    return {"command": sys.executable, "args": [FACTS], "env": {"BEHAVE": behave}, **more}
+
+
+def conditions(**gates) -> dict:
+    return {
+        "baseline": {"system": "Answer from your own knowledge."},
+        "with-facts": {"system": "Use the facts.", "mcp": ["facts"], **gates},
+    }
+
+
+def look_up(turn: Turn) -> Say:
+    """A model that looks things up if it can, and says what it found."""
+    tool = next((name for name in turn.tools if name.endswith("lookup")), None)
+    if tool and not turn.results:
+        return Say("Let me look.", ((tool, {"topic": "code"}),))
+    return Say(f"It is {turn.results[-1] if turn.results else 'unknown to me'}")
+
+
+@pytest.fixture
+async def model(monkeypatch):
+    """Serve a script as `openai:` and `anthropic:`."""
+    stack = []
+
+    async def start(script=look_up):
+        context = scripted_model(script)
+        served = await context.__aenter__()
+        stack.append(context)
+        for name, path in (("OPENAI", "/v1"), ("ANTHROPIC", "")):
+            monkeypatch.setenv(f"{name}_BASE_URL", served.url + path)
+            monkeypatch.setenv(f"{name}_API_KEY", "sk-test-key-0001")
+        return served
+
+    yield start
+    for context in stack:
+        await context.__aexit__(None, None, None)
+
+
+class TestGates:
+    def test_only_calls_to_given_servers_count(self):
+        calls = [{"server": "facts", "tool": "add"}, {"server": "facts", "tool": "add", "error": True}]
+        trace = {"tool_calls": [*calls, {"server": None, "tool": "Bash"}, {"server": "other", "tool": "x"}, "nonsense"]}
+        assert tool_use(trace, ["facts"]) == ToolUse(tools={"facts.add": (2, 1)})
+        assert tool_use(None, ["facts"]) is None and tool_use({"text": 1}, ["facts"]) is None
+
+    @pytest.mark.parametrize(
+        ("calls", "errors", "use", "success", "missing"),
+        [
+            (0, 0, True, False, "no tool was used"),
+            (2, 2, True, False, ""),
+            (2, 2, False, True, "no tool call succeeded"),
+            (2, 1, True, True, ""),
+            (0, 0, False, False, ""),
+        ],
+    )
+    def test_what_is_missing(self, calls, errors, use, success, missing):
+        condition = Condition(require_tool_use=use, require_tool_success=success)
+        assert condition.missing(ToolUse(tools={"s.t": (calls, errors)} if calls else {})) == missing
+
+    async def test_marked_is_not_failed_and_never_asked_again(self, run_suite):
+        target = {
+            "id": "t",
+            "target": "mock:x",
+            "options": {"answer": "4711", "tool_calls": [{"server": "facts", "tool": "lookup", "share": 0.5}]},
+        }
+        cases = [{"id": f"c{n}", "input": f"case {n}", "expected": "4711"} for n in range(20)]
+        keys = {"targets": [target], "mcp_servers": {"facts": facts()}, "cases": cases}
+        run = await run_suite(**keys, conditions=conditions(require_tool_use=True))
+        baseline, with_facts = run.arms
+        assert baseline.tools is None and with_facts.scored == 20
+        used = with_facts.tools.used
+        assert 3 < used < 17 and with_facts.tools.marked == 20 - used
+        assert with_facts.tools.when_used.count == used and with_facts.tools.tools == {"facts.lookup": (used, 0)}
+        marked = [trial.missing for trial in run.trials() if trial.condition == "with-facts"]
+        assert marked.count("no tool was used") == 20 - used
+        strict = await run_suite(**keys, conditions=conditions(require_tool_use=True, on_missing_tool_use="fail"))
+        assert (strict.arms[1].scored, strict.arms[1].unscored) == (used, 20 - used)
+        assert strict.status == "incomplete"
+        tried = await again.aresume(strict.id, store=strict.store, mode="retry")
+        assert (tried.arms[1].scored, tried.arms[1].tools.answers) == (used, 20)
+
+
+class TestConfiguration:
+    def test_the_shape_of_desktop_clients(self, write_suite):
+        path = write_suite(
+            mcpServers={
+                "facts": {"command": sys.executable, "args": [FACTS], "autoApprove": ["lookup"], "disabled": False},
+                "web": {"type": "streamable-http", "url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "a"}},
+                "old": {"type": "sse", "url": "http://127.0.0.1:1/sse"},
+            },
+            conditions={"c": {"system": "s", "mcp": ["facts", "web", "old"]}},
+        )
+        servers = pipeline.load(path).arms[0].condition.mcp
+        assert [server.transport for server in servers] == ["stdio", "http", "sse"]
+
+    @pytest.mark.parametrize(
+        ("keys", "reason"),
+        [
+            ({"conditions": {"c": {"mcp": ["fact"]}}}, "no MCP server `fact`; did you mean `facts`"),
+            ({"conditions": {"c": {"require_tool_use": True}}}, "has no MCP server"),
+            ({"mcp_servers": {"facts": {}}}, "needs `command`"),
+            ({"mcp_servers": {"facts": {"command": "no-such-program"}}}, "no program `no-such-program`"),
+            ({"mcp_servers": {"facts": {"url": "http://x", "disabled": True}}}, "is disabled"),
+            ({"targets": ["ollama:m"]}, "`tool-agent:ollama:m` can"),
+            ({"targets": ["tool-agent"]}, "needs a model"),
+            ({"targets": ["tool-agent:mock:echo"]}, "behind an API"),
+            ({"targets": ["claude-code"]}, "ANTHROPIC_API_KEY"),
+        ],
+    )
+    def test_bad_input(self, write_suite, keys, reason):
+        keys = {"mcp_servers": {"facts": facts()}, "conditions": {"c": {"mcp": ["facts"]}}, **keys}
+        with pytest.raises(ProblemsError, match=reason):
+            pipeline.load(write_suite(**keys))
+
+    def test_keys_do_not_change_what_is_asked(self):
+        with_key = McpServer(name="s", transport="http", url="http://x", headers={"Authorization": "one"})
+        other = McpServer(name="s", transport="http", url="http://x", headers={"Authorization": "two"})
+        assert Condition(mcp=(with_key,)).identity() == Condition(mcp=(other,)).identity()
+        # What was asked before there were MCP servers keeps its identity.
+        assert Condition(name="n", system="s").identity() == {"name": "n", "system": "s"}
+
+
+class TestPreflight:
+    async def test_the_inventory_is_stored(self, run_suite):
+        run = await run_suite(mcp_servers={"facts": facts()}, conditions=conditions(), cases=CASES)
+        (server,) = run.context["mcp_servers"]
+        assert (server["server"], server["name"], server["version"]) == ("facts", "facts", "1.2.3")
+        assert [tool["name"] for tool in server["tools"]] == ["add", "lookup"]
+        assert len(server["tools"][0]["schema_sha256"]) == 64
+
+    async def test_a_server_that_does_not_start_stops_everything(self, run_suite, store, monkeypatch):
+        monkeypatch.setenv("SECRET_SHELF", "shelf")
+        server = facts(args=[FACTS, "${SECRET_SHELF}"])
+        server["env"]["BEHAVE"] = "no start"
+        with pytest.raises(TargetUnusableError, match=r"`facts` \(.*facts.py .*it wrote: cannot find the") as raised:
+            await run_suite(mcp_servers={"facts": server}, conditions=conditions(), cases=CASES)
+        assert "the shelf" not in str(raised.value) and "${SECRET_SHELF}" in str(raised.value)
+        assert store.runs() == []
+
+    async def test_nobody_at_the_address(self, run_suite):
+        server = {"url": "http://127.0.0.1:9/mcp"}
+        with pytest.raises(TargetUnusableError, match=r"`facts` \(http://127.0.0.1:9/mcp\) cannot be used"):
+            await run_suite(mcp_servers={"facts": server}, conditions=conditions(), cases=CASES)
+
+
+@pytest.mark.slow
+class TestToolAgent:
+    @pytest.mark.parametrize("provider", ["openai", "anthropic"])
+    async def test_it_uses_the_tools_of_its_condition(self, run_suite, model, provider):
+        served = await model()
+        run = await run_suite(
+            targets=[f"tool-agent:{provider}:m"],
+            scorer="boolean",
+            mcp_servers={"facts": facts()},
+            conditions=conditions(require_tool_use=True),
+            cases=CASES,
+            prices={"m": {"input": 1.0, "output": 2.0}},
+        )
+        baseline, with_facts = run.arms
+        assert (baseline.aggregate.mean, with_facts.aggregate.mean) == (0.0, 1.0)
+        assert with_facts.tools.tools == {"facts.lookup": (1, 0)} and with_facts.tools.marked == 0
+        trial = next(trial for trial in run.trials() if trial.condition == "with-facts")
+        (call,) = trial.trace["tool_calls"]
+        assert call["arguments"] == {"topic": "code"} and "4711" in call["result"] and call["duration_ms"] > 0
+        assert (trial.trace["turns"], trial.trace["servers"]) == (2, {"facts": "connected"})
+        assert trial.prompt_tokens == (200 if provider == "openai" else 280) and trial.cache_read_tokens == 80
+        assert trial.cost_usd == pytest.approx((trial.prompt_tokens * 1.0 + 14 * 2.0) / 1e6)
+        assert [body.get("tools") is None for body in served.bodies].count(True) == 1
+
+    async def test_parallel_calls_and_unknown_tools(self, run_suite, model):
+        def script(turn):
+            if not turn.results:
+                return Say("", (("facts__add", {"a": 1, "b": 2}), ("facts__add", {"a": 3, "b": 4}), ("nope", {})))
+            return Say(" ".join(turn.results))
+
+        await model(script)
+        run = await run_suite(
+            targets=["tool-agent:openai:m"], mcp_servers={"facts": facts()}, conditions=conditions(), cases=CASES
+        )
+        trial = next(trial for trial in run.trials() if trial.condition == "with-facts")
+        assert "3" in trial.answer and "7" in trial.answer and "there is no tool `nope`" in trial.answer
+        assert (trial.tool_calls, trial.tool_errors) == (2, 0)
+
+    @pytest.mark.parametrize(
+        ("behave", "said"),
+        [
+            ("error", "the shelf is empty"),
+            ("die", "the tool failed"),
+            ("hang", "no answer within 1 s"),
+            ("flood", "xxx"),
+        ],
+    )
+    async def test_servers_that_misbehave(self, run_suite, model, behave, said):
+        await model()
+        run = await run_suite(
+            targets=[{"target": "tool-agent:openai:m", "options": {"tool_timeout": 1 if behave == "hang" else 60}}],
+            mcp_servers={"facts": facts(behave)},
+            conditions={"with-facts": {"mcp": ["facts"], "require_tool_success": True}},
+            cases=CASES,
+        )
+        (arm,) = run.arms
+        assert arm.scored == 1  # the run ends, and the answer carries what the tool said
+        (trial,) = run.trials()
+        assert said in trial.trace["tool_calls"][0]["result"]
+        assert trial.tool_errors == (0 if behave == "flood" else 1)
+        assert trial.missing == ("" if behave == "flood" else "no tool call succeeded")
+        assert len(json.dumps(trial.trace)) < 300_000
+
+    async def test_it_stops_somewhere(self, run_suite, model):
+        await model(lambda turn: Say("", (("facts__add", {"a": 1, "b": 1}),)))
+        run = await run_suite(
+            targets=[{"target": "tool-agent:anthropic:m", "options": {"max_steps": 3}}],
+            mcp_servers={"facts": facts()},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            cases=CASES,
+        )
+        (trial,) = run.trials()
+        assert (trial.failure_kind, trial.failure_message) == ("steps", "no answer after 3 steps")
+        assert trial.completion_tokens == 21
+
+    async def test_a_third_party_server(self, run_suite, model):
+        def script(turn):
+            if not turn.results:
+                return Say("", (("time__convert_time", {**zones, "time": "16:30"}),))
+            return Say(turn.results[-1])
+
+        zones = {"source_timezone": "Asia/Tokyo", "target_timezone": "Asia/Kolkata"}
+        await model(script)
+        run = await run_suite(
+            targets=["tool-agent:openai:m"],
+            mcp_servers={"time": {"command": str(Path(sys.executable).with_name("mcp-server-time"))}},
+            conditions={"with-time": {"mcp": ["time"], "require_tool_success": True}},
+            scorer={"type": "regex", "pattern": "13:00"},
+            cases=CASES,
+        )
+        assert run.arms[0].aggregate.mean == 1.0 and run.arms[0].tools.marked == 0
+        assert run.context["mcp_servers"][0]["name"] == "mcp-time"
+
+    async def test_another_third_party_server(self, run_suite, model, tmp_path):
+        repository = tmp_path / "repository"
+        subprocess.run(["git", "init", "-q", "-b", "trunk", str(repository)], check=True)
+        (repository / "new.txt").write_text("hello")
+        call = (("git__git_status", {"repo_path": str(repository)}),)
+        await model(lambda turn: Say(turn.results[-1]) if turn.results else Say("", call))
+        run = await run_suite(
+            targets=["tool-agent:anthropic:m"],
+            mcp_servers={"git": {"command": str(Path(sys.executable).with_name("mcp-server-git"))}},
+            conditions={"with-git": {"mcp": ["git"]}},
+            scorer={"type": "regex", "pattern": "new.txt"},
+            cases=CASES,
+        )
+        assert run.arms[0].aggregate.mean == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+class TestClaudeCode:
+    """The real CLI from the SDK's wheel, pointed at a scripted Messages API."""
+
+    async def test_with_and_without_tools(self, run_suite, model):
+        served = await model()
+        run = await run_suite(
+            targets=[{"id": "claude", "target": "claude-code:claude-test-1"}],
+            scorer="boolean",
+            mcp_servers={"facts": facts()},
+            conditions=conditions(require_tool_use=True, require_tool_success=True),
+            cases=CASES,
+            concurrency=2,
+        )
+        assert run.status == "completed", [trial.failure_message for trial in run.trials()]
+        baseline, with_facts = run.arms
+        assert (baseline.aggregate.mean, with_facts.aggregate.mean) == (0.0, 1.0)
+        assert (with_facts.tools.used, with_facts.tools.marked) == (1, 0)
+        assert baseline.tools is None
+        without, trial = run.trials()
+        (call,) = trial.trace["tool_calls"]
+        assert (call["server"], call["tool"], call["arguments"]) == ("facts", "lookup", {"topic": "code"})
+        assert "4711" in call["result"] and not call.get("error") and call["duration_ms"] > 0
+        assert trial.trace["servers"] == {"facts": "connected"} and trial.trace["turns"] == 2
+        assert trial.trace["session_id"] and trial.model == "claude-test-1"
+        assert (trial.prompt_tokens, trial.completion_tokens, trial.cache_read_tokens) == (280, 14, 80)
+        assert trial.cost_usd is None  # nobody knows what this model costs: an invented price is none
+        assert without.trace["tool_calls"] == [] and without.trace["servers"] == {}
+        offered = {tool["name"] for body in served.bodies for tool in body.get("tools") or ()}
+        assert not offered & {"Bash", "Read", "Write", "Edit", "WebFetch"}
+        told = json.dumps([body["system"] for body in served.bodies])
+        assert "Use the facts." in told and "Answer from your own knowledge." in told
+
+    async def test_a_server_that_does_not_connect_fails_the_trial(self, run_suite, model, monkeypatch, tmp_path):
+        """It was there at preflight, and is gone when the agent needs it."""
+        await model()
+        switch = tmp_path / "switch"
+        script = tmp_path / "server.sh"
+        script.write_text(f"#!/bin/sh\n[ -e {switch} ] && exit 7\ntouch {switch}\nexec {sys.executable} {FACTS}\n")
+        script.chmod(0o755)
+        run = await run_suite(
+            targets=["claude-code:claude-test-1"],
+            mcp_servers={"facts": {"command": str(script)}},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            cases=CASES,
+            retry={"attempts": 1},
+        )
+        (trial,) = run.trials()
+        assert trial.failure_kind == "mcp" and "`facts` did not connect (failed)" in trial.failure_message
+
+    async def test_an_endless_agent_is_stopped(self, run_suite, model):
+        await model(lambda turn: Say("", (("mcp__facts__add", {"a": 1, "b": 1}),)))
+        run = await run_suite(
+            targets=[{"target": "claude-code:claude-test-1", "options": {"max_turns": 2}}],
+            mcp_servers={"facts": facts()},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            cases=CASES,
+        )
+        (trial,) = run.trials()
+        assert trial.failure_kind == "steps", trial.failure_message
+
+    async def test_a_hanging_tool_meets_the_time_limit_and_leaves_nobody_behind(self, run_suite, model):
+        await model()
+        run = await run_suite(
+            targets=["claude-code:claude-test-1"],
+            mcp_servers={"facts": facts("hang", args=[FACTS, "hanging-4712"])},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            cases=CASES,
+            timeout=12,
+            retry={"timeouts": 0},
+        )
+        (trial,) = run.trials()
+        assert trial.failure_kind == "timeout"
+        await _gone("hanging-4712")
+
+
+async def _gone(mark: str) -> None:
+    """Wait until no process has this mark on its command line."""
+    for _ in range(100):
+        found = subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True, check=False).stdout.split()
+        if not found:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"still there: {found}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_path):
+    """The server hangs in a call while its grandparent is killed without a word."""
+    served = await model()
+    suite = write_suite(
+        targets=["tool-agent:openai:m"],
+        mcp_servers={"facts": facts("hang", args=[FACTS, "orphan-4713"])},
+        conditions={"with-facts": {"mcp": ["facts"]}},
+        cases=CASES,
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairtrial", "run", str(suite), "-q"], cwd=tmp_path, env=os.environ.copy()
+    )
+    deadline = time.monotonic() + 60
+    while not served.bodies and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+    assert served.bodies
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    await _gone("orphan-4713")
+
+
+class TestOwnAgents:
+    async def test_a_function_gets_the_servers(self, run_suite, tmp_path):
+        (tmp_path / "mine.py").write_text(
+            "def query(user_query, system_prompt, mcp_servers):\n"
+            "    calls = [{'server': name, 'tool': 'lookup'} for name in mcp_servers]\n"
+            "    kinds = [server['type'] for server in mcp_servers.values()]\n"
+            "    return {'text': f'{system_prompt} {kinds}', 'tool_calls': calls}\n"
+        )
+        run = await run_suite(
+            targets=["python:mine:query"],
+            mcp_servers={"facts": facts()},
+            conditions=conditions(require_tool_use=True),
+            cases=CASES,
+        )
+        baseline, with_facts = run.trials()
+        assert baseline.answer == "Answer from your own knowledge. []" and baseline.tool_calls == 0
+        assert with_facts.answer == "Use the facts. ['stdio']" and with_facts.tool_calls == 1
+
+    async def test_a_command_gets_a_file(self, run_suite, tmp_path):
+        (tmp_path / "agent.py").write_text(
+            "import json, os, sys\n"
+            "path = os.environ.get('FAIRTRIAL_MCP_CONFIG')\n"
+            "servers = json.load(open(path))['mcpServers'] if path else {}\n"
+            "calls = [{'server': name, 'tool': 'lookup'} for name in servers]\n"
+            "print(json.dumps({'text': path or 'none', 'trace': {'tool_calls': calls}}))\n"
+        )
+        options = {"command": [sys.executable, "agent.py"], "output": "json"}
+        run = await run_suite(
+            targets=[{"target": "command", "options": options}],
+            mcp_servers={"facts": facts()},
+            conditions=conditions(),
+            cases=CASES,
+        )
+        baseline, with_facts = run.trials()
+        assert baseline.answer == "none" and with_facts.tool_calls == 1
+        assert not Path(with_facts.answer).exists()  # it may hold keys
+
+
+def test_what_people_see(write_suite, capsys):
+    target = {
+        "id": "t",
+        "target": "mock:x",
+        "options": {"answer": "4711", "tool_calls": [{"server": "facts", "tool": "lookup", "share": 0.5}]},
+    }
+    cases = [{"id": f"c{n}", "input": f"case {n}", "expected": "4711"} for n in range(10)]
+    path = write_suite(
+        targets=[target],
+        mcp_servers={"facts": facts()},
+        conditions=conditions(require_tool_use=True),
+        cases=cases,
+    )
+    assert _run(["run", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "tools used in " in shown and "facts.lookup" in shown and "lack the tool use" in shown
+    assert _run(["show", "--json"]) == 0
+    arms = json.loads(capsys.readouterr().out)["arms"]
+    assert arms[0]["tools"] is None and arms[1]["tools"]["answers"] == 10
+    run = Run.find()
+    trial = next(trial for trial in run.trials() if trial.tool_calls)
+    assert _run(["show", "--trial", trial.trial_id]) == 0
+    assert "facts.lookup()" in capsys.readouterr().out
