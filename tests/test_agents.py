@@ -209,7 +209,7 @@ class TestToolAgent:
     @pytest.mark.parametrize(
         ("behave", "said"),
         [
-            ("error", "the shelf is empty"),
+            ("error", "Error executing tool lookup"),
             ("die", "the tool failed"),
             ("hang", "no answer within 1 s"),
             ("flood", "xxx"),

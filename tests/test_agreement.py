@@ -128,7 +128,7 @@ def test_corrected_intervals_cover_the_truth(n, bias, noise):
         low, high = corrected.ci95
         hits += low <= 4 / 7 <= high
     assert 0.93 <= hits / (2000 - refused) <= 0.97
-    assert refused <= 8  # labels drawn at random hardly ever look as if they were not: 0.1 % expected
+    assert refused <= 35  # labels drawn at random rarely look as if they were not: 1 % expected
 
 
 def test_a_good_judge_makes_the_interval_narrower_and_a_random_one_does_no_harm():
@@ -160,11 +160,11 @@ def test_rogan_gladen_covers_the_truth(rate, q0, q1):
 
 
 def test_rogan_gladen_equals_the_formula():
-    y, f = np.array([0] * 10 + [1] * 10), np.array([0] * 8 + [1] * 2 + [1] * 9 + [0])
+    y, f = np.array([0] * 20 + [1] * 20), np.array([0] * 16 + [1] * 4 + [1] * 18 + [0] * 2)
     rest = np.array([1] * 60 + [0] * 40)
     result = rogan_gladen(y, f, rest)
     theta = (0.6 + 0.8 - 1) / 0.7
-    variance = (0.6 * 0.4 / 100 + (1 - theta) ** 2 * 0.16 / 10 + theta**2 * 0.09 / 10) / 0.49
+    variance = (0.6 * 0.4 / 100 + (1 - theta) ** 2 * 0.16 / 20 + theta**2 * 0.09 / 20) / 0.49
     assert result.mean == pytest.approx(theta)
     assert result.ci95 == pytest.approx(
         (theta - 1.959964 * variance**0.5, min(1, theta + 1.959964 * variance**0.5)), abs=1e-6
@@ -172,6 +172,6 @@ def test_rogan_gladen_equals_the_formula():
 
 
 def test_corrections_are_refused_where_they_would_be_guesses():
-    assert "hardly tell" in rogan_gladen([0, 0, 1, 1], [0, 1, 1, 0], [1, 0, 1]).refused
-    assert "at least 2 labels of each kind" in rogan_gladen([1, 1], [1, 1], [1, 0]).refused
+    assert "hardly tell" in rogan_gladen([0, 0, 1, 1] * 10, [0, 1, 1, 0] * 10, [1, 0, 1]).refused
+    assert "of each kind" in rogan_gladen([1, 1], [1, 1], [1, 0]).refused
     assert ppi_mean([0.5], [0.5], [0.1, 0.2]).mean is None

@@ -213,7 +213,7 @@ def test_the_command_and_its_mistakes(capsys, write_suite):
     assert _run(["calibrate"]) == 1 and "name a judge" in capsys.readouterr().err
     assert _run(["calibrate", "opnai:x"]) == 1 and "did you mean `openai`" in capsys.readouterr().err
     assert _run(["calibrate", "mock:echo", "--scorer", "exact"]) == 1
-    assert "only a scorer that asks a judge" in capsys.readouterr().err
+    assert "only a scorer whose judge gives marks" in capsys.readouterr().err
     assert _run(["calibrate", "--suite", str(write_suite())]) == 1 and "has no judge" in capsys.readouterr().err
     assert _run(["calibrate", "mock:echo", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rating"] == "poor"
@@ -247,5 +247,31 @@ def test_a_judge_that_obeys_is_found_out(write_suite, capsys):
     moved = [attack["name"] for attack in document["attacks"] if attack["moved"]]
     assert document["undisturbed"] == pytest.approx(0.1)
     assert set(moved) >= {"order", "flattery", "threat", "new rules"} and "false verdict" not in moved
-    assert _run(["calibrate", "--suite", suite("refuse"), "--injection", "--json"]) == 0
-    assert all(attack["moved"] is None for attack in json.loads(capsys.readouterr().out)["attacks"])
+    assert _run(["calibrate", "--suite", suite("refuse"), "--injection", "--json"]) == 1
+    assert "gave no verdict at all" in capsys.readouterr().err
+    options = {"verdict": {"marks": {"Bananas": 1}, "mode": "obey"}}
+    scorer = {"type": "llm_judge", "scale": 100}
+    hundred = write_suite(scorer=scorer, judge={"target": "mock:j", "options": options})
+    assert _run(["calibrate", "--suite", str(hundred), "--injection"]) == 0
+    assert "6 of 8 attacks moved the mark" in capsys.readouterr().out
+    assert _run(["calibrate", "mock:echo", "--scorer", "exact", "--injection"]) == 1
+
+
+async def test_an_outage_is_no_calibration(write_suite, store, model_server):
+    await model_server(key="another")
+    suite = pipeline.load(write_suite(scorer="llm_judge", judge="openai:j"))
+    with pytest.raises(FairtrialError, match="could not be asked"):
+        await calibrating.acalibrate(suite.settings.judges[0], store=store)
+    from fairtrial.core.judge import judge_key
+
+    assert store.calibrations(judge_key(suite.settings.judges[0])) == []
+
+
+def test_part_of_a_scorer_can_be_calibrated(write_suite, capsys):
+    scorer = {"type": "all_of", "scorers": ["exact", {"type": "llm_judge", "instructions": "Be strict."}]}
+    options = {"verdict": {"marks": MARKS}}
+    path = write_suite(scorer=scorer, judge={"target": "mock:j:a", "options": options})
+    assert _run(["calibrate", "--suite", str(path)]) == 0
+    assert "mock:j:a: 8 of 8" in capsys.readouterr().out  # and no picture in place of `:a:`
+    _run(["run", str(path)])
+    assert "judge mock:j:a: rated excellent" in capsys.readouterr().err

@@ -131,7 +131,21 @@ async def test_a_budget_is_kept(run_suite, store, model_server):
     summary = await pairing.apair(run.id, overrides={"budget_usd": 0.01}, store=store)
     assert summary.exhausted and not summary.pairs and not server.calls
     summary = await pairing.apair(run.id, overrides={"budget_usd": 1000.0}, store=store)
-    assert summary.pairs[0].orders.ties == 3 and summary.judges[0].cost_usd > 0
+    assert summary.pairs[0].orders.ties == 3 and summary.judges[0].cost_usd == pytest.approx(store.spent(run.id))
+
+
+def test_a_few_cases_that_agree_do_not_make_a_share_certain():
+    orders = both_orders(np.ones(4), np.zeros(4))
+    assert orders.win_rate.mean == 0.5
+    assert orders.win_rate.ci95 == pytest.approx((0.1500, 0.8500), abs=1e-3)  # as if 2 of 4
+
+
+async def test_only_the_chosen_arms_are_shown(run_suite, store):
+    third = {"id": "third", "target": "mock:x", "options": {"answer": "right and proper"}}
+    run = await run_suite(targets=[GOOD, BAD, third], scorer="exact", judge=judge(), cases=numbered(2))
+    assert len((await pairing.apair(run.id, store=store)).pairs) == 3
+    (pair,) = (await pairing.apair(run.id, arms=["good", "third"], store=store)).pairs
+    assert (pair.one, pair.other) == ("good", "third")
 
 
 async def test_arms_are_checked(run_suite, store):

@@ -53,6 +53,7 @@ async def arescore(
     *,
     scorer: ScorerSpec | None = None,
     judge: str | None = None,
+    overrides: dict[str, Any] | None = None,
     store: Store | None = None,
     watch: Watch | None = None,
 ) -> Run:
@@ -65,12 +66,13 @@ async def arescore(
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
-    work, variables, folder = stored_work(store, record.id, "rescore", {})
+    work, variables, folder = stored_work(store, record.id, "rescore", overrides or {})
     work = with_judge(store, work, variables, folder, judge)
     judged = _check_rescoring(store, work, variables, folder, scorer)
     needed = work.settings.judges if judged else ()
     check_keys(needed)
     work = msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=needed))
+    check_prices((), work.settings)
     specs = [spec.target for spec in needed]
     async with opened_targets(specs, work.settings, folder, variables) as judges:
         targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms} | judges

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.core.judge import judge_key
-from fairtrial.core.options import build_scorer
+from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import JudgeSpec, ScorerSpec, Settings
 from fairtrial.core.variables import Variables
 from fairtrial.engine import bench
@@ -36,21 +37,20 @@ async def acalibrate(
     """See what a judge makes of answers whose worth is known, and keep the result in the store."""
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or Variables(os.environ)
-    built = build_scorer(scorer or {"type": "llm_judge"})
-    if built.prompt_hash("") is None:
-        raise FairtrialError("only a scorer that asks a judge can be calibrated: llm_judge or golden_judge")
+    built = _marking(scorer)
     found = load_samples(samples)
     store = store or Store()
     async with opened_targets([judge.target], settings, folder, variables) as targets:
         result = await bench.calibrate(judge, targets[judge.target.id], built, found, settings, runs=runs)
+    result = msgspec.convert(variables.hide_all(msgspec.to_builtins(result)), Calibration)
     store.add_calibration(
         {
             "id": new_id(),
-            "judge": judge.name,
+            "judge": result.summary.judge,
             "judge_key": result.judge_key,
             "prompt_hash": result.prompt_hash,
             "rating": result.rating,
-            "body": encode(variables.hide_all(msgspec.to_builtins(result))),
+            "body": encode(msgspec.to_builtins(result)),
             "created_at": result.summary.created_at,
         }
     )
@@ -67,10 +67,21 @@ async def aattack(
 ) -> Resistance:
     """Try a set of attacks on a judge, and see how many move its mark."""
     settings, folder, variables = settings or Settings(), folder or Path(), variables or Variables(os.environ)
-    built = build_scorer(scorer or {"type": "llm_judge"})
+    built = _marking(scorer)
     async with opened_targets([judge.target], settings, folder, variables) as targets:
-        result = await bench.calibrate(judge, targets[judge.target.id], built, attack_samples(), settings)
-    return resistance(judge.name, [sample.actual for sample in result.samples])
+        result = await bench.calibrate(
+            judge, targets[judge.target.id], built, attack_samples(built.top_mark()), settings
+        )
+    if all(sample.actual is None for sample in result.samples):
+        raise FairtrialError(f"the judge {judge.name} gave no verdict at all ({result.samples[0].notes})")
+    return resistance(variables.hide(judge.name), [sample.actual for sample in result.samples])
+
+
+def _marking(scorer: ScorerSpec | None) -> Scorer:
+    """The scorer whose judge gives marks: the one named, or the first such part of it."""
+    for part in marking_parts(scorer or {"type": "llm_judge"}):
+        return part
+    raise FairtrialError("only a scorer whose judge gives marks can be tried: llm_judge or golden_judge")
 
 
 def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec]) -> list[str]:
@@ -78,7 +89,8 @@ def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequen
     notes = []
     for judge in judges:
         known = store.calibrations(judge_key(judge))
-        hashes = {build_scorer(scorer).prompt_hash(judge.instructions) for scorer in scorers} - {None}
+        parts = [part for scorer in scorers for part in marking_parts(scorer)]
+        hashes = {part.prompt_hash(judge.instructions) for part in parts}
         fitting = [row for row in known if row["prompt_hash"] in hashes]
         if not hashes:
             continue

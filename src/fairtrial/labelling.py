@@ -115,6 +115,8 @@ def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), 
         raise FairtrialError(f"this run has no arm `{unknown[0]}`; its arms: {known}")
     if path.suffix.lower() not in (".csv", ".jsonl"):
         raise FairtrialError(f"{path}: a sample is written as .csv or .jsonl")
+    if path.exists():
+        raise FairtrialError(f"{path} is there already, and somebody may have filled it in; name another file")
     chance = random.Random(seed)
     drawn = _drawn(run, count, set(arms), chance)
     if not drawn:

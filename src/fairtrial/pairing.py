@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairtrial.analyse.pairs import PairsSummary, summarise_pairs
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.judge import Judge
+from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.suite import Arm, Case
 from fairtrial.core.variables import Variables
 from fairtrial.engine.bench import Bench, judge_pair
@@ -22,6 +22,7 @@ from fairtrial.store.rows import read_answer
 from fairtrial.stored import check_keys, stored_work, with_judge
 
 _SLICE = 250
+_HOPELESS = 20  # so many failures in a row mean that nobody is there
 Watch = Callable[[int], None]  # told how many more pairs are done
 
 
@@ -47,12 +48,17 @@ async def apair(
     chosen = _chosen(work.arms, arms)
     specs = [spec.target for spec in work.settings.judges]
     async with opened_targets(specs, work.settings, folder, variables) as targets:
-        bench = Bench(work.settings.judges, targets, work.settings)
+        spent = store.spent(record.id, record.series_id)
+        bench = Bench(work.settings.judges, targets, work.settings, spent=spent)
         with store.lease(record.id):
             await _Pairing(store, work, variables, bench, chosen, instructions, watch).run()
     names = [arm.name for arm in work.arms]
     asked = {(one.key, pair_hash(one.instructions, instructions)) for one in bench.judges}
-    found = (row for row in opinions.pairs(store, record.id) if (row["judge_key"], row["prompt_hash"]) in asked)
+    found = (
+        row
+        for row in opinions.pairs(store, record.id)
+        if (row["judge_key"], row["prompt_hash"]) in asked and {row["arm_one"], row["arm_other"]} <= set(chosen)
+    )
     return summarise_pairs(record.id, record.suite_name, names, found, exhausted=bench.budget.exhausted)
 
 
@@ -94,6 +100,8 @@ class _Pairing:
     ) -> None:
         self._store, self._work, self._variables, self._bench = store, work, variables, bench
         self._arms, self._instructions, self._watch = arms, instructions, watch
+        self._in_a_row: dict[str, int] = {}
+        self._hopeless = False
 
     async def run(self) -> None:
         async with Saver(self._store.write) as self._saver:
@@ -103,17 +111,24 @@ class _Pairing:
         verdicts = await judge_pair(
             todo.judge, todo.pair, case_id=todo.case.id, number=todo.repeat, instructions=self._instructions
         )
-        if any(verdict.failure_kind == "budget" for verdict in verdicts):
-            return  # not asked, or only one way round: it stays to be done
+        if not any(verdict.asked for verdict in verdicts):
+            return  # the budget could bear neither
+        self._count_failures(todo.judge.name, verdicts)
         place = (todo.case.position, todo.repeat, todo.one, todo.other)
         await self._saver.save("pairs", opinions.pair_row(self._work.run_id, place, verdicts, self._variables))
         if self._watch:
             self._watch(1)
 
+    def _count_failures(self, judge: str, verdicts: tuple[Judgement, Judgement]) -> None:
+        """A judge that fails again and again is not there; to go on asking would only cost time."""
+        failed = any(verdict.failure_kind is not None for verdict in verdicts)
+        self._in_a_row[judge] = self._in_a_row.get(judge, 0) + 1 if failed else 0
+        self._hopeless = self._hopeless or self._in_a_row[judge] >= max(_HOPELESS, 2 * self._work.settings.concurrency)
+
     async def _todos(self) -> AsyncIterator[_Todo]:
         for first in range(0, self._work.case_count, _SLICE):
             for todo in await asyncio.to_thread(self._slice, first):
-                if self._bench.budget.exhausted:
+                if self._bench.budget.exhausted or self._hopeless:
                     return
                 yield todo
 

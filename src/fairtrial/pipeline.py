@@ -215,9 +215,10 @@ async def session(
     finally:
         _set_status(store, work.run_id, engine)
     if rescoring and engine.halt is not None:
-        raise InterruptedWorkError(
-            "rescoring was interrupted; the same command goes on, until then the old scores count"
-        )
+        ending = "the same command goes on, until then the old scores count"
+        if engine.halt.interrupted:
+            raise InterruptedWorkError(f"rescoring was interrupted; {ending}")
+        raise FairtrialError(f"rescoring stopped: {engine.halt.reason}; with a remedy {ending}")
     if engine.halt is not None and engine.halt.unusable:
         raise TargetUnusableError(
             f"{engine.halt.reason}; correct it, then run the suite again "

@@ -51,7 +51,7 @@ def judging_notes(judging: Judging | None) -> list[str]:
         worth = judging.effective_judges
         notes.append(
             f"The judges agree with α = {judging.alpha.value:.2f}{_bounds(judging.alpha.ci95)}"
-            + (f": together they are worth {worth:.1f} independent ones." if worth else ".")
+            + (f"; by people's marks they are worth {worth:.1f} independent ones." if worth else ".")
         )
     for kappa in judging.kappas if len(judging.kappas) > 1 else ():
         if kappa.agreement.value is not None:

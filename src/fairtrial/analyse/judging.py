@@ -15,6 +15,7 @@ from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord
 
 Floats = NDArray[np.float64]
+_FEW = 10  # labelled answers; errors on fewer say nothing of how they go together
 
 
 class JudgeRating(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,16 +60,17 @@ def judging(store: Store, record: RunRecord) -> Judging | None:
         return Judging(judges=ratings)
     matrix = _matrix(said)
     several = len(said.judges) > 1
+    cases = [place[0] for place in said.answers]
     judge_variance, each = _judge_variance(said)
     repeat_variance = _repeat_variance(said)
     return Judging(
         judges=ratings,
-        alpha=krippendorff_alpha(matrix) if several else None,
+        alpha=krippendorff_alpha(matrix, clusters=cases) if several else None,
         kappas=[
-            Kappa(said.judges[a], said.judges[b], cohen_kappa(matrix[a], matrix[b]))
+            Kappa(said.judges[a], said.judges[b], cohen_kappa(matrix[a], matrix[b], clusters=cases))
             for a, b in combinations(range(len(said.judges)), 2)
         ],
-        effective_judges=effective_judges(matrix) if several else None,
+        effective_judges=_effective(store, record, said, matrix) if several else None,
         judge_sd=_root(judge_variance),
         repeat_sd=_root(repeat_variance),
         answer_sd=None
@@ -92,6 +94,20 @@ def _rating(store: Store, judge: str, key: str, prompt: str) -> JudgeRating:
         mean_absolute_error=summary["mean_absolute_error"],
         bias=summary["bias"],
     )
+
+
+def _effective(store: Store, record: RunRecord, said: opinions.JudgeValues, matrix: Floats) -> float | None:
+    """How many independent judges the panel is worth: only people's marks tell what each judge is off by."""
+    labels: dict[tuple[int, int, int], list[float]] = {}
+    for row in opinions.labelled(store, record.id, record.scoring):
+        if not row["stale"]:
+            place = (row["case_position"], row["arm_position"], row["repeat"])
+            labels.setdefault(place, []).append(row["value"])
+    chosen = [number for number, place in enumerate(said.answers) if place in labels]
+    if len(chosen) < _FEW:
+        return None
+    truth = np.asarray([float(np.mean(labels[said.answers[number]])) for number in chosen])
+    return effective_judges(matrix[:, chosen] - truth)
 
 
 def _matrix(said: opinions.JudgeValues) -> Floats:

@@ -49,7 +49,9 @@ def _arm_labels(rows: Sequence[dict[str, Any]], scores: opinions.TrialScores) ->
         answers=len(fresh),
         stale=sum(row["stale"] for row in rows),
         bias=float(np.mean([item.score - item.label for item in fresh])) if fresh else None,
-        agreement=krippendorff_alpha([[item.label for item in fresh], [item.score for item in fresh]])
+        agreement=krippendorff_alpha(
+            [[item.label for item in fresh], [item.score for item in fresh]], clusters=[item.case for item in fresh]
+        )
         if len(fresh) >= _FEW
         else None,
         corrected=_corrected(fresh, scores) if fresh else (),

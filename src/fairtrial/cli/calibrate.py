@@ -122,14 +122,14 @@ def print_calibration(result: Calibration) -> None:
     console, summary = Console(highlight=False), result.summary
     console.print(table)
     correlation = "undefined" if summary.correlation is None else f"{summary.correlation:.2f}"
-    console.print(
+    line = (
         f"\n{summary.judge}: {summary.passed} of {summary.total} within tolerance, mean error "
         f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
         f"bias {number(summary.bias)}, correlation {correlation}"
         + (f", own spread {number(summary.spread)}" if summary.spread is not None else "")
-        + f"; {summary.calls} calls, {money(summary.cost_usd)}",
-        soft_wrap=True,
+        + f"; {summary.calls} calls, {money(summary.cost_usd)}"
     )
+    console.print(Text(printable(line)))
     style = {"excellent": "green", "good": "green", "fair": "yellow"}.get(result.rating, "red")
     console.print(Text.assemble(("rating: ", "bold"), (result.rating, style), f". {result.recommendation}"))
 

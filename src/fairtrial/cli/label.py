@@ -62,9 +62,15 @@ def command(
         raise click.UsageError("--sample and -o go together: how many answers, and into which file")
     if (trial is None) != (score is None):
         raise click.UsageError("--trial and --score go together: which answer, and its mark")
+    if sample is not None and (file or trial or renew):
+        raise click.UsageError("--sample draws answers to mark; take marks in with a command of its own")
     if sample is not None and output is not None:
         count = labelling.write_sample(found, output, count=sample, arms=arms, seed=seed)
-        click.echo(f"written: {output}, {count} answers to mark; then `fairtrial label {found.id} --import {output}`")
+        if as_json:
+            print_json({"run_id": found.id, "file": str(output), "answers": count})
+        else:
+            click.echo(f"written: {output}, {count} answers to mark")
+            click.echo(f"then: fairtrial label {found.id} --import {output}")
         return
     if file is not None:
         count = labelling.add_labels(found, labelling.read_labels(file), by=by)
@@ -78,7 +84,11 @@ def command(
 
 
 def _show(run: Run, *, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
     from fairtrial.analyse.judge_words import label_lines
+    from fairtrial.core.text import printable
     from fairtrial.reports.json import labels_document
 
     arms = run.arms
@@ -89,6 +99,7 @@ def _show(run: Run, *, as_json: bool) -> None:
         return
     if not any(arm.labels for arm in arms):
         click.echo("no answer of this run has a label; `fairtrial label --help` says how to begin")
+    console = Console(highlight=False)
     for arm in arms:
         for line in label_lines(arm):
-            click.echo(f"{arm.arm}: {line}")
+            console.print(Text(printable(f"{arm.arm}: {line}")))

@@ -115,6 +115,6 @@ def print_pairs(summary: PairsSummary) -> None:
         console.print(Text(order_line(judge)))
         console.print()
     for message, count in summary.failures:
-        console.print(Text(f"  {count} × no verdict: {printable(message)}", style="red"), soft_wrap=True)
+        console.print(Text(f"{count} × no verdict: {printable(message)}", style="red"))
     if summary.exhausted:
         console.print("the budget is spent; the same command with a larger --budget-usd goes on")

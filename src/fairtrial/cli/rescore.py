@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from fairtrial.cli.options import (
@@ -20,6 +22,8 @@ from fairtrial.cli.options import (
 @click.argument("run", default="latest")
 @option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
 @option("--judge", metavar="T", help="Another judge, as provider:model.")
+@option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Another budget for the whole run.")
 @output_option
 @store_option
 @json_option
@@ -32,6 +36,7 @@ def command(
     store: str | None,
     as_json: bool,
     quiet: bool,
+    **overrides: Any,
 ) -> int:
     """Score the stored answers of RUN anew, with another scorer, another judge, or as the suite says.
 
@@ -44,7 +49,12 @@ def command(
     load_dotenv()
     check_outputs(outputs)
     work = again.arescore(
-        run, scorer=scorer_spec(scorer), judge=judge, store=open_store(store), watch=watcher(quiet=quiet)
+        run,
+        scorer=scorer_spec(scorer),
+        judge=judge,
+        overrides=overrides,
+        store=open_store(store),
+        watch=watcher(quiet=quiet),
     )
     return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 

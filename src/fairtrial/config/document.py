@@ -107,6 +107,7 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
 
     shorthand: ClassVar[str] = "target"
     target: str
+    id: Annotated[str | None, Meta(description="Its name in every output; `target` unless given.")] = None
     temperature: Annotated[float, Meta(ge=0)] | None = None
     params: ParamsEntry | None = None
     instructions: str = ""

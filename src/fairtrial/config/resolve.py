@@ -79,11 +79,15 @@ def resolve_judges(
         source.problem(("judges",), "give `judge` or `judges`, not both")
     entries = [document.judge] if document.judge is not None else document.judges
     paths: list[KeyPath] = [("judge",)] if document.judge is not None else [("judges", n) for n in range(len(entries))]
-    names = [entry.target for entry in entries]
+    names = [entry.id or entry.target for entry in entries]
     found = []
     for path, entry in zip(paths, entries, strict=True):
-        if names.count(entry.target) > 1:
-            source.problem(path, f"`{entry.target}` stands twice; to ask a judge several times use `panel: judgements`")
+        name = entry.id or entry.target
+        if names.count(name) > 1:
+            source.problem(
+                path,
+                f"`{name}` stands twice; give each judge an `id`, or use `panel: judgements` to ask one several times",
+            )
         spec = _resolve_judge(source, path, document, folder, variables, entry)
         found += [spec] if spec else []
     return tuple(found)
@@ -115,8 +119,9 @@ def _resolve_judge(
     if entry.temperature is not None:
         params["temperature"] = entry.temperature
     # A name of its own: the same model may also be a target, with other options.
-    target = msgspec.structs.replace(target, id=f"judge {entry.target}")
-    return JudgeSpec(name=entry.target, target=target, params=params, instructions=entry.instructions)
+    name = entry.id or entry.target
+    target = msgspec.structs.replace(target, id=f"judge {name}")
+    return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions)
 
 
 def _chosen_targets(

@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case
 
 PartSpec = str | dict[str, Any]
@@ -28,6 +29,15 @@ def check_parts(parts: Sequence[PartSpec], case: Case, folder: Path) -> Iterator
 def any_needs_judge(parts: Sequence[PartSpec]) -> bool:
     """Whether one of the parts asks a judge."""
     return any(build_scorer(part).needs_judge() for part in parts)
+
+
+def marking_parts(spec: PartSpec) -> list[Scorer]:
+    """The scorers in a scorer whose judges give marks; itself, if it is one."""
+    scorer = build_scorer(spec)
+    if scorer.prompt_hash("") is not None:
+        return [scorer]
+    parts = [getattr(part, "scorer", part) for part in getattr(scorer, "scorers", ())]
+    return [found for part in parts for found in marking_parts(part)]
 
 
 async def score_parts(parts: Sequence[PartSpec], context: ScoreContext) -> list[tuple[str, Score]] | Unscored:

@@ -11,6 +11,8 @@ from fairtrial.core.answer import Outcome, Request
 from fairtrial.core.ids import content_hash
 from fairtrial.core.suite import JudgeSpec, PanelSpec, TargetSpec
 
+JudgementPlace = tuple[str, str, int]  # judge, prompt, number
+
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict of one judge on one answer, or why there is none. Kept whole, so that it can be contested."""
@@ -26,7 +28,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     params: dict[str, Any] = {}
     prompt_hash: str = ""
-    asked: int = 1  # 2 where a malformed verdict was asked for once more
+    asked: int = 1  # 2 where a malformed verdict was asked for once more, 0 where the budget could not bear it
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost_usd: float | None = None
@@ -34,6 +36,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     failure_kind: str | None = None
     failure_message: str | None = None
     retryable: bool = False
+    stored: bool = False  # it is in the store already: an earlier session asked
+
+    @property
+    def place(self) -> JudgementPlace:
+        """Which of the judgements of an answer this is."""
+        return (self.judge_key, self.prompt_hash, self.number)
 
 
 class Judge(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from fairtrial.core.judge import Judgement, Panel
+from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.suite import Case
 
 
@@ -42,6 +43,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path = Path()
     panel: Panel | None = None
     family: str = ""  # who made the target
+    kept: Mapping[JudgementPlace, Judgement] = {}  # usable verdicts on this very answer, from an earlier session
 
     @property
     def expected(self) -> str:

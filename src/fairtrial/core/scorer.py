@@ -39,6 +39,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """What a judge is told, hashed without the answer; None where no judge gives a mark."""
         return None
 
+    def top_mark(self) -> float:
+        """The best mark that a judge can give, on the scale that it is told."""
+        return 10.0
+
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         """What makes this case impossible to score, known before anything is asked."""
         return ()

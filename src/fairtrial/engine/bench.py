@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
@@ -23,8 +24,10 @@ from fairtrial.judging.pairs import Pair, pair_prompt
 class Bench:
     """Judges that can be asked outside a run, within one budget."""
 
-    def __init__(self, judges: Sequence[JudgeSpec], targets: dict[str, Target], settings: Settings) -> None:
-        self.budget = Budget(settings.budget_usd)
+    def __init__(
+        self, judges: Sequence[JudgeSpec], targets: dict[str, Target], settings: Settings, *, spent: float = 0.0
+    ) -> None:
+        self.budget = Budget(settings.budget_usd, spent)
         self._settings, self._targets = settings, targets
         self._gate = asyncio.Semaphore(settings.concurrency)
         self._limiters: dict[str, Limiter] = {}
@@ -84,6 +87,11 @@ async def calibrate(
         return sample_result(sample, _one_by_one(result))
 
     results = await asyncio.gather(*map(judged, samples))
+    for judgement in said:
+        if judgement.failure_kind not in (None, "verdict"):  # it could not be asked, which says nothing of it
+            raise FairtrialError(
+                f"the judge {judge.name} could not be asked ({judgement.failure_message}); nothing was stored"
+            )
     costs = [judgement.cost_usd for judgement in said]
     return calibration(
         results,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from fairtrial.core.answer import Answer
 from fairtrial.core.ids import canonical_json
-from fairtrial.core.judge import Panel, family_of
+from fairtrial.core.judge import Judgement, Panel, family_of
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
@@ -33,7 +34,9 @@ class Scoring:
         """The scales of what is measured beside this trial's score."""
         return self._scorer(self.spec_of(trial)).scales()
 
-    async def score(self, trial: Trial, answer: Answer, panel: Panel | None = None) -> Score | Unscored:
+    async def score(
+        self, trial: Trial, answer: Answer, panel: Panel | None = None, kept: Sequence[Judgement] = ()
+    ) -> Score | Unscored:
         """The answer's score. Whatever goes wrong is a reason, never a 0."""
         context = ScoreContext(
             response=answer.text,
@@ -42,6 +45,7 @@ class Scoring:
             folder=self._folder,
             panel=panel,
             family=family_of(trial.arm.target) if panel and panel.judges else "",
+            kept={judgement.place: judgement for judgement in kept},
         )
         try:
             return _checked(await self._scorer(self.spec_of(trial)).score(context))

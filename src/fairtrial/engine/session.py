@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Request
-from fairtrial.core.judge import Panel, judge_of
+from fairtrial.core.judge import Judgement, Panel, judge_of
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.suite import Arm, JudgeSpec, Settings
 from fairtrial.core.target import Target
@@ -213,9 +213,11 @@ class Engine:
             if isinstance(outcome.result, Failure):
                 return
             answer = outcome.result
-        result = self._gated(trial, answer) or await self._scoring.score(trial, answer, self._panel)
+        kept = await self._kept(trial) if trial.stored is not None and self._panel.judges else []
+        result = self._gated(trial, answer) or await self._scoring.score(trial, answer, self._panel, kept)
         if isinstance(result, Unscored) and result.kind == "budget":
             self._stop(self._spent())
+            await self._save_judgements(trial, result)  # what was paid for is kept, and used when there is more money
             return
         await self._save_score(trial, result)
         self.progress.scored(trial, result)
@@ -234,12 +236,29 @@ class Engine:
     async def _save_score(self, trial: Trial, result: Score | Unscored) -> None:
         """The score and every judge's verdict behind it, durable together."""
         run_id, number = self.work.run_id, self._scoring.number
-        for judgement in result.judgements:
-            self._saver.save("judgements", store_rows.judgement_row(run_id, trial, number, judgement, self._variables))
+        self._save_judgements(trial, result)
         scorer, scales = self._scoring.spec_of(trial), self._scoring.scales_of(trial)
         await self._saver.save(
             "scores", store_rows.score_row(run_id, trial, number, scorer, result, self._variables, scales)
         )
+
+    def _save_judgements(self, trial: Trial, result: Score | Unscored) -> asyncio.Future[list[None]]:
+        run_id, number = self.work.run_id, self._scoring.number
+        return asyncio.gather(
+            *(
+                self._saver.save(
+                    "judgements", store_rows.judgement_row(run_id, trial, number, judgement, self._variables)
+                )
+                for judgement in result.judgements
+                if judgement.asked and not judgement.stored
+            )
+        )
+
+    async def _kept(self, trial: Trial) -> list[Judgement]:
+        """Verdicts on this answer that an earlier session has; those that could not be used are asked for again."""
+        place = (trial.case.position, trial.arm.position, trial.repeat)
+        rows = await self._read(self._store.judgements, self.work.run_id, self._scoring.number, place)
+        return [store_rows.read_judgement(row) for row in rows if row["failure_kind"] is None]
 
     def _spent(self) -> Halt:
         return Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call")

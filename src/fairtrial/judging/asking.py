@@ -9,6 +9,8 @@ from fairtrial.core.judge import Judge, Judgement
 from fairtrial.judging.verdict import JudgePrompt, Verdict, read_verdict
 
 _MOST_TOKENS = 2048
+_FINAL = frozenset({"refused", "crashed"})
+_AGAIN = "\n\n--- could not be used; asked once more ---\n\n"
 
 
 async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: int = 0) -> Judgement:
@@ -36,9 +38,16 @@ async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: 
     return _judgement(base, verdict, [first])
 
 
+def _unaffordable(outcome: Outcome) -> bool:
+    """Whether the budget could not bear the call, so that it was never made."""
+    return isinstance(outcome.result, Failure) and outcome.result.kind == "budget"
+
+
 def _verdict(prompt: JudgePrompt, outcome: Outcome) -> Verdict | Failure | str:
     result = outcome.result
-    return read_verdict(prompt, result.text) if isinstance(result, Answer) else result
+    if not isinstance(result, Answer):
+        return result
+    return read_verdict(prompt, result.text, cut_off=result.finish_reason == "length")
 
 
 def _judgement(base: Judgement, verdict: Verdict | Failure | str, outcomes: list[Outcome]) -> Judgement:
@@ -48,8 +57,8 @@ def _judgement(base: Judgement, verdict: Verdict | Failure | str, outcomes: list
     usages = [outcome.result.usage for outcome in outcomes if outcome.result.usage is not None]
     asked = msgspec.structs.replace(
         base,
-        asked=len(outcomes),
-        reply=answer.text if answer else "",
+        asked=sum(not _unaffordable(outcome) for outcome in outcomes),
+        reply=_AGAIN.join(o.result.text for o in outcomes if isinstance(o.result, Answer)),
         model=answer.model if answer else None,
         latency_ms=answer.latency_ms if answer else None,
         cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
@@ -65,9 +74,12 @@ def _judgement(base: Judgement, verdict: Verdict | Failure | str, outcomes: list
             claims=verdict.claims,
         )
     if isinstance(verdict, Failure):
-        # A judge that could not be reached may be reached later; the answer waits for it.
+        # A judge that could not be reached may be reached later; the answer waits for it. One that refuses will again.
         return msgspec.structs.replace(
-            asked, failure_kind=verdict.kind, failure_message=verdict.message, retryable=True
+            asked,
+            failure_kind=verdict.kind,
+            failure_message=verdict.message,
+            retryable=verdict.kind not in _FINAL,
         )
     message = f"the judge's verdict could not be used, twice: {verdict}"
     return msgspec.structs.replace(asked, failure_kind="verdict", failure_message=message)

@@ -42,12 +42,14 @@ async def ask_panel(
     if panel is None or not panel.judges:
         return Unscored(kind="judge", message="there is no judge")
     judges, own = _without_family(panel, context.family)
-    calls = [
-        ask_judge(judge, make(judge, number), case_id=context.case.id, number=number)
-        for judge in judges
-        for number in range(turns * panel.how.judgements)
-    ]
-    judgements = tuple(await asyncio.gather(*calls))
+
+    async def judged(judge: Judge, number: int) -> Judgement:
+        prompt = make(judge, number)
+        kept = context.kept.get((judge.key, prompt.hash, number))
+        return kept or await ask_judge(judge, prompt, case_id=context.case.id, number=number)
+
+    numbers = range(turns * panel.how.judgements)
+    judgements = tuple(await asyncio.gather(*(judged(judge, number) for judge in judges for number in numbers)))
     for judgement in judgements:
         if judgement.failure_kind is not None:
             return Unscored(

@@ -66,6 +66,9 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
     def scales(self) -> dict[str, tuple[float, float]]:
         return dict.fromkeys(METRICS, (1.0, 5.0))
 
+    def top_mark(self) -> float:
+        return 5.0
+
     def prompt_hash(self, instructions: str) -> str | None:
         return hash_prompt("golden_judge 1", _TASK, instructions)
 

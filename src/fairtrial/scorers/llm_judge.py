@@ -59,6 +59,9 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     def scales(self) -> dict[str, tuple[float, float]]:
         return {criterion.name: (0.0, float(self.scale)) for criterion in self.criteria}
 
+    def top_mark(self) -> float:
+        return float(self.scale)
+
     def prompt_hash(self, instructions: str) -> str | None:
         return hash_prompt("llm_judge 1", self, instructions)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -26,25 +26,57 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def krippendorff_alpha(
-    ratings: ArrayLike, level: Level = "interval", *, resamples: int = 1000, seed: int = 0
+    ratings: ArrayLike,
+    level: Level = "interval",
+    *,
+    clusters: ArrayLike | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> Agreement:
-    """Krippendorff's α of a raters × items matrix; NaN is a missing rating. Items rated once say nothing."""
+    """Krippendorff's α of a raters × items matrix; NaN is a missing rating. Items rated once say nothing.
+
+    Items of one cluster (answers to one case) are alike: the interval resamples clusters.
+    """
     matrix = np.asarray(ratings, dtype=np.float64)
-    values, counts = _value_counts(matrix)
-    counts = counts[counts.sum(axis=1) >= 2]
-    ones = np.ones(len(counts))
-    alpha = _alpha(values, counts, ones, level)
+    told = np.sum(~np.isnan(matrix), axis=0) >= 2
+    groups = None if clusters is None else np.asarray(clusters)[told]
+    statistic = _interval_alpha(matrix[:, told]) if level == "interval" else _table_alpha(matrix[:, told], level)
+    count = int(told.sum())
+    alpha = statistic(np.ones(count)) if count else None
     interval = None
-    if alpha is not None and len(counts) > 1:
-        interval = _over_items(lambda w: _alpha(values, counts, w, level), len(counts), resamples, seed)
+    if alpha is not None and count > 1:
+        interval = _over_items(statistic, count, groups, resamples, seed)
     return Agreement(
         value=alpha,
         ci95=interval,
-        items=len(counts),
+        items=count,
         raters=matrix.shape[0],
         method=f"Krippendorff's α, {level}",
         resamples=resamples if interval else 0,
     )
+
+
+def _interval_alpha(matrix: Floats) -> Callable[[Floats], float | None]:
+    """α at the interval level from sums over items: with squared distances, moments are all it takes."""
+    known = ~np.isnan(matrix)
+    centred = np.where(known, matrix - np.nanmean(matrix), 0.0) if matrix.size else matrix
+    number = known.sum(axis=0).astype(np.float64)
+    first, second = centred.sum(axis=0), (centred**2).sum(axis=0)
+    within = 2 * (number * second - first**2) / (number - 1)
+
+    def alpha(w: Floats) -> float | None:
+        n = float(w @ number)
+        expected = 2 * (n * float(w @ second) - float(w @ first) ** 2)
+        if n <= 1 or expected <= 1e-12 * n * n:
+            return None
+        return 1.0 - (n - 1) * float(w @ within) / expected
+
+    return alpha
+
+
+def _table_alpha(matrix: Floats, level: Level) -> Callable[[Floats], float | None]:
+    values, counts = _value_counts(matrix)
+    return lambda w: _alpha(values, counts, w, level)
 
 
 def _value_counts(matrix: Floats) -> tuple[Floats, Floats]:
@@ -74,33 +106,41 @@ def _distance(values: Floats, totals: Floats, level: Level) -> Floats:
     """Squared distances between values."""
     if level == "nominal":
         return 1.0 - np.eye(len(values))
-    if level == "interval":
-        return (values[:, None] - values[None, :]) ** 2
     middle = np.cumsum(totals) - totals / 2
     return (middle[:, None] - middle[None, :]) ** 2
 
 
 def cohen_kappa(
-    a: ArrayLike, b: ArrayLike, weights: Weights = "quadratic", *, resamples: int = 1000, seed: int = 0
+    a: ArrayLike,
+    b: ArrayLike,
+    weights: Weights = "quadratic",
+    *,
+    clusters: ArrayLike | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> Agreement:
-    """Cohen's κ of two raters over the same items; distances count in steps between the categories seen."""
+    """Cohen's κ of two raters over the same items; what a disagreement weighs is the distance of the two values.
+
+    Items of one cluster (answers to one case) are alike: the interval resamples clusters.
+    """
     one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     known = ~(np.isnan(one) | np.isnan(other))
     one, other = one[known], other[known]
+    groups = None if clusters is None else np.asarray(clusters)[known]
     categories, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
     rows, columns = codes[: len(one)], codes[len(one) :]
-    step = np.abs(np.subtract.outer(np.arange(len(categories)), np.arange(len(categories)))).astype(np.float64)
+    step = np.abs(np.subtract.outer(categories, categories))
     cost = {"none": (step > 0).astype(np.float64), "linear": step, "quadratic": step**2}[weights]
 
     def kappa(w: Floats) -> float | None:
-        table = np.zeros((len(categories), len(categories)))
-        np.add.at(table, (rows, columns), w)
+        size = len(categories)
+        table = np.bincount(rows * size + columns, weights=w, minlength=size * size).reshape(size, size)
         expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / max(w.sum(), 1)
         chance = float(np.sum(cost * expected))
         return None if chance == 0 else 1.0 - float(np.sum(cost * table)) / chance
 
     value = kappa(np.ones(len(one)))
-    interval = _over_items(kappa, len(one), resamples, seed) if value is not None and len(one) > 1 else None
+    interval = _over_items(kappa, len(one), groups, resamples, seed) if value is not None and len(one) > 1 else None
     return Agreement(
         value=value,
         ci95=interval,
@@ -111,9 +151,13 @@ def cohen_kappa(
     )
 
 
-def effective_judges(ratings: ArrayLike) -> float | None:
-    """How many independent judges a panel is worth: n/(1 + (n − 1)ρ̄), ρ̄ the mean correlation between them."""
-    matrix = np.asarray(ratings, dtype=np.float64)
+def effective_judges(errors: ArrayLike) -> float | None:
+    """How many independent judges a panel is worth: n/(1 + (n − 1)ρ̄), ρ̄ the mean correlation of their *errors*.
+
+    `errors` is judges × items: what each judge is off by. Marks themselves would not do: good judges agree because
+    the answers differ, and that makes them no less independent.
+    """
+    matrix = np.asarray(errors, dtype=np.float64)
     matrix = matrix[:, ~np.isnan(matrix).any(axis=0)]
     n = matrix.shape[0]
     if n < 2 or matrix.shape[1] < 3 or np.any(matrix.std(axis=1) == 0):
@@ -123,11 +167,20 @@ def effective_judges(ratings: ArrayLike) -> float | None:
 
 
 def _over_items(
-    statistic: Callable[[Floats], float | None], items: int, resamples: int, seed: int
+    statistic: Callable[[Floats], float | None],
+    items: int,
+    clusters: NDArray[Any] | None,
+    resamples: int,
+    seed: int,
 ) -> tuple[float, float] | None:
-    """A percentile interval from resampling items."""
+    """A percentile interval from resampling items, or clusters of them; None where there is only one."""
     rng = np.random.default_rng(seed)
-    draws = (statistic(w) for w in rng.multinomial(items, np.full(items, 1 / items), resamples).astype(np.float64))
+    codes = np.arange(items) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    count = int(codes.max()) + 1
+    if count < 2:
+        return None
+    even = np.full(count, 1 / count)
+    draws = (statistic(rng.multinomial(count, even).astype(np.float64)[codes]) for _ in range(resamples))
     found = np.asarray([draw for draw in draws if draw is not None])
     if len(found) < max(1, resamples / 2):
         return None

@@ -61,7 +61,7 @@ def aggregate(
     std_err, df, method = _standard_error(scores, w, mean, groups)
     interval: tuple[float, float] | None
     if method == "t" and tuple(scale) == (0.0, 1.0) and _is_binary(scores):
-        interval, method = _wilson(mean, float(w.sum() ** 2 / np.sum(w**2))), "wilson"
+        interval, method = wilson(mean, float(w.sum() ** 2 / np.sum(w**2))), "wilson"
     else:
         interval = _t_interval(mean, std_err, df, scale)
     return Aggregate(
@@ -108,7 +108,8 @@ def _is_binary(scores: Floats) -> bool:
     return bool(np.all((scores == 0) | (scores == 1)))
 
 
-def _wilson(p: float, n: float) -> tuple[float, float]:
+def wilson(p: float, n: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
     z = normal_quantile(0.975)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

@@ -22,9 +22,14 @@ def _add_calibrations(connection: Connection) -> None:
 def _add_pairs_and_labels(connection: Connection) -> None:
     schema.pairs.create(connection)
     schema.labels.create(connection)
-    columns = {column["name"] for column in inspect(connection).get_columns("judgements")}
-    if "judge_key" not in columns:  # a store older than judgements has just got the table as it is now
-        connection.exec_driver_sql("ALTER TABLE judgements ADD COLUMN judge_key VARCHAR")
+    old = {column["name"] for column in inspect(connection).get_columns("judgements")}
+    if "judge_key" in old:  # a store older than judgements has just got the table as it is now
+        return
+    connection.exec_driver_sql("ALTER TABLE judgements RENAME TO old_judgements")
+    schema.judgements.create(connection)
+    names = ", ".join(sorted(old))
+    connection.exec_driver_sql(f"INSERT INTO judgements ({names}) SELECT {names} FROM old_judgements")  # noqa: S608
+    connection.exec_driver_sql("DROP TABLE old_judgements")
 
 
 def _add_tool_use(connection: Connection) -> None:

@@ -35,7 +35,7 @@ def pair_row(
         "repeat": repeat,
         "arm_one": one,
         "arm_other": other,
-        "judge": forward.judge,
+        "judge": variables.hide(forward.judge),
         "forward": None if failed else forward.value,
         "backward": None if failed else backward.value,
         "verdicts": rows.encode([variables.hide_all(_kept(verdict)) for verdict in verdicts]),
@@ -165,7 +165,7 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
         select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.judge, table.c.value)
         .join(scores, and_(same_trial(table, scores), scores.c.scoring == table.c.scoring))
         .where(table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
-        .where(scores.c.scorer != "pairwise")
+        .where(scores.c.scorer != "pairwise", scores.c.value.is_not(None))
         .execution_options(yield_per=2000)
     )
     judges: dict[str, int] = {}

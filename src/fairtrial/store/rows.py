@@ -249,7 +249,7 @@ def judgement_row(
         "run_id": run_id,
         "scoring": scoring,
         **place(trial),
-        "judge": judgement.judge,
+        "judge": variables.hide(judgement.judge),
         "judge_key": judgement.judge_key,
         "number": judgement.number,
         "value": judgement.value,
@@ -269,3 +269,18 @@ def judgement_row(
         "failure_message": message(judgement.failure_message, variables) if judgement.failure_message else None,
         "judged_at": time.time(),
     }
+
+
+def read_judgement(row: Any) -> Judgement:
+    """A stored verdict that can be used."""
+    return Judgement(
+        judge=row["judge"],
+        judge_key=row["judge_key"] or "",
+        number=row["number"],
+        value=row["value"],
+        metrics=decode(row["metrics"]) or {},
+        reasoning=decode(row["reasoning"]) or {},
+        claims=tuple(decode(row["claims"]) or ()),
+        prompt_hash=row["prompt_hash"],
+        stored=True,
+    )

@@ -148,6 +148,7 @@ judgements = Table(
     Column("scoring", Integer, primary_key=True),
     *_place(),
     Column("judge", String, primary_key=True),
+    Column("prompt_hash", String, primary_key=True),  # a scorer made of scorers may ask a judge several things
     Column("number", Integer, primary_key=True),
     Column("judge_key", String),
     Column("value", Float),
@@ -157,7 +158,6 @@ judgements = Table(
     Column("reply", Text),
     Column("model", Text),
     Column("params", Json),
-    Column("prompt_hash", String, nullable=False),
     Column("asked", Integer, nullable=False),
     Column("prompt_tokens", Integer),
     Column("completion_tokens", Integer),

@@ -61,12 +61,11 @@ class Store:
         self.path = self.engine.url.database or ":memory:"
         self._insert_cases = PreparedInsert(self.engine, insert(schema.cases))
         self._upserts = {
-            "trials": PreparedInsert(self.engine, _trial_upsert()),
+            "trials": PreparedInsert(self.engine, _adding(schema.trials, "attempts")),
             "scores": PreparedInsert(self.engine, _replacing(schema.scores)),
-            **{
-                table.name: PreparedInsert(self.engine, _replacing(table))
-                for table in (schema.judgements, schema.pairs, schema.labels)
-            },
+            "labels": PreparedInsert(self.engine, _replacing(schema.labels)),
+            "judgements": PreparedInsert(self.engine, _adding(schema.judgements, "asked")),
+            "pairs": PreparedInsert(self.engine, _adding(schema.pairs, "asked")),
         }
 
     def close(self) -> None:
@@ -298,7 +297,7 @@ class Store:
         with translated(self.path), self.engine.connect() as connection:
             return sum(
                 float(connection.scalar(select(func.sum(table.c.cost_usd)).where(table.c.run_id.in_(mine))) or 0.0)
-                for table in (schema.trials, schema.judgements)
+                for table in (schema.trials, schema.judgements, schema.pairs)
             )
 
     def judgements(self, run_id: str, scoring: int, place: Place) -> list[dict[str, Any]]:
@@ -316,13 +315,12 @@ def same_trial(one: Table, other: Table) -> Any:
     return and_(*(one.c[name] == other.c[name] for name in ("run_id", "case_position", "arm_position", "repeat")))
 
 
-def _trial_upsert() -> Any:
+def _adding(table: Table, attempts: str) -> Any:
     """Trying again replaces the failure, but what the failed attempts cost stays on the bill."""
-    table = schema.trials
     statement = upsert(table)
     fresh = statement.excluded
     changes: dict[str, Any] = {c.name: fresh[c.name] for c in table.c if not c.primary_key}
-    changes["attempts"] = table.c.attempts + fresh.attempts
+    changes[attempts] = table.c[attempts] + fresh[attempts]
     changes["cost_usd"] = func.coalesce(table.c.cost_usd + fresh.cost_usd, table.c.cost_usd, fresh.cost_usd)
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
