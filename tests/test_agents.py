@@ -448,3 +448,224 @@ def test_what_people_see(write_suite, capsys):
     trial = next(trial for trial in run.trials() if trial.tool_calls)
     assert _run(["show", "--trial", trial.trial_id]) == 0
     assert "facts.lookup()" in capsys.readouterr().out
+
+
+K_EVAL = """
+name: "my-eval"
+version: "1"
+dataset: {path: "./questions.jsonl", question_key: "question", answer_key: "answer"}
+agent: {type: "claude_code_sdk", model: "claude-test-1"}
+judge: {model: "anthropic/claude-judge-1", temperature: 0.0}
+mcp_servers:
+  graph: {type: "stdio", command: "PYTHON", args: ["FACTS"], env: {KEY: "${GRAPH_KEY:-none}"}}
+conditions:
+  baseline:
+    mcp_servers: []
+    system_prompt: |
+      Answer using your own knowledge.
+  with_graph:
+    mcp_servers: [graph]
+    system_prompt: |
+      Use the graph tool to answer the question.
+    require_mcp_tool_use: true
+execution:
+  num_repetitions: 2
+  max_concurrent: 2
+  retry: {max_attempts: 3, initial_backoff_seconds: 1, backoff_multiplier: 2}
+"""
+
+
+@pytest.fixture
+def k_eval(tmp_path):
+    """A configuration laid out like the one in k-eval's documentation."""
+    (tmp_path / "questions.jsonl").write_text('{"question": "What is the code?", "answer": "4711"}\n')
+    path = tmp_path / "config.yaml"
+    path.write_text(K_EVAL.replace("PYTHON", sys.executable).replace("FACTS", FACTS))
+    return path
+
+
+class TestKEval:
+    def test_it_means_what_it_meant(self, k_eval, monkeypatch):
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-key-0001")
+        suite = pipeline.load(k_eval)
+        assert [arm.name for arm in suite.arms] == ["agent/baseline", "agent/with_graph"]
+        assert [arm.repeats for arm in suite.arms] == [2, 2] and suite.settings.concurrency == 2
+        assert suite.settings.retry.attempts == 3 and suite.settings.retry.wait == 1
+        assert suite.arms[1].condition.require_tool_use and suite.arms[1].scorer == {"type": "golden_judge"}
+        assert suite.settings.judges[0].params == {"temperature": 0.0}
+        assert any("kept and marked" in note for note in pipeline.warnings(suite))
+        shorter = k_eval.read_text().split("execution:")[0]
+        k_eval.write_text(shorter)
+        suite = pipeline.load(k_eval)
+        assert suite.arms[0].repeats == 3 and suite.settings.concurrency == 5
+
+    def test_it_can_be_imported(self, k_eval, monkeypatch, capsys):
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-key-0001")
+        k_eval.write_text(k_eval.read_text() + "colour: blue\n")
+        assert _run(["import", "k-eval", str(k_eval), "-o", "suite.yaml"]) == 0
+        shown = capsys.readouterr().err
+        assert "not carried over: key `colour`" in shown and "different here: answers without" in shown
+        assert _run(["validate", "suite.yaml"]) == 0
+
+    def test_what_is_no_configuration_of_theirs(self, tmp_path, capsys):
+        path = tmp_path / "config.yaml"
+        path.write_text("name: x\nagent: {}\n")
+        assert _run(["import", "k-eval", str(path), "-o", "suite.yaml"]) == 1
+        assert "it has no `dataset`" in capsys.readouterr().err
+        path.write_text(K_EVAL.replace("claude_code_sdk", "robot"))
+        assert _run(["run", str(path)]) == 1
+        assert "agent type `robot`" in capsys.readouterr().err
+
+    @pytest.mark.slow
+    @pytest.mark.timeout(600)
+    async def test_it_runs_unchanged(self, k_eval, model, store, tmp_path):
+        def script(turn: Turn) -> Say:
+            if "golden answer" in turn.system.lower():  # the judge
+                right = "4711" in turn.question.split("<<ANSWER TO JUDGE", 1)[1]
+                marks = dict.fromkeys(
+                    ("factual_adherence", "completeness", "helpfulness_and_clarity"), 5 if right else 1
+                )
+                verdict = {name: {"reasoning": "so", "score": mark} for name, mark in marks.items()}
+                return Say("", (("reply", {**verdict, "unverified_claims": []}),))
+            return look_up(turn)
+
+        served = await model(script)
+        run = await pipeline.arun(pipeline.load(k_eval), store=store)
+        assert run.status == "completed", [t.failure_message or t.unscored_message for t in run.trials()]
+        baseline, with_graph = run.arms
+        assert (baseline.aggregate.mean, with_graph.aggregate.mean) == (0.0, 1.0)
+        assert with_graph.tools.used == 2 and with_graph.metrics["completeness"].mean == 5
+        lifts = {lift.metric: lift.paired.difference for lift in run.summary().lifts}
+        assert lifts == {"": 1.0, "factual_adherence": 4.0, "completeness": 4.0, "helpfulness_and_clarity": 4.0}
+        assert served.bodies
+        from fairtrial.export import export
+
+        export(run, tmp_path / "run.eee.json")
+        record = json.loads((tmp_path / "run.eee.json").read_text())
+        _check_eee(record)
+        names = [result["evaluation_name"] for result in record["evaluation_results"]]
+        assert names[0] == "my-eval/baseline" and "my-eval/with_graph/completeness" in names
+        tools = record["evaluation_results"][-1]["generation_config"]["generation_args"]["agentic_eval_config"]
+        assert tools["available_tools"] == [{"name": "graph.add"}, {"name": "graph.lookup"}]
+
+
+TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+EEE_ARGUMENTS = ("temperature", "top_p", "top_k", "max_tokens", "prompt_template", "agentic_eval_config")
+EEE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": [
+        *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"),
+        "evaluation_results",
+    ],
+    "properties": {
+        "schema_version": {"type": "string"},
+        "evaluation_id": {"type": "string"},
+        "evaluation_timestamp": {"type": "string"},
+        "retrieved_timestamp": {"type": "string", "pattern": "^[0-9]+$"},
+        "source_metadata": {
+            "type": "object",
+            "required": ["source_type", "source_organization_name", "evaluator_relationship"],
+            "properties": {
+                "source_type": {"enum": ["documentation", "evaluation_run"]},
+                "evaluator_relationship": {"enum": ["first_party", "third_party", "collaborative", "other"]},
+                "additional_details": TEXTS,
+            },
+        },
+        "eval_library": {"type": "object", "required": ["name", "version"]},
+        "model_info": {"type": "object", "required": ["name", "id"]},
+        "evaluation_results": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["evaluation_name", "source_data", "metric_config", "score_details"],
+                "properties": {
+                    "source_data": {
+                        "type": "object",
+                        "required": ["dataset_name", "source_type"],
+                        "properties": {"source_type": {"const": "other"}, "additional_details": TEXTS},
+                    },
+                    "metric_config": {
+                        "type": "object",
+                        "required": ["lower_is_better", "min_score", "max_score"],
+                        "properties": {"score_type": {"enum": ["binary", "continuous", "levels"]}},
+                    },
+                    "score_details": {
+                        "type": "object",
+                        "required": ["score"],
+                        "properties": {
+                            "score": {"type": "number"},
+                            "uncertainty": {
+                                "type": "object",
+                                "properties": {
+                                    "standard_error": {"type": "object", "required": ["value"]},
+                                    "confidence_interval": {"type": "object", "required": ["lower", "upper"]},
+                                    "standard_deviation": {"type": "number"},
+                                    "num_samples": {"type": "integer"},
+                                },
+                            },
+                        },
+                    },
+                    "generation_config": {
+                        "type": "object",
+                        "properties": {
+                            "generation_args": {
+                                "type": "object",
+                                "additionalProperties": False,
+                                "properties": {name: {} for name in EEE_ARGUMENTS},
+                            },
+                            "additional_details": TEXTS,
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def _check_eee(record: dict) -> None:
+    """Against what the public schema asks for, in our own words."""
+    import jsonschema_rs
+
+    errors = [str(error) for error in jsonschema_rs.validator_for(EEE).iter_errors(record)]
+    assert not errors, errors
+
+
+async def test_records_of_several_models(run_suite, tmp_path):
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.export import export
+
+    targets = [{"id": name, "target": "mock:x", "options": {"answer": "4711"}} for name in ("a", "b")]
+    run = await run_suite(targets=targets, cases=CASES)
+    with pytest.raises(FairtrialError, match=r"eee\.jsonl"):
+        export(run, tmp_path / "run.eee.json")
+    export(run, tmp_path / "run.eee.jsonl")
+    records = [json.loads(line) for line in (tmp_path / "run.eee.jsonl").read_text().splitlines()]
+    assert [record["model_info"]["name"] for record in records] == ["x", "x"] and len(records) == 2
+    for record in records:
+        _check_eee(record)
+
+
+class TestLift:
+    async def test_what_a_condition_brings(self, run_suite, capsys):
+        answers = {f"c{n}": ["4711", "4711" if n % 2 else "no"] for n in range(12)}
+        targets = [{"id": "t", "target": "mock:x", "options": {"answers": answers}}]
+        cases = [{"id": f"c{n}", "input": f"case {n}", "expected": "4711"} for n in range(12)]
+        run = await run_suite(
+            targets=targets,
+            conditions={"short": {"system": "a", "repeats": 2}, "long": {"system": "b", "repeats": 1}},
+            cases=cases,
+        )
+        (lift,) = run.summary().lifts
+        assert (lift.arm, lift.baseline, lift.paired.count) == ("t/long", "t/short", 12)
+        # `long` is always right; `short` is wrong in every second repeat of every second case.
+        assert lift.paired.difference == pytest.approx(0.25)
+        assert lift.paired.ci95 == pytest.approx((0.25 - 0.1659, 0.25 + 0.1659), abs=1e-3)
+        (back,) = run.summary("long").lifts
+        assert (back.arm, back.paired.difference) == ("t/short", pytest.approx(-0.25))
+        assert run.arms[0].repeat_sd == pytest.approx(0.5) and run.arms[1].repeat_sd is None
+        assert _run(["show", "--baseline", "long", "--store", run.store.path]) == 0
+        assert "over t/long: -25.0 (95% CI: [-41.6, -8.4]), 12 cases" in capsys.readouterr().out
+        assert _run(["show", "--baseline", "wide", "--store", run.store.path]) == 1
+        assert "its conditions: short, long" in capsys.readouterr().err

@@ -226,11 +226,14 @@ def test_from_python():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a small model on a slow core
-def test_the_embedded_model_is_rated_honestly(capsys):
+def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
     from fairtrial.weights import fetch
 
     fetch("smollm2")
-    assert _run(["calibrate", "local:smollm2", "--json"]) == 0
+    judge = {"target": "local:smollm2", "params": {"max_tokens": 300}, "options": {"threads": 1}}
+    path = write_suite(scorer="llm_judge", judge=judge)
+    patience = ["--concurrency", "1", "--timeout", "600"]
+    assert _run(["calibrate", "--suite", str(path), *patience, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["rating"] == "poor" and document["summary"]["total"] == 8
 

@@ -42,7 +42,18 @@ def test_every_part_is_documented():
     for name in registry.builtin_names("scorers"):
         assert f"## {name}\n" in scorers
     targets = (REPO / "docs/targets.md").read_text("utf-8")
-    for name in ("openai:", "anthropic:", "openrouter:", "ollama:", "local:", "mock:", "python:", "command"):
+    for name in (
+        "openai:",
+        "anthropic:",
+        "openrouter:",
+        "ollama:",
+        "local:",
+        "mock:",
+        "python:",
+        "command",
+        "tool-agent",
+        "claude-code",
+    ):
         assert f"`{name}" in targets
 
 
@@ -52,7 +63,9 @@ def suites_in(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [REPO / "README.md", REPO / "docs/tutorial-models.md", REPO / "docs/judges.md"], ids=lambda page: page.name
+    "page",
+    [REPO / "README.md", REPO / "docs/tutorial-models.md", REPO / "docs/judges.md", REPO / "docs/tutorial-agents.md"],
+    ids=lambda page: page.name,
 )
 def test_suites_in_the_documentation_are_right(page, tmp_path):
     (tmp_path / "questions.csv").write_text("question,answer,topic\nWhat is the capital of Italy?,Rome,geo\n")

@@ -10,7 +10,16 @@ from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
 
 # Longest ending first: `.junit.xml` before `.xml`.
-_ENDINGS = {".junit.xml": "junit", ".xml": "junit", ".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".md": "md"}
+_ENDINGS = {
+    ".junit.xml": "junit",
+    ".eee.json": "eee",
+    ".eee.jsonl": "eee_lines",
+    ".xml": "junit",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".md": "md",
+}
 
 
 def format_of(path: Path) -> str:

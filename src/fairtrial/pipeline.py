@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse import Run
-from fairtrial.config import RunOptions, Suite, load_suite
+from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.ids import canonical_json, new_id
@@ -38,16 +38,36 @@ from fairtrial.engine.prices import find_price
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
+from fairtrial.importers import Imported, suite_text
+from fairtrial.importers.k_eval import KEval, looks_like_k_eval
 from fairtrial.store import Store, totals
 
 Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
 
 
 def load(path: str | Path, options: RunOptions | None = None) -> Suite:
-    """Load a suite and check everything that can be known before anything is spent."""
-    suite = load_suite(path, options)
+    """Load a suite and check everything that can be known before anything is spent.
+
+    A configuration of k-eval is a suite too.
+    """
+    path = Path(path)
+    foreign = _read_k_eval(path)
+    if foreign is None:
+        suite = load_suite(path, options)
+    else:
+        suite = parse_suite(suite_text(foreign), file=str(path), folder=path.parent, options=options)
+        suite.notes = [f"not carried over from k-eval: {finding}" for finding in foreign.findings]
+        suite.notes += [f"unlike k-eval: {difference}" for difference in foreign.differences]
     check_prices(suite.arms, suite.settings)
     return suite
+
+
+def _read_k_eval(path: Path) -> Imported | None:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None  # whoever loads it says what is wrong
+    return KEval().read(path) if looks_like_k_eval(text) else None
 
 
 def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
@@ -75,7 +95,7 @@ def _needs_price(spec: TargetSpec) -> bool:
 
 def warnings(suite: Suite) -> list[str]:
     """What is allowed but should be known before the numbers are believed."""
-    found = []
+    found = list(suite.notes)
     for judge in suite.settings.judges:
         own = [arm.target.id for arm in suite.arms if family_of(arm.target) == family_of(judge.target)]
         if own and suite.settings.panel.own_family == "flag":

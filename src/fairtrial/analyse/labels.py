@@ -10,7 +10,7 @@ import numpy as np
 
 from fairtrial.stats.agreement import Agreement, krippendorff_alpha
 from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
-from fairtrial.store import Store, opinions
+from fairtrial.store import Store, opinions, totals
 from fairtrial.store.store import RunRecord
 
 _FEW = 10  # answers; an agreement on fewer says nothing
@@ -39,11 +39,11 @@ def arm_labels(store: Store, record: RunRecord) -> dict[int, ArmLabels]:
     if not rows:
         return {}
     arms = sorted({row["arm_position"] for row in rows})
-    scores = opinions.trial_scores(store, record.id, record.plan_id, record.scoring, arms)
+    scores = totals.trial_scores(store, record.id, record.plan_id, record.scoring, arms)
     return {arm: _arm_labels([row for row in rows if row["arm_position"] == arm], scores[arm]) for arm in arms}
 
 
-def _arm_labels(rows: Sequence[dict[str, Any]], scores: opinions.TrialScores) -> ArmLabels:
+def _arm_labels(rows: Sequence[dict[str, Any]], scores: totals.TrialScores) -> ArmLabels:
     fresh = _labelled([row for row in rows if not row["stale"] and row["score"] is not None])
     return ArmLabels(
         answers=len(fresh),
@@ -69,7 +69,7 @@ def _labelled(rows: Sequence[dict[str, Any]]) -> list[_Labelled]:
     ]
 
 
-def _corrected(labelled: Sequence[_Labelled], scores: opinions.TrialScores) -> tuple[Corrected, ...]:
+def _corrected(labelled: Sequence[_Labelled], scores: totals.TrialScores) -> tuple[Corrected, ...]:
     """Cases are what was sampled: a case's labelled answers count as one, and so do its answers without a label."""
     if scores.uneven:
         return (_refused("the cases have different weights or clusters", labelled, scores),)
@@ -83,7 +83,7 @@ def _corrected(labelled: Sequence[_Labelled], scores: opinions.TrialScores) -> t
     return tuple(found)
 
 
-def _refused(reason: str, labelled: Sequence[_Labelled], scores: opinions.TrialScores) -> Corrected:
+def _refused(reason: str, labelled: Sequence[_Labelled], scores: totals.TrialScores) -> Corrected:
     means = list(scores.means().values())
     return Corrected(
         mean=None,

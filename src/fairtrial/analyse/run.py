@@ -115,11 +115,11 @@ class Run:
         """The arms as planned, with variables unfilled."""
         return self.store.arms(self.plan)
 
-    def summary(self) -> RunSummary:
-        """The run in numbers, as they stand now."""
+    def summary(self, baseline: str | None = None) -> RunSummary:
+        """The run in numbers, as they stand now; lifts are over the condition `baseline`, or over the first."""
         from fairtrial.analyse.summary import summarise  # numpy: not needed to make a run, only to read it
 
-        return summarise(self.store, self.record, self.plan, self.plan_arms)
+        return summarise(self.store, self.record, self.plan, self.plan_arms, baseline)
 
     @property
     def arms(self) -> list[ArmSummary]:

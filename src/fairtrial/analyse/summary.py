@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
+from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
@@ -59,6 +61,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     judge_cost_usd: float | None = 0.0
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
+    repeat_sd: float | None = None  # between answers to one case; `aggregate.std_dev` is between cases
 
     @property
     def coverage(self) -> float:
@@ -81,14 +84,18 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     arms: list[ArmSummary]
     failures: list[tuple[str, str, int]]
     judging: Judging | None = None
+    lifts: list[Lift] = []
 
 
-def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...]) -> RunSummary:
-    """The numbers of a run, as they stand now."""
+def summarise(
+    store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...], baseline: str | None = None
+) -> RunSummary:
+    """The numbers of a run, as they stand now; lifts are over the condition `baseline`, or over the first."""
     planned = totals.planned_trials(store, plan.id, plan_arms)
     sums = totals.arm_totals(store, record.id, record.scoring)
     latencies = totals.latencies(store, record.id)
-    aggregates = _aggregates(totals.case_scores(store, record.id, plan.id, record.scoring), plan_arms)
+    scores = totals.case_scores(store, record.id, plan.id, record.scoring)
+    aggregates = _aggregates(scores, plan_arms)
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
@@ -120,6 +127,7 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
                 judge_cost_usd=judges.cost_usd,
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
+                repeat_sd=_repeat_sd(scores.get(arm.position)),
             )
         )
     return RunSummary(
@@ -135,6 +143,7 @@ def summarise(store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tupl
         arms=arms,
         failures=totals.failure_reasons(store, record.id, record.scoring),
         judging=judging(store, record),
+        lifts=lifts(store, record, plan_arms, baseline),
     )
 
 
@@ -148,8 +157,20 @@ def _aggregates(scores: dict[int, CaseScores], arms: tuple[Arm, ...]) -> list[Ag
     return aggregates
 
 
+def _repeat_sd(scores: CaseScores | None) -> float | None:
+    """The pooled deviation between the scores of one case; None where no case has two."""
+    if scores is None:
+        return None
+    repeats, means = np.asarray(scores.repeats), np.asarray(scores.means)
+    freedom = int(np.sum(repeats - 1))
+    if freedom == 0:
+        return None
+    within = float(np.sum(np.asarray(scores.squares) - repeats * means**2))
+    return math.sqrt(max(0.0, within) / freedom)
+
+
 def _metric(found: totals.MetricScores) -> Metric:
-    numbers = aggregate(found.means(), list(found.weights.values()), scale=found.scale)
+    numbers = aggregate(list(found.means().values()), list(found.weights.values()), scale=found.scale)
     assert numbers.mean is not None
     return Metric(mean=numbers.mean, std_dev=numbers.std_dev, ci95=numbers.ci95, scale=found.scale)
 

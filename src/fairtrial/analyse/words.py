@@ -42,6 +42,23 @@ def metric_lines(arm: ArmSummary) -> list[str]:
     return lines
 
 
+def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """What an arm brings over its baseline: `over t/baseline: +12.0 (95% CI: [3.1, 20.9]), 50 cases`."""
+    lines = []
+    for lift in summary.lifts:
+        found = lift.paired
+        if lift.arm != arm.arm or found.difference is None:
+            continue
+        times, digits = (100, 1) if not lift.metric else (1, 2)
+        shown = f"{times * found.difference:+.{digits}f}"
+        if found.ci95 is not None:
+            low, high = (f"{times * bound:+.{digits}f}" for bound in found.ci95)
+            shown += f" (95% CI: [{low}, {high}])"
+        what = f"{lift.metric} over" if lift.metric else "over"
+        lines.append(f"{what} {lift.baseline}: {shown}, {found.count} cases")
+    return lines
+
+
 def tool_lines(arm: ArmSummary) -> list[str]:
     """How an arm used its tools: `tools used in 8 of 10 answers (80 %), 12 calls, 1 failed: time.now 12`."""
     tools = arm.tools

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many times; shows its spread.")
 @option("--injection", is_flag=True, help="Try attacks that ask for a good mark, instead of the samples.")
 @option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls under way at once.")
+@option("--timeout", type=click.FloatRange(min=0, min_open=True), default=120.0, help="Seconds for one request.")
 @store_option
 @json_option
 def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
@@ -67,6 +68,7 @@ def _calibrate(
     runs: int,
     injection: bool,
     concurrency: int,
+    timeout: float,
 ) -> Iterator[Any]:
     """Every judge that is meant, one after the other."""
     import os
@@ -81,7 +83,7 @@ def _calibrate(
     from fairtrial.core.variables import Variables
 
     spec = scorer_spec(scorer)
-    settings = Settings(concurrency=concurrency)
+    settings = Settings(concurrency=concurrency, timeout=timeout)
     if suite is None:
         assert judge is not None
         variables, folder = Variables(os.environ), Path()
@@ -92,7 +94,7 @@ def _calibrate(
             raise FairtrialError(f"{suite} has no judge")
         judges, variables, folder = list(loaded.settings.judges), loaded.variables, loaded.folder
         spec = spec or loaded.arms[0].scorer
-        settings = msgspec.structs.replace(loaded.settings, concurrency=concurrency)
+        settings = msgspec.structs.replace(loaded.settings, concurrency=concurrency, timeout=timeout)
     common: dict[str, Any] = {"scorer": spec, "settings": settings, "folder": folder, "variables": variables}
     for chosen in judges:
         if injection:

@@ -15,6 +15,7 @@ from fairtrial.analyse.words import (
     arm_columns,
     failure_line,
     headline,
+    lift_lines,
     metric_lines,
     reporting_line,
     run_notes,
@@ -52,7 +53,7 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
     console.print()
     for arm in summary.arms:
         console.print(Text(reporting_line(arm)), soft_wrap=True)
-        for line in (*metric_lines(arm), *tool_lines(arm), *label_lines(arm)):
+        for line in (*metric_lines(arm), *lift_lines(summary, arm), *tool_lines(arm), *label_lines(arm)):
             console.print(Text(f"  {line}"), soft_wrap=True)
     for note in (*run_notes(summary), *judging_notes(summary.judging)):
         console.print(Text(note, style="yellow"))

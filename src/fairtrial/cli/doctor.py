@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 _EXTRAS = {
     "local": ("xllamacpp", "the embedded model"),
     "frame": ("pandas", "run.frame()"),
+    "agents": ("claude_agent_sdk", "Claude Code, tool-agent and MCP servers"),
 }
 _LITTLE_ROOM = 2**30
+_AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md
 
 
 class Finding(NamedTuple):
@@ -40,7 +42,7 @@ class Finding(NamedTuple):
 def command(store: str | None, as_json: bool) -> int:
     """See what is installed, reachable and configured, and what to do about what is not."""
     load_dotenv()
-    findings = [*_versions(), *_extras(), *_weights(), *_store(store), *asyncio.run(_providers())]
+    findings = [*_versions(), *_extras(), *_room(), *_weights(), *_store(store), *asyncio.run(_providers())]
     if as_json:
         print_json({"findings": [finding._asdict() for finding in findings]})
     else:
@@ -70,6 +72,28 @@ def _versions() -> Iterator[Finding]:
 
     yield Finding("fairtrial", version("fairtrial"))
     yield Finding("Python", sys.version.split()[0])
+
+
+def _room() -> Iterator[Finding]:
+    """How many agents fit: each is a process of its own, and starting one keeps a core busy for a second or two."""
+    cores = os.cpu_count() or 1
+    free = _free_memory()
+    if free is None:
+        yield Finding("agents at once", f"{2 * cores}, by the number of cores", None)
+        return
+    fit = max(1, min(2 * cores, int(free // _AGENT_MEMORY)))
+    yield Finding("agents at once", f"about {fit}: {cores} cores, {free / 2**30:.1f} GiB free", None)
+
+
+def _free_memory() -> int | None:
+    """Bytes that programs can have, where the system tells."""
+    try:
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
 
 
 def _extras() -> Iterator[Finding]:
@@ -115,10 +139,10 @@ async def _providers() -> list[Finding]:
 
     checks: list[Any] = []
     for name, provider in KNOWN.items():
-        if not provider.base_url:
-            continue
         variables = Variables(os.environ)
         url = variables.fill(provider.base_url)
+        if not url:  # it runs here, or finds its own way
+            continue
         variables.fill(provider.api_key)
         checks.append(_provider(name, url, variables))
     return list(await asyncio.gather(*checks))

@@ -17,7 +17,7 @@ from fairtrial.cli.options import option
 )
 @option("--force", is_flag=True, help="Write over what is there.")
 def command(tool: str, file: Path, output: Path, force: bool) -> None:
-    """Turn FILE, a suite of TOOL (benchmaker, promptfoo), into a suite of ours.
+    """Turn FILE, a suite of TOOL (k-eval, benchmaker, promptfoo), into a suite of ours.
 
     What has no counterpart here is listed; nothing is dropped in silence.
     """
@@ -32,3 +32,5 @@ def command(tool: str, file: Path, output: Path, force: bool) -> None:
     click.echo(f"written: {output} ({len(imported.suite.get('cases', []))} cases)", err=True)
     for finding in imported.findings:
         click.echo(f"  not carried over: {finding}", err=True)
+    for difference in imported.differences:
+        click.echo(f"  different here: {difference}", err=True)

@@ -47,9 +47,9 @@ def command(
     """Let people mark answers of RUN, and correct its judge's scores by their marks.
 
     \b
-    fairtrial label RUN --sample 30 -o marks.csv    draws answers at random, blind
+    fairtrial label RUN --sample 30 -o marks.csv   draws answers at random, blind
     (fill in the column `label`: 0 to 100, or pass and fail)
-    fairtrial label RUN --import marks.csv          takes them in, shows corrected means
+    fairtrial label RUN --import marks.csv         shows corrected means
 
     Without options it shows what the labels say.
     """

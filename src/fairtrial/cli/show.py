@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @option("--trials", is_flag=True, help="A line for every trial.")
 @option("--failures", is_flag=True, help="A line for every trial without a score.")
 @option("--claims", is_flag=True, help="Every statement that goes beyond the golden answer.")
+@option("--baseline", metavar="C", help="Show what the others bring over this condition.")
 @option("--context", is_flag=True, help="Suite, parameters, prompts, versions.")
 @store_option
 @json_option
@@ -30,6 +31,7 @@ def command(
     failures: bool,
     claims: bool,
     context: bool,
+    baseline: str | None,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -43,7 +45,7 @@ def command(
         record = found.trial(trial)
         print_json(trial_document(record)) if as_json else _print_trial(record)
         return
-    summary = found.summary()
+    summary = found.summary(baseline)
     if as_json:
         print_json(document(summary) | (context_document(found) if context else {}))
         return

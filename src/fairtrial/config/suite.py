@@ -57,6 +57,7 @@ class Suite:
         self._dataset = Dataset(document.dataset, folder) if document.dataset else None
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # known once the cases were checked
+        self.notes: list[str] = []  # what its author should know about how it was read
 
     @property
     def default_scorer(self) -> ScorerSpec:

@@ -18,6 +18,7 @@ class Imported(NamedTuple):
 
     suite: dict[str, Any]
     findings: list[str]
+    differences: list[str] = []  # where the same words mean something else here
 
 
 def read_text(file: Path) -> str:
@@ -39,12 +40,17 @@ def expecting(file: Path, what: str) -> Iterator[None]:
         raise FairtrialError(f"{file} is not laid out like {what}: {type(error).__name__}: {error}") from error
 
 
+def suite_text(imported: Imported) -> str:
+    """The suite as YAML."""
+    return yaml.safe_dump(imported.suite, sort_keys=False, allow_unicode=True, width=110)
+
+
 def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> None:
     """Write the suite with what could not be carried over as comments on top."""
     lines = [f"# Imported from {source} ({tool})."]
     lines += [f"# Not carried over: {' '.join(finding.split())}" for finding in imported.findings]
-    body = yaml.safe_dump(imported.suite, sort_keys=False, allow_unicode=True, width=110)
+    lines += [f"# Different here: {' '.join(difference.split())}" for difference in imported.differences]
     try:
-        path.write_text("\n".join(lines) + "\n" + body, "utf-8")
+        path.write_text("\n".join(lines) + "\n" + suite_text(imported), "utf-8")
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror}") from None

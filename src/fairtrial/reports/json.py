@@ -10,6 +10,7 @@ import msgspec
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
+from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.analyse.tools import ToolSummary
@@ -34,6 +35,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "dataset_sha256": summary.dataset_sha256,
         "arms": [_arm(arm) for arm in summary.arms],
         "judging": _judging(summary.judging),
+        "lifts": [_lift(lift) for lift in summary.lifts],
         **{name: fields[name] for name in _SUMMARY_ONLY},
     }
 
@@ -70,7 +72,18 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "judge_cost_usd": arm.judge_cost_usd,
         "labels": labels_document(arm.labels),
         "tools": _tools(arm.tools),
+        "repeat_sd": percent(arm.repeat_sd),
     }
+
+
+def _lift(lift: Lift) -> dict[str, Any]:
+    """Differences of scores are points of 100, those of metrics are on their own scales."""
+    found = msgspec.to_builtins(lift.paired)
+    if not lift.metric:
+        for name in ("difference", "std_err", "std_dev"):
+            found[name] = percent(found[name])
+        found["ci95"] = _bounds(lift.paired.ci95)
+    return {"arm": lift.arm, "baseline": lift.baseline, "metric": lift.metric or "score", **found}
 
 
 def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:

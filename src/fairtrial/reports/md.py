@@ -13,6 +13,7 @@ from fairtrial.analyse.words import (
     arm_columns,
     failure_line,
     headline,
+    lift_lines,
     metric_lines,
     reporting_line,
     run_notes,
@@ -36,7 +37,10 @@ def render(summary: RunSummary) -> str:
     lines.append("")
     for arm in summary.arms:
         lines.append(f"- {_plain(reporting_line(arm))}")
-        lines += [f"  - {_plain(line)}" for line in (*metric_lines(arm), *tool_lines(arm), *label_lines(arm))]
+        lines += [
+            f"  - {_plain(line)}"
+            for line in (*metric_lines(arm), *lift_lines(summary, arm), *tool_lines(arm), *label_lines(arm))
+        ]
     if notes := [*run_notes(summary), *judging_notes(summary.judging)]:
         lines += ["", *(f"> {_plain(note)}" for note in notes)]
     if summary.failures:

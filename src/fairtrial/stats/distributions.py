@@ -56,6 +56,11 @@ def t_cdf(t: float, df: float) -> float:
     return 1.0 - tail if t > 0 else tail
 
 
+def t_two_sided(t: float, df: float) -> float:
+    """The probability that Student's t is at least as far from 0 as t."""
+    return 2 * t_cdf(-abs(t), df)
+
+
 def t_quantile(p: float, df: float) -> float:
     """The t below which Student's t falls with probability p."""
     if p < 0.5:

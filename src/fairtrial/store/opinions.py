@@ -177,33 +177,3 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
             answer.append(answers.setdefault((case_position, arm, repeat), len(answers)))
             values.append(value)
     return JudgeValues(list(judges), list(answers), judge, answer, values)
-
-
-class TrialScores:
-    """One arm's scores by case, repeat by repeat."""
-
-    def __init__(self) -> None:
-        self.by_case: dict[int, list[float]] = {}
-        self.uneven = False  # cases differ in weight, or come in clusters
-
-    def means(self) -> dict[int, float]:
-        """The mean over repeats of every case."""
-        return {case: sum(values) / len(values) for case, values in self.by_case.items()}
-
-
-def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Sequence[int]) -> dict[int, TrialScores]:
-    """The scores of these arms, by position."""
-    scores, cases = schema.scores, schema.cases
-    query = (
-        select(scores.c.arm_position, scores.c.case_position, scores.c.value, cases.c.weight, cases.c.cluster)
-        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
-        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
-        .where(scores.c.arm_position.in_(arms))
-        .execution_options(yield_per=2000)
-    )
-    found = {arm: TrialScores() for arm in arms}
-    with translated(store.path), store.engine.connect() as connection:
-        for arm, case_position, value, weight, cluster in connection.execute(query):
-            found[arm].by_case.setdefault(case_position, []).append(value)
-            found[arm].uneven = found[arm].uneven or weight != 1 or cluster is not None
-    return found

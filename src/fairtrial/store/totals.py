@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import and_, case, func, select
@@ -36,6 +36,7 @@ class CaseScores:
 
     def __init__(self) -> None:
         self.means, self.weights = array("d"), array("d")
+        self.repeats, self.squares = array("q"), array("d")  # how many scores a case has, and the sum of their squares
         self.clusters = array("q")  # a number for each cluster; a case without one is a cluster of its own
         self.clustered = False
 
@@ -82,7 +83,14 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
     """The mean over repeats of every case that has a score, by arm position; streamed, for there may be many."""
     scores, cases = schema.scores, schema.cases
     query = (
-        select(scores.c.arm_position, func.avg(scores.c.value), cases.c.weight, cases.c.cluster)
+        select(
+            scores.c.arm_position,
+            func.avg(scores.c.value),
+            func.count(scores.c.value),
+            func.sum(scores.c.value * scores.c.value),
+            cases.c.weight,
+            cases.c.cluster,
+        )
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .group_by(scores.c.arm_position, scores.c.case_position, cases.c.weight, cases.c.cluster)
@@ -91,15 +99,50 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
     found: dict[int, CaseScores] = {}
     names: dict[str, int] = {}
     with translated(store.path), store.engine.connect() as connection:
-        for number, (arm, mean, weight, cluster) in enumerate(connection.execute(query), 1):
+        for number, (arm, mean, repeats, squares, weight, cluster) in enumerate(connection.execute(query), 1):
             columns = found.get(arm) or found.setdefault(arm, CaseScores())
             columns.means.append(mean)
+            columns.repeats.append(repeats)
+            columns.squares.append(squares)
             columns.weights.append(weight)
             if cluster is None:
                 columns.clusters.append(-number)
             else:
                 columns.clusters.append(names.setdefault(cluster, len(names)))
                 columns.clustered = True
+    return found
+
+
+class TrialScores:
+    """One arm's scores by case, repeat by repeat."""
+
+    def __init__(self) -> None:
+        self.by_case: dict[int, list[float]] = {}
+        self.clusters: dict[int, str] = {}  # of the cases that belong to one
+        self.uneven = False  # cases differ in weight, or come in clusters
+
+    def means(self) -> dict[int, float]:
+        """The mean over repeats of every case."""
+        return {case: sum(values) / len(values) for case, values in self.by_case.items()}
+
+
+def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Sequence[int]) -> dict[int, TrialScores]:
+    """The scores of these arms, by position."""
+    scores, cases = schema.scores, schema.cases
+    query = (
+        select(scores.c.arm_position, scores.c.case_position, scores.c.value, cases.c.weight, cases.c.cluster)
+        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
+        .where(scores.c.arm_position.in_(arms))
+        .execution_options(yield_per=2000)
+    )
+    found = {arm: TrialScores() for arm in arms}
+    with translated(store.path), store.engine.connect() as connection:
+        for arm, case_position, value, weight, cluster in connection.execute(query):
+            found[arm].by_case.setdefault(case_position, []).append(value)
+            found[arm].uneven = found[arm].uneven or weight != 1 or cluster is not None
+            if cluster is not None:
+                found[arm].clusters[case_position] = cluster
     return found
 
 
@@ -118,9 +161,9 @@ class MetricScores:
         self.counts[case] = self.counts.get(case, 0) + 1
         self.weights[case] = weight
 
-    def means(self) -> list[float]:
-        """The means, in the order of `weights`."""
-        return [self.sums[case] / self.counts[case] for case in self.weights]
+    def means(self) -> dict[int, float]:
+        """The mean of every case, in the order of `weights`."""
+        return {case: self.sums[case] / self.counts[case] for case in self.weights}
 
 
 def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, dict[str, MetricScores]]:

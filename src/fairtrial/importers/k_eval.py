@@ -1,0 +1,134 @@
+"""`k-eval`: one agent under several conditions against golden answers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.importers import Imported, expecting, read_text
+
+_KEYS = {"name", "version", "dataset", "agent", "judge", "mcp_servers", "conditions", "execution"}
+_CONDITION_KEYS = {"mcp_servers", "system_prompt", "require_mcp_tool_use", "require_mcp_tool_success"}
+_EXECUTION_KEYS = {"num_repetitions", "max_concurrent", "retry"}
+_AGENTS = {"claude_code_sdk", "claude_agent_sdk", "claude_code", "claude"}
+_REPEATS, _AT_ONCE = 3, 5  # what k-eval does where nothing is said
+_MARKERS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (r"^agent\s*:", r"^judge\s*:", r"\bquestion_key[\"']?\s*:", r"\banswer_key[\"']?\s*:")
+)
+
+# Where the same words mean something else here, and why.
+_DIFFERENCES = {
+    "require_mcp_tool_use": (
+        "answers without the required tool use are kept and marked, not asked for again until the tool was used: that "
+        "would select answers"
+    ),
+    "judge": "a judge that fails never makes the agent answer again",
+}
+
+
+def looks_like_k_eval(text: str) -> bool:
+    """Whether a configuration is one of k-eval's, told from its keys."""
+    return all(marker.search(text) for marker in _MARKERS)
+
+
+class KEval:
+    """Reads k-eval's YAML."""
+
+    def read(self, file: Path) -> Imported:
+        """A suite of ours from a configuration of theirs."""
+        with expecting(file, "a k-eval configuration"):
+            return self._read(file)
+
+    def _read(self, file: Path) -> Imported:
+        try:
+            config = yaml.safe_load(read_text(file))
+        except yaml.YAMLError as error:
+            raise FairtrialError(f"{file} is not YAML: {error}") from None
+        missing = [key for key in ("name", "dataset", "agent", "judge", "conditions") if key not in (config or {})]
+        if missing:
+            raise FairtrialError(f"{file} is no k-eval configuration: it has no `{missing[0]}`")
+        return _Reader(config).read()
+
+
+class _Reader:
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.findings = [f"key `{key}`" for key in sorted(set(config) - _KEYS)]
+        self.differences: list[str] = [_DIFFERENCES["judge"]]
+
+    def read(self) -> Imported:
+        config = self.config
+        execution = config.get("execution") or {}
+        self._unknown("execution", execution, _EXECUTION_KEYS)
+        dataset = config["dataset"]
+        suite: dict[str, Any] = {"name": config["name"]}
+        if config.get("version"):
+            suite["description"] = f"version {config['version']}"
+        suite |= {
+            "targets": [{"id": "agent", "target": self.agent(config["agent"])}],
+            "judge": self.judge(config["judge"]),
+            "scorer": "golden_judge",
+            "repeats": execution.get("num_repetitions", _REPEATS),
+            "concurrency": execution.get("max_concurrent", _AT_ONCE),
+        }
+        if retry := self.retry(execution.get("retry") or {}):
+            suite["retry"] = retry
+        if config.get("mcp_servers"):
+            suite["mcp_servers"] = config["mcp_servers"]
+        suite["conditions"] = {name: self.condition(name, entry) for name, entry in config["conditions"].items()}
+        suite["dataset"] = {
+            "path": dataset["path"],
+            "input": dataset["question_key"],
+            "expected": dataset["answer_key"],
+        }
+        return Imported(suite, self.findings, list(dict.fromkeys(self.differences)))
+
+    def agent(self, agent: dict[str, Any]) -> str:
+        self._unknown("agent", agent, {"type", "model"})
+        if agent["type"] not in _AGENTS:
+            raise FairtrialError(f"agent type `{agent['type']}` is not known here; known: {', '.join(sorted(_AGENTS))}")
+        return f"claude-code:{agent['model']}" if agent.get("model") else "claude-code"
+
+    def judge(self, judge: dict[str, Any]) -> dict[str, Any]:
+        self._unknown("judge", judge, {"model", "temperature"})
+        entry: dict[str, Any] = {"target": _target(str(judge["model"]))}
+        if judge.get("temperature") is not None:
+            entry["temperature"] = judge["temperature"]
+        return entry
+
+    def condition(self, name: str, entry: dict[str, Any]) -> dict[str, Any]:
+        self._unknown(f"condition {name}", entry, _CONDITION_KEYS)
+        condition: dict[str, Any] = {"system": entry.get("system_prompt") or ""}
+        if entry.get("mcp_servers"):
+            condition["mcp"] = entry["mcp_servers"]
+        for theirs, ours in (
+            ("require_mcp_tool_use", "require_tool_use"),
+            ("require_mcp_tool_success", "require_tool_success"),
+        ):
+            if entry.get(theirs):
+                condition[ours] = True
+                self.differences.append(_DIFFERENCES["require_mcp_tool_use"])
+        return condition
+
+    def retry(self, retry: dict[str, Any]) -> dict[str, Any]:
+        names = {"max_attempts": "attempts", "initial_backoff_seconds": "wait"}
+        self._unknown("retry", retry, {*names, "backoff_multiplier"})
+        if retry.get("backoff_multiplier") not in (None, 2, 2.0):
+            self.findings.append("`backoff_multiplier`: waits are doubled, with chance in them")
+        return {ours: retry[theirs] for theirs, ours in names.items() if theirs in retry}
+
+    def _unknown(self, what: str, entry: dict[str, Any], known: set[str]) -> None:
+        self.findings += [f"`{key}` of {what}" for key in sorted(set(entry) - known)]
+
+
+def _target(model: str) -> str:
+    """A model's name as LiteLLM has it, as ours."""
+    provider, slash, rest = model.partition("/")
+    if slash:
+        return f"{provider}:{rest}"
+    return f"anthropic:{model}" if model.startswith("claude") else f"openai:{model}"

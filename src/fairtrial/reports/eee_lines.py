@@ -1,0 +1,16 @@
+"""Every Eval Ever for a run with several targets: one record a line."""
+
+from __future__ import annotations
+
+from typing import IO
+
+import msgspec
+
+from fairtrial.analyse import Run
+from fairtrial.reports.eee import records
+
+
+def write(run: Run, file: IO[str]) -> None:
+    """The record of every target."""
+    for record in records(run):
+        file.write(msgspec.json.encode(record).decode() + "\n")
