@@ -647,6 +647,28 @@ async def test_records_of_several_models(run_suite, tmp_path):
         _check_eee(record)
 
 
+async def test_case_by_case(run_suite, tmp_path, capsys):
+    from fairtrial.export import export
+
+    verdict = {"marks": {"good": 5, "bad": 2}, "claims": ["It rains."]}
+    run = await run_suite(
+        targets=[{"id": "t", "target": "mock:x", "options": {"answer": ["good", "bad"]}}],
+        scorer="golden_judge",
+        judge={"target": "mock:j", "options": {"verdict": verdict}},
+        repeats=2,
+        cases=CASES,
+    )
+    export(run, tmp_path / "run.json")
+    (case,) = json.loads((tmp_path / "run.json").read_text())["cases"]
+    assert case["score"] == {"mean": 62.5, "std_dev": pytest.approx(53.033, abs=1e-3), "count": 2}
+    assert case["metrics"]["completeness"] == {"mean": 3.5, "std_dev": pytest.approx(2.1213, abs=1e-3), "count": 2}
+    assert case["claims"] == ["It rains."] and (case["case_id"], case["arm"], case["trials"]) == ("code", "t", 2)
+    assert _run(["show", "--cases", "--store", run.store.path]) == 0
+    assert "62.5 ± 53.0" in capsys.readouterr().out
+    assert _run(["show", "--cases", "--json", "--store", run.store.path]) == 0
+    assert json.loads(capsys.readouterr().out)["cases"] == [case]
+
+
 class TestLift:
     async def test_what_a_condition_brings(self, run_suite, capsys):
         answers = {f"c{n}": ["4711", "4711" if n % 2 else "no"] for n in range(12)}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("run", default="latest")
 @option("--trial", metavar="ID", help="One trial: prompt, answer, score, timings.")
 @option("--trials", is_flag=True, help="A line for every trial.")
+@option("--cases", is_flag=True, help="A line for every case under every arm.")
 @option("--failures", is_flag=True, help="A line for every trial without a score.")
 @option("--claims", is_flag=True, help="Every statement that goes beyond the golden answer.")
 @option("--baseline", metavar="C", help="Show what the others bring over this condition.")
@@ -28,6 +29,7 @@ def command(
     run: str,
     trial: str | None,
     trials: bool,
+    cases: bool,
     failures: bool,
     claims: bool,
     context: bool,
@@ -37,8 +39,9 @@ def command(
 ) -> None:
     """Show RUN (an id, a prefix of one, or `latest`), or one of its trials."""
     from fairtrial.analyse import Run
+    from fairtrial.analyse.cases import case_results
     from fairtrial.cli.display import next_step, print_summary
-    from fairtrial.reports.json import context_document, document, trial_document
+    from fairtrial.reports.json import case_document, context_document, document, trial_document
 
     found = Run.find(run, open_store(store))
     if trial is not None:
@@ -47,9 +50,14 @@ def command(
         return
     summary = found.summary(baseline)
     if as_json:
-        print_json(document(summary) | (context_document(found) if context else {}))
+        more = context_document(found) if context else {}
+        if cases:
+            more["cases"] = [case_document(result) for result in case_results(found)]
+        print_json(document(summary) | more)
         return
     print_summary(summary)
+    if cases:
+        _print_cases(found)
     if trials or failures:
         _print_trials(found, failures_only=failures)
     if claims:
@@ -80,6 +88,35 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
         score = number(trial.score) if trial.status == "scored" else trial.status
         shown = (trial.trial_id[:8], trial.case_id + repeat, trial.arm, score, " ".join(said.split()))
         table.add_row(*(Text(printable(cell)) for cell in shown))
+    Console(highlight=False).print(table)
+
+
+def _print_cases(run: Run) -> None:
+    """Means over repeats, with their deviation: how reliable an arm is on each case."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from fairtrial.analyse.cases import case_results
+    from fairtrial.analyse.words import number
+    from fairtrial.core.text import printable
+
+    results = list(case_results(run))
+    names = list(dict.fromkeys(name for result in results for name in result.metrics))
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in ("case", "arm", "scored", "score", *names):
+        left = name in ("case", "arm")
+        table.add_column(name, justify="left" if left else "right", overflow="fold")
+    for result in results:
+        score = result.score
+        cells = [result.case_id, result.arm, f"{score.count if score else 0}/{result.trials}"]
+        spread = "" if score is None or score.std_dev is None else f" ± {number(score.std_dev)}"
+        cells.append("–" if score is None else f"{number(score.mean)}{spread}")
+        for name in names:
+            metric = result.metrics.get(name)
+            spread = "" if metric is None or metric.std_dev is None else f" ± {metric.std_dev:.1f}"
+            cells.append("–" if metric is None else f"{metric.mean:.1f}{spread}")
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     Console(highlight=False).print(table)
 
 

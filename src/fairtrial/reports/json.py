@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import IO, Any
 
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
@@ -195,15 +196,24 @@ def context_document(run: Run) -> dict[str, Any]:
     }
 
 
+def case_document(result: CaseResult) -> dict[str, Any]:
+    """One case under one arm; its score is 0–100."""
+    score = result.score
+    shown = score and {"mean": percent(score.mean), "std_dev": percent(score.std_dev), "count": score.count}
+    return {**msgspec.to_builtins(result), "score": shown}
+
+
 def write(run: Run, file: IO[str]) -> None:
-    """The summary, the context and every trial, streamed."""
+    """The summary, the context, every case under every arm, and every trial, streamed."""
     head = msgspec.json.encode({**document(run.summary()), **context_document(run)}).decode()
-    file.write(head[:-1] + ',"trials":[\n')
-    for number, line in enumerate(_lines(run)):
-        file.write((",\n" if number else "") + line)
-    file.write("\n]}\n")
+    file.write(head[:-1])
+    _write_list(file, "cases", map(case_document, case_results(run)))
+    _write_list(file, "trials", map(trial_document, run.trials()))
+    file.write("}\n")
 
 
-def _lines(run: Run) -> Iterator[str]:
-    for trial in run.trials():
-        yield msgspec.json.encode(trial_document(trial)).decode()
+def _write_list(file: IO[str], name: str, items: Iterable[dict[str, Any]]) -> None:
+    file.write(f',"{name}":[\n')
+    for number, item in enumerate(items):
+        file.write((",\n" if number else "") + msgspec.json.encode(item).decode())
+    file.write("\n]")
