@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -278,6 +280,47 @@ class TestToolAgent:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("transport", "path"), [("http", "/mcp"), ("sse", "/sse")])
+async def test_servers_over_http(run_suite, store, model, monkeypatch, transport, path):
+    """Reached with a header that holds a secret, which stays one."""
+    await model()
+    monkeypatch.setenv("SHELF_KEY", "open sesame")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, FACTS, transport, str(port)])
+    try:
+        await _listening(port)
+        server = {"type": transport, "url": f"http://127.0.0.1:{port}{path}", "headers": {"X-Key": "${SHELF_KEY}"}}
+        keys = {
+            "targets": ["tool-agent:openai:m"],
+            "scorer": "boolean",
+            "conditions": {"with-facts": {"mcp": ["facts"]}},
+            "cases": CASES,
+        }
+        run = await run_suite(mcp_servers={"facts": server}, **keys)
+        assert run.arms[0].aggregate.mean == 1.0 and run.arms[0].tools.used == 1
+        with sqlite3.connect(store.path) as connection:
+            assert "open sesame" not in "\n".join(connection.iterdump())
+        with pytest.raises(TargetUnusableError, match="cannot be used"):
+            await run_suite(mcp_servers={"facts": {**server, "headers": {}}}, **keys)
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _listening(port: int) -> None:
+    for _ in range(300):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.1)
+        else:
+            writer.close()
+            return
+    raise AssertionError("nobody listens")
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 class TestClaudeCode:
     """The real CLI from the SDK's wheel, pointed at a scripted Messages API."""
@@ -366,12 +409,13 @@ async def _gone(mark: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_path):
+@pytest.mark.parametrize(("target", "mark"), [("tool-agent:openai:m", "orphan-4713"), ("claude-code:m", "orphan-4714")])
+async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_path, target, mark):
     """The server hangs in a call while its grandparent is killed without a word."""
     served = await model()
     suite = write_suite(
-        targets=["tool-agent:openai:m"],
-        mcp_servers={"facts": facts("hang", args=[FACTS, "orphan-4713"])},
+        targets=[target],
+        mcp_servers={"facts": facts("hang", args=[FACTS, mark])},
         conditions={"with-facts": {"mcp": ["facts"]}},
         cases=CASES,
     )
@@ -384,7 +428,7 @@ async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_
     assert served.bodies
     process.send_signal(signal.SIGKILL)
     process.wait()
-    await _gone("orphan-4713")
+    await _gone(mark)
 
 
 class TestOwnAgents:

@@ -30,7 +30,27 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+def serve(transport: str, port: int) -> None:
+    """Over HTTP, for those who know the key."""
+    import uvicorn
+    from starlette.responses import PlainTextResponse
+
+    app = server.sse_app() if transport == "sse" else server.streamable_http_app()
+
+    async def guarded(scope, receive, send):
+        headers = dict(scope.get("headers") or ())
+        if scope["type"] == "http" and headers.get(b"x-key") != b"open sesame":
+            await PlainTextResponse("no key", status_code=401)(scope, receive, send)
+            return
+        await app(scope, receive, send)
+
+    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] in (["sse"], ["http"]):
+        serve(sys.argv[1], int(sys.argv[2]))
+        sys.exit()
     if BEHAVE == "no start":
         sys.stderr.write("cannot find the shelf\n")
         sys.exit(4)
