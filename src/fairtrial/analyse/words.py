@@ -51,7 +51,9 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
             continue
         times, digits = (100, 1) if not lift.metric else (1, 2)
         shown = f"{times * found.difference:+.{digits}f}"
-        if found.ci95 is not None:
+        if found.std_err == 0:
+            shown += " (the same in every case)"
+        elif found.ci95 is not None:
             low, high = (f"{times * bound:+.{digits}f}" for bound in found.ci95)
             shown += f" (95% CI: [{low}, {high}])"
         what = f"{lift.metric} over" if lift.metric else "over"

@@ -106,7 +106,8 @@ def _print_cases(run: Run) -> None:
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("case", "arm", "scored", "score", *names):
         left = name in ("case", "arm")
-        table.add_column(name, justify="left" if left else "right", overflow="fold")
+        shown = name.replace("_", " ")  # so that a long name breaks between words
+        table.add_column(shown, justify="left" if left else "right", overflow="fold", no_wrap=name in ("arm", "score"))
     for result in results:
         score = result.score
         cells = [result.case_id, result.arm, f"{score.count if score else 0}/{result.trials}"]
