@@ -8,19 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairtrial.analyse.judge_words import judging_notes, label_lines
+from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.words import (
-    arm_cells,
-    arm_columns,
-    failure_line,
-    headline,
-    lift_lines,
-    metric_lines,
-    reporting_line,
-    run_notes,
-    tool_lines,
-)
+from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.text import printable
 
 _MOST_FAILURES = 5
@@ -53,9 +43,9 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
     console.print()
     for arm in summary.arms:
         console.print(Text(reporting_line(arm)), soft_wrap=True)
-        for line in (*metric_lines(arm), *lift_lines(summary, arm), *tool_lines(arm), *label_lines(arm)):
+        for line in arm_lines(summary, arm):
             console.print(Text(f"  {line}"), soft_wrap=True)
-    for note in (*run_notes(summary), *judging_notes(summary.judging)):
+    for note in notes(summary):
         console.print(Text(note, style="yellow"))
     _print_failures(console, summary.failures)
 

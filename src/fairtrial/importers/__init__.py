@@ -31,6 +31,14 @@ def read_text(file: Path) -> str:
         raise FairtrialError(f"{file} cannot be read: {error.strerror}") from None
 
 
+def read_yaml(file: Path) -> Any:
+    """A file's content as YAML, or a sentence why not."""
+    try:
+        return yaml.safe_load(read_text(file))
+    except yaml.YAMLError as error:
+        raise FairtrialError(f"{file} is not YAML: {error}") from None
+
+
 @contextmanager
 def expecting(file: Path, what: str) -> Iterator[None]:
     """A file laid out otherwise than its tool writes it is a sentence, not a crash."""

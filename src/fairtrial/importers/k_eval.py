@@ -6,10 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fairtrial.core.errors import FairtrialError
-from fairtrial.importers import Imported, expecting, read_text
+from fairtrial.importers import Imported, expecting, read_yaml
 
 _KEYS = {"name", "version", "dataset", "agent", "judge", "mcp_servers", "conditions", "execution"}
 _CONDITION_KEYS = {"mcp_servers", "system_prompt", "require_mcp_tool_use", "require_mcp_tool_success"}
@@ -45,10 +43,7 @@ class KEval:
             return self._read(file)
 
     def _read(self, file: Path) -> Imported:
-        try:
-            config = yaml.safe_load(read_text(file))
-        except yaml.YAMLError as error:
-            raise FairtrialError(f"{file} is not YAML: {error}") from None
+        config = read_yaml(file)
         missing = [key for key in ("name", "dataset", "agent", "judge", "conditions") if key not in (config or {})]
         if missing:
             raise FairtrialError(f"{file} is no k-eval configuration: it has no `{missing[0]}`")

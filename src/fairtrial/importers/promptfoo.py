@@ -9,11 +9,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.importers import Imported, expecting, read_text
+from fairtrial.importers import Imported, expecting, read_text, read_yaml
 
 _KNOWN_KEYS = {"description", "prompts", "providers", "targets", "tests", "defaultTest", "$schema"}
 _TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", "provider"}
@@ -31,10 +29,7 @@ class Promptfoo:
             return self._read(file)
 
     def _read(self, file: Path) -> Imported:
-        try:
-            config = yaml.safe_load(read_text(file))
-        except yaml.YAMLError as error:
-            raise FairtrialError(f"{file} is not YAML: {error}") from None
+        config = read_yaml(file)
         if not isinstance(config, dict) or not ("prompts" in config and ("tests" in config or "defaultTest" in config)):
             raise FairtrialError(f"{file} is no promptfoo configuration: it needs `prompts` and `tests`")
         return _Reader(config, file.parent).read(file.stem)

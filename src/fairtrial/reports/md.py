@@ -6,19 +6,9 @@ import re
 from typing import IO
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.judge_words import judging_notes, label_lines
+from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.words import (
-    arm_cells,
-    arm_columns,
-    failure_line,
-    headline,
-    lift_lines,
-    metric_lines,
-    reporting_line,
-    run_notes,
-    tool_lines,
-)
+from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
@@ -37,12 +27,9 @@ def render(summary: RunSummary) -> str:
     lines.append("")
     for arm in summary.arms:
         lines.append(f"- {_plain(reporting_line(arm))}")
-        lines += [
-            f"  - {_plain(line)}"
-            for line in (*metric_lines(arm), *lift_lines(summary, arm), *tool_lines(arm), *label_lines(arm))
-        ]
-    if notes := [*run_notes(summary), *judging_notes(summary.judging)]:
-        lines += ["", *(f"> {_plain(note)}" for note in notes)]
+        lines += [f"  - {_plain(line)}" for line in arm_lines(summary, arm)]
+    if found := notes(summary):
+        lines += ["", *(f"> {_plain(note)}" for note in found)]
     if summary.failures:
         lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
     lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]

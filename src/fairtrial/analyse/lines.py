@@ -1,0 +1,21 @@
+"""What stands below the table of a run: the same lines in the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairtrial.analyse.judge_words import judging_notes, label_lines
+from fairtrial.analyse.words import lift_lines, metric_lines, run_notes, tool_lines
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
+
+
+def arm_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """Everything that is known of an arm beside its score."""
+    return [*metric_lines(arm), *lift_lines(summary, arm), *tool_lines(arm), *label_lines(arm)]
+
+
+def notes(summary: RunSummary) -> list[str]:
+    """Everything that a reader should know before believing the table."""
+    return [*run_notes(summary), *judging_notes(summary.judging)]
