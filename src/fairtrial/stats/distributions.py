@@ -18,6 +18,11 @@ def normal_quantile(p: float) -> float:
     return _NORMAL.inv_cdf(p)
 
 
+def normal_cdf(z: float) -> float:
+    """The probability that a standard normal variable is at most z."""
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
 def beta_inc(a: float, b: float, x: float) -> float:
     """The regularised incomplete beta function I_x(a, b)."""
     if x <= 0 or x >= 1:

@@ -1,0 +1,98 @@
+"""Intervals from resampling: cases or clusters first, then the repeats inside them; never rows as if independent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairtrial.stats.distributions import normal_cdf, normal_quantile
+
+Floats = NDArray[np.float64]
+_CHUNK = 4_000_000  # numbers in memory at once
+
+
+class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean with its bias-corrected and accelerated interval."""
+
+    mean: float
+    ci: tuple[float, float] | None
+    level: float
+    resamples: int
+    seed: int
+    units: int
+    method: str = "BCa"
+
+
+def bootstrap_ci(
+    values: ArrayLike | Sequence[ArrayLike],
+    *,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Bootstrap:
+    """BCa interval of the mean over cases. `values` has one number a case, or for each case its repeats.
+
+    With repeats, a case's repeats are resampled too, once the case was drawn. With clusters, clusters are drawn whole.
+    """
+    cases = [np.atleast_1d(np.asarray(case, dtype=np.float64)) for case in values]  # type: ignore[union-attr]
+    means = np.asarray([case.mean() for case in cases])
+    n = len(means)
+    if n == 0:
+        raise ValueError("no values")
+    groups = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    units = int(groups.max()) + 1
+    mean = float(means.mean())
+    common = {"mean": mean, "level": level, "resamples": resamples, "seed": seed, "units": units}
+    if units < 2:
+        return Bootstrap(ci=None, **common)  # type: ignore[arg-type]
+    sums = np.bincount(groups, weights=means).astype(np.float64)
+    counts = np.bincount(groups).astype(np.float64)
+    noise = _repeat_noise(cases, groups, units)
+    draws = _draws(sums, counts, noise, resamples, seed)
+    return Bootstrap(ci=_bca(draws, mean, _jackknife(sums, counts), level), **common)  # type: ignore[arg-type]
+
+
+def _repeat_noise(cases: list[Floats], groups: NDArray[np.int64], units: int) -> Floats:
+    """Variance that resampling repeats adds to each unit's sum: what a case's mean varies by, were it made again."""
+    own = np.asarray([float(np.var(case)) / len(case) if len(case) > 1 else 0.0 for case in cases])
+    return np.bincount(groups, weights=own, minlength=units).astype(np.float64)
+
+
+def _draws(sums: Floats, counts: Floats, noise: Floats, resamples: int, seed: int) -> Floats:
+    """Means of resampled units. The repeats' part is a sum of many small draws: normal, with their variance."""
+    rng = np.random.default_rng(seed)
+    units = len(sums)
+    found = np.empty(resamples)
+    for start in range(0, resamples, max(1, _CHUNK // units)):
+        stop = min(resamples, start + max(1, _CHUNK // units))
+        chosen = rng.integers(0, units, (stop - start, units))
+        total = sums[chosen].sum(axis=1)
+        if noise.any():
+            total = total + rng.normal(0, 1, stop - start) * np.sqrt(noise[chosen].sum(axis=1))
+        found[start:stop] = total / counts[chosen].sum(axis=1)
+    return found
+
+
+def _jackknife(sums: Floats, counts: Floats) -> Floats:
+    """The mean with each unit left out in turn."""
+    return np.asarray((sums.sum() - sums) / (counts.sum() - counts), dtype=np.float64)
+
+
+def _bca(draws: Floats, mean: float, jackknife: Floats, level: float) -> tuple[float, float]:
+    below = (np.sum(draws < mean) + np.sum(draws == mean) / 2) / len(draws)
+    if below in (0.0, 1.0):  # nothing varies
+        return float(draws.min()), float(draws.max())
+    z0 = normal_quantile(float(below))
+    away = jackknife.mean() - jackknife
+    spread = float(np.sum(away**2)) ** 1.5
+    acceleration = float(np.sum(away**3)) / (6 * spread) if spread > 0 else 0.0
+    bounds = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        z = z0 + normal_quantile(tail)
+        bounds.append(normal_cdf(z0 + z / (1 - acceleration * z)))
+    low, high = np.quantile(draws, bounds)
+    return float(low), float(high)

@@ -1,0 +1,127 @@
+"""Ratings from comparisons in pairs: Bradley–Terry with intervals over prompts, and Elo for those who expect it."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+_SCALE = 400 / math.log(10)
+_FLOOR = 1000.0
+_SHRINK = 1e-6
+
+
+class Ratings(msgspec.Struct, frozen=True, kw_only=True):
+    """One rating for each player, in the order of their numbers; intervals where prompts were given."""
+
+    ratings: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...] | None
+    battles: int
+    prompts: int | None
+    method: str
+    resamples: int = 0
+
+
+def bradley_terry(
+    one: ArrayLike,
+    other: ArrayLike,
+    worth: ArrayLike,
+    *,
+    prompts: ArrayLike | None = None,
+    players: int | None = None,
+    resamples: int = 200,
+    seed: int = 0,
+) -> Ratings:
+    """Maximum likelihood; `worth` is what `one` got: 1, ½ (a tie is half a win each) or 0. The mean rating is 1000.
+
+    One prompt yields all its battles, so the interval resamples prompts, not battles.
+    """
+    a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
+    w = np.asarray(worth, dtype=np.float64)
+    k = players or int(max(a.max(), b.max())) + 1
+    codes = a * k + b
+    back = b * k + a
+
+    def wins(weights: Floats | None) -> Floats:
+        scale = 1.0 if weights is None else weights
+        size = k * k
+        forward = np.bincount(codes, weights=w * scale, minlength=size)
+        backward = np.bincount(back, weights=(1 - w) * scale, minlength=size)
+        return np.asarray(forward + backward, dtype=np.float64).reshape(k, k)
+
+    ratings = _rated(_strengths(wins(None)))
+    intervals = None
+    count = None
+    if prompts is not None:
+        groups = np.unique(np.asarray(prompts), return_inverse=True)[1]
+        count = int(groups.max()) + 1
+        rng = np.random.default_rng(seed)
+        even = np.full(count, 1 / count)
+        draws = np.asarray(
+            [
+                _rated(_strengths(wins(rng.multinomial(count, even).astype(np.float64)[groups])))
+                for _ in range(resamples)
+            ]
+        )
+        bounds = np.percentile(draws, [2.5, 97.5], axis=0)
+        intervals = tuple((float(low), float(high)) for low, high in bounds.T)
+    return Ratings(
+        ratings=tuple(float(rating) for rating in ratings),
+        intervals=intervals,
+        battles=len(w),
+        prompts=count,
+        method="Bradley–Terry",
+        resamples=resamples if prompts is not None else 0,
+    )
+
+
+def _strengths(wins: Floats) -> Floats:
+    """Log-strengths that make the wins most likely, by Newton's method; a hair of shrinkage keeps them finite."""
+    k = len(wins)
+    games = wins + wins.T
+    np.fill_diagonal(games, 0)
+    total = wins.sum(axis=1) - np.diag(wins)
+    theta = np.zeros(k)
+    for _ in range(100):
+        chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+        gradient = total - (games * chance).sum(axis=1) - _SHRINK * theta
+        weight = games * chance * (1 - chance)
+        hessian = np.diag(weight.sum(axis=1) + _SHRINK) - weight
+        step = np.linalg.solve(hessian, gradient)
+        largest = float(np.abs(step).max())
+        theta = theta + step * min(1.0, 2.0 / largest if largest > 0 else 1.0)
+        if largest < 1e-10:
+            break
+    return np.asarray(theta - theta.mean(), dtype=np.float64)
+
+
+def _rated(theta: Floats) -> Floats:
+    return _FLOOR + _SCALE * theta
+
+
+def elo(
+    one: ArrayLike, other: ArrayLike, worth: ArrayLike, *, k: float = 32.0, orders: int = 100, seed: int = 0
+) -> Ratings:
+    """Elo's running ratings, averaged over random orders of the battles: the order is nobody's merit."""
+    a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
+    w = np.asarray(worth, dtype=np.float64)
+    rng = np.random.default_rng(seed)
+    ratings = np.full((orders, int(max(a.max(), b.max())) + 1), _FLOOR)
+    rows = np.arange(orders)
+    turns = np.argsort(rng.random((orders, len(w))), axis=1)
+    for turn in turns.T:  # one battle of every order at a time
+        first, second, got = a[turn], b[turn], w[turn]
+        expected = 1 / (1 + 10 ** ((ratings[rows, second] - ratings[rows, first]) / 400))
+        change = k * (got - expected)
+        ratings[rows, first] += change
+        ratings[rows, second] -= change
+    return Ratings(
+        ratings=tuple(float(rating) for rating in ratings.mean(axis=0)),
+        intervals=None,
+        battles=len(w),
+        prompts=None,
+        method=f"Elo, K = {k:g}, mean of {orders} orders",
+    )

@@ -1,0 +1,98 @@
+"""Several runs of one plan: how far run means vary, and the classical test on them."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairtrial.stats.distributions import t_quantile, t_two_sided
+
+_WORDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
+
+
+class MultiRunStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Run means in numbers; one run says nothing about spread."""
+
+    mean: float
+    std_dev: float | None
+    min: float
+    max: float
+    ci95: tuple[float, float] | None
+    count: int
+
+
+class RunMeansTest(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms by their run means: the pooled-variance Student t."""
+
+    mean_a: float
+    mean_b: float
+    score_diff: float
+    pooled_std_err: float
+    t_statistic: float
+    p_value: float
+    is_significant: bool
+    effect_size: float
+    effect: str
+    note: str = ""
+
+
+def multi_run(scores: ArrayLike) -> MultiRunStats:
+    """Mean, sample deviation, extremes and Student-t interval of run means."""
+    values = np.asarray(scores, dtype=np.float64)
+    n = len(values)
+    if n == 0:
+        raise ValueError("no runs")
+    mean = float(values.mean())
+    spread = float(np.std(values, ddof=1)) if n > 1 else None
+    interval = None
+    if spread is not None:
+        half = t_quantile(0.975, n - 1) * spread / math.sqrt(n)
+        interval = (mean - half, mean + half)
+    return MultiRunStats(
+        mean=mean, std_dev=spread, min=float(values.min()), max=float(values.max()), ci95=interval, count=n
+    )
+
+
+def run_means_test(a: ArrayLike, b: ArrayLike) -> RunMeansTest | None:
+    """Pooled variance, nA + nB − 2 degrees of freedom; None with fewer than two runs of either.
+
+    It treats runs as the sample and cases as fixed: for "which is better on questions like these?" see `paired`.
+    """
+    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    na, nb = len(one), len(other)
+    if na < 2 or nb < 2:
+        return None
+    freedom = na + nb - 2
+    difference = float(one.mean() - other.mean())
+    squares = float(np.sum((one - one.mean()) ** 2) + np.sum((other - other.mean()) ** 2))
+    pooled = math.sqrt(squares / freedom)
+    error = pooled * math.sqrt(1 / na + 1 / nb)
+    note = ""
+    if error > 0:
+        t = difference / error
+        p, effect = t_two_sided(t, freedom), difference / pooled
+    else:
+        note = "no run differs from another of its arm: run-to-run variation cannot be judged"
+        equal = difference == 0
+        t, p, effect = (0.0, 1.0, 0.0) if equal else (math.copysign(math.inf, difference), 0.0, math.inf)
+        effect = math.copysign(effect, difference)
+    return RunMeansTest(
+        mean_a=float(one.mean()),
+        mean_b=float(other.mean()),
+        score_diff=difference,
+        pooled_std_err=error,
+        t_statistic=t,
+        p_value=p,
+        is_significant=p < 0.05,
+        effect_size=effect,
+        effect=effect_words(effect),
+        note=note,
+    )
+
+
+def effect_words(d: float) -> str:
+    """Cohen's words for a standardised difference."""
+    return next((word for bound, word in _WORDS if abs(d) < bound), "large")

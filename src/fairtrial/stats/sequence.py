@@ -1,0 +1,35 @@
+"""Looking as often as one likes: an interval that holds at every moment at once."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Sequence(msgspec.Struct, frozen=True, kw_only=True):
+    """The interval at this moment; with 95 % probability the truth was in all of them so far."""
+
+    mean: float
+    interval: tuple[float, float] | None
+    count: int
+    alpha: float
+    best_at: int  # the number of differences for which it is narrowest
+
+
+def confidence_sequence(d: ArrayLike, *, alpha: float = 0.05, best_at: int = 100) -> Sequence:
+    """The asymptotic confidence sequence of the mean of differences (Waudby-Smith and others)."""
+    values = np.asarray(d, dtype=np.float64)
+    n = len(values)
+    if n == 0:
+        raise ValueError("no differences")
+    mean = float(values.mean())
+    interval = None
+    if n > 1:
+        rho2 = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / best_at
+        spread = float(np.std(values, ddof=1))
+        half = spread * math.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * math.log(math.sqrt(n * rho2 + 1) / alpha))
+        interval = (mean - half, mean + half)
+    return Sequence(mean=mean, interval=interval, count=n, alpha=alpha, best_at=best_at)

@@ -1,0 +1,222 @@
+"""Kernels of comparison, held against scipy, statsmodels and simulation."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import ttost_paired
+
+from fairtrial.stats import (
+    bootstrap_ci,
+    bradley_terry,
+    confidence_sequence,
+    detectable,
+    effect_words,
+    elo,
+    equivalence,
+    holm,
+    mcnemar,
+    multi_run,
+    power,
+    run_means_test,
+    sign_flip,
+    superiority,
+    variance_components,
+    wilcoxon,
+)
+
+RUNS = st.lists(st.floats(0, 1), min_size=2, max_size=10)
+
+
+@given(RUNS, RUNS)
+def test_run_means_equal_scipy(a, b):
+    found = run_means_test(a, b)
+    if found.pooled_std_err < 1e-9:
+        return
+    expected = reference.ttest_ind(a, b)
+    assert found.t_statistic == pytest.approx(expected.statistic, rel=1e-6, abs=1e-9)
+    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-6)
+
+
+def test_run_means_without_variation():
+    same = run_means_test([0.5, 0.5], [0.5, 0.5])
+    assert (same.p_value, same.is_significant, same.effect) == (1.0, False, "negligible")
+    other = run_means_test([0.6, 0.6], [0.5, 0.5])
+    assert (other.t_statistic, other.p_value) == (float("inf"), 0.0) and "cannot be judged" in other.note
+    assert run_means_test([0.5], [0.4, 0.5]) is None
+
+
+def test_multi_run():
+    found = multi_run([0.8, 0.85, 0.9])
+    low, high = reference.t.interval(0.95, 2, loc=0.85, scale=reference.sem([0.8, 0.85, 0.9]))
+    assert found.ci95 == pytest.approx((low, high)) and found.std_dev == pytest.approx(0.05)
+    assert multi_run([0.8]).ci95 is None
+
+
+@pytest.mark.parametrize(("d", "word"), [(0.1, "negligible"), (-0.3, "small"), (0.5, "medium"), (-0.8, "large")])
+def test_effect_words(d, word):
+    assert effect_words(d) == word
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_equals_statsmodels(p):
+    assert holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]), abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60))
+def test_mcnemar_equals_statsmodels(pairs):
+    a, b = np.asarray(pairs).T
+    found = mcnemar(a, b)
+    expected = reference_mcnemar([[0, found.only_a], [found.only_b, 0]], exact=True).pvalue
+    assert found.p_value == pytest.approx(expected, abs=1e-9)
+
+
+def test_equivalence_equals_statsmodels():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(0.5, 0.1, 40), rng.normal(0.51, 0.1, 40)
+    expected = ttost_paired(a, b, -0.05, 0.05)[0]
+    found = equivalence(a - b, 0.05)
+    assert found.p_value == pytest.approx(expected, abs=1e-9)
+    assert found.equivalent == (expected < 0.05)
+    assert equivalence(np.zeros(5), 0.1) is None
+
+
+@pytest.mark.parametrize("n", [5, 12, 30])
+def test_sign_flips(n):
+    d = np.random.default_rng(n).normal(0.3, 1, n)
+    expected = reference.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1).pvalue
+    assert sign_flip(d) == pytest.approx(expected, abs=1e-9 if n <= 12 else 0.02)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=40))
+def test_wilcoxon_equals_scipy(d):
+    if not any(d):
+        assert wilcoxon(d) is None
+        return
+    expected = reference.wilcoxon(d, method="asymptotic", correction=False).pvalue
+    assert wilcoxon(d) == pytest.approx(expected, abs=1e-9)
+
+
+def test_superiority():
+    assert superiority([1, 2, 0, -1]) == pytest.approx(0.625)
+
+
+def test_power_and_detectable_are_each_other():
+    assert power(0.3, 0.1) == 71
+    assert detectable(0.3, 71) == pytest.approx(0.1, abs=1e-3)
+    rng = np.random.default_rng(2)
+    found = [reference.ttest_1samp(rng.normal(0.1, 0.3, 71), 0).pvalue < 0.05 for _ in range(2000)]
+    assert 0.76 <= np.mean(found) <= 0.83
+
+
+def test_variance_components():
+    rng = np.random.default_rng(3)
+    cube = 0.5 + rng.normal(0, 0.2, (2000, 1, 1)) + rng.normal(0, 0.1, (2000, 4, 1)) + rng.normal(0, 0.05, (2000, 4, 3))
+    found = variance_components(cube)
+    assert (found.case**0.5, found.repeat**0.5, found.judge**0.5) == pytest.approx((0.2, 0.1, 0.05), rel=0.05)
+    assert found.mean_variance == pytest.approx(np.var(cube.mean(axis=(1, 2)), ddof=1) / 2000, rel=1e-9)
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert found.best_repeats() == pytest.approx((0.1**2 + 0.05**2 / 3) ** 0.5 / 0.2, rel=0.05)
+    assert variance_components(np.full((3, 2), 0.5)).shares == {"case": 0.0, "repeat": 0.0, "judge": 0.0}
+
+
+class TestBootstrap:
+    def test_close_to_scipy(self):
+        values = np.random.default_rng(4).beta(2, 5, 60)
+        expected = reference.bootstrap((values,), np.mean, n_resamples=20_000, rng=1).confidence_interval
+        assert bootstrap_ci(values).ci == pytest.approx((expected.low, expected.high), abs=0.004)
+
+    def test_coverage_with_clusters_and_repeats(self):
+        rng = np.random.default_rng(5)
+        hits = 0
+        for number in range(400):
+            effect = rng.normal(0, 0.1, 40).repeat(3)
+            truth = 0.5 + effect + rng.normal(0, 0.1, 120)
+            repeats = [rng.normal(mean, 0.1, 1 + n % 3) for n, mean in enumerate(truth)]
+            found = bootstrap_ci(repeats, clusters=np.arange(40).repeat(3), resamples=1000, seed=number)
+            hits += found.ci[0] <= 0.5 <= found.ci[1]
+        assert 0.93 <= hits / 400 <= 0.97
+
+    def test_one_unit_has_no_interval(self):
+        assert bootstrap_ci([0.5]).ci is None and bootstrap_ci([1, 2], clusters=[0, 0]).ci is None
+
+    def test_it_is_quick(self):
+        values = np.random.default_rng(6).random(10_000)
+        started = time.perf_counter()
+        bootstrap_ci(values)
+        assert time.perf_counter() - started < 20
+
+
+class TestRatings:
+    def test_bradley_terry_recovers_strengths(self):
+        rng = np.random.default_rng(7)
+        theta = np.array([0.0, 0.5, 1.0, 1.5])
+        one, other = rng.integers(0, 4, 40_000), rng.integers(0, 4, 40_000)
+        keep = one != other
+        one, other = one[keep], other[keep]
+        worth = (rng.random(len(one)) < 1 / (1 + np.exp(theta[other] - theta[one]))).astype(float)
+        ratings = np.asarray(bradley_terry(one, other, worth).ratings)
+        assert np.diff(ratings) == pytest.approx([0.5 * 400 / np.log(10)] * 3, abs=10)
+        assert ratings.mean() == pytest.approx(1000)
+
+    def test_swapping_sides_changes_nothing(self):
+        rng = np.random.default_rng(8)
+        one, other, worth = rng.integers(0, 2, 200), rng.integers(2, 4, 200), rng.choice([0, 0.5, 1], 200)
+        assert bradley_terry(one, other, worth).ratings == pytest.approx(
+            bradley_terry(other, one, 1 - worth).ratings, abs=1e-6
+        )
+
+    def test_intervals_are_over_prompts(self):
+        """The same prompt decides all its battles: more battles of the same prompts make nothing more certain."""
+        rng = np.random.default_rng(9)
+        prompts = np.arange(100)
+        worth = (rng.random(100) < 0.6).astype(float)
+        once = bradley_terry(np.zeros(100, int), np.ones(100, int), worth, prompts=prompts)
+        often = bradley_terry(np.zeros(1000, int), np.ones(1000, int), worth.repeat(10), prompts=prompts.repeat(10))
+        widths = [np.ptp(found.intervals[0]) for found in (once, often)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.1)
+
+    def test_whoever_always_wins_has_a_rating(self):
+        found = bradley_terry([0] * 20, [1] * 20, [1] * 20)
+        assert np.isfinite(found.ratings).all() and found.ratings[0] > found.ratings[1]
+
+    def test_elo_agrees_in_order(self):
+        rng = np.random.default_rng(10)
+        one, other = rng.integers(0, 3, 3000), rng.integers(0, 3, 3000)
+        keep = one != other
+        worth = (rng.random(3000) < 1 / (1 + np.exp(other - one))).astype(float)
+        found = elo(one[keep], other[keep], worth[keep])
+        assert np.argsort(found.ratings).tolist() == [0, 1, 2] and np.mean(found.ratings) == pytest.approx(1000)
+
+    @pytest.mark.slow
+    def test_a_million_battles(self):
+        rng = np.random.default_rng(11)
+        one = rng.integers(0, 20, 1_000_000)
+        other = (one + rng.integers(1, 20, 1_000_000)) % 20
+        worth = rng.choice([0.0, 0.5, 1.0], 1_000_000)
+        started = time.perf_counter()
+        found = bradley_terry(one, other, worth, prompts=rng.integers(0, 5000, 1_000_000), resamples=100)
+        assert len(found.intervals) == 20 and time.perf_counter() - started < 60
+
+
+def test_the_sequence_holds_at_every_look():
+    """1,000 runs of up to 1,000 differences with no effect, looked at after every one from the 50th on."""
+    rng = np.random.default_rng(12)
+    wrong = 0
+    for _ in range(1000):
+        d = rng.normal(0, 1, 1000)
+        n = np.arange(1, 1001)
+        means = np.cumsum(d) / n
+        spread = np.sqrt(np.maximum(0, np.cumsum(d**2) - n * means**2) / np.maximum(1, n - 1))
+        rho2 = (-2 * np.log(0.05) + np.log(-2 * np.log(0.05) + 1)) / 100
+        half = spread * np.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * np.log(np.sqrt(n * rho2 + 1) / 0.05))
+        wrong += bool(np.any(np.abs(means[49:]) > half[49:]))
+    assert wrong / 1000 <= 0.05
+    found = confidence_sequence(d)
+    assert found.interval == pytest.approx((means[-1] - half[-1], means[-1] + half[-1]))
+    assert confidence_sequence([0.1]).interval is None
