@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
-    from fairtrial.api import aggregate, arun, calibrate, open_run, rescore, resume, retry, run, score
+    from fairtrial.api import (
+        aggregate,
+        arun,
+        calibrate,
+        compare_models,
+        multi_run,
+        open_run,
+        rescore,
+        resume,
+        retry,
+        run,
+        score,
+    )
     from fairtrial.config import RunOptions, Suite
     from fairtrial.core.answer import Answer, Failure
     from fairtrial.core.errors import FairtrialError
@@ -34,6 +46,8 @@ _HOMES = {
     "score": "fairtrial.api:score",
     "aggregate": "fairtrial.api:aggregate",
     "calibrate": "fairtrial.api:calibrate",
+    "multi_run": "fairtrial.api:multi_run",
+    "compare_models": "fairtrial.api:compare_models",
     "Run": "fairtrial.analyse:Run",
     "TrialRecord": "fairtrial.analyse:TrialRecord",
     "RunOptions": "fairtrial.config:RunOptions",
@@ -58,7 +72,9 @@ __all__ = [
     "aggregate",
     "arun",
     "calibrate",
+    "compare_models",
     "load_suite",
+    "multi_run",
     "open_run",
     "rescore",
     "resume",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairtrial import again, calibrating, pipeline
 from fairtrial.analyse import Run
@@ -19,6 +19,10 @@ from fairtrial.core.variables import Variables
 from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.series import MultiRun
+    from fairtrial.stats import RunMeansTest
 
 T = TypeVar("T")
 
@@ -100,3 +104,20 @@ def calibrate(
 def aggregate(run: Run) -> dict[str, Aggregate]:
     """Every arm's mean, deviation, extremes, count, weight and interval; scores are 0–1."""
     return {arm.arm: arm.aggregate for arm in run.arms}
+
+
+def multi_run(runs: Sequence[Run]) -> dict[str, MultiRun]:
+    """Every arm over several runs of one plan: run ids, scores, mean, deviation, extremes and interval."""
+    from fairtrial.analyse.series import over_runs
+
+    return over_runs(runs)
+
+
+def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
+    """Two arms by their run means (pooled Student t); None with fewer than two runs of either.
+
+    It holds for these very cases. Whether one is better on cases like these is another question.
+    """
+    from fairtrial.analyse.series import compare_run_means
+
+    return compare_run_means(runs, a, b)

@@ -1,0 +1,62 @@
+"""Several runs of one plan, arm by arm: how far their means vary, and two arms by their run means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fairtrial.analyse.run import Run
+from fairtrial.core.errors import FairtrialError
+from fairtrial.stats.runs import RunMeansTest, multi_run, run_means_test
+
+
+class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm over several runs; scores are the runs' means, 0–1."""
+
+    run_ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    mean: float
+    std_dev: float | None
+    min: float
+    max: float
+    ci95: tuple[float, float] | None
+
+
+def over_runs(runs: Sequence[Run]) -> dict[str, MultiRun]:
+    """Every arm that has a score in any of the runs."""
+    _check_same_cases(runs)
+    found: dict[str, list[tuple[str, float]]] = {}
+    for run in runs:
+        for arm in run.arms:
+            if arm.aggregate.mean is not None:
+                found.setdefault(arm.arm, []).append((run.id, arm.aggregate.mean))
+    return {arm: _multi_run(scores) for arm, scores in found.items()}
+
+
+def _multi_run(scores: list[tuple[str, float]]) -> MultiRun:
+    numbers = multi_run([score for _, score in scores])
+    return MultiRun(
+        run_ids=tuple(run_id for run_id, _ in scores),
+        scores=tuple(score for _, score in scores),
+        mean=numbers.mean,
+        std_dev=numbers.std_dev,
+        min=numbers.min,
+        max=numbers.max,
+        ci95=numbers.ci95,
+    )
+
+
+def compare_run_means(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
+    """Two arms by their run means; None where one of them has fewer than two runs."""
+    arms = over_runs(runs)
+    for name in (a, b):
+        if name not in arms:
+            raise FairtrialError(f"no run has a score of arm `{name}`; there are: {', '.join(arms) or 'none'}")
+    return run_means_test(arms[a].scores, arms[b].scores)
+
+
+def _check_same_cases(runs: Sequence[Run]) -> None:
+    """Means over different cases cannot be held against each other."""
+    if len({run.plan.dataset_sha256 for run in runs}) > 1:
+        raise FairtrialError("these runs are about different cases: their means cannot be held against each other")
