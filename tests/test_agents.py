@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from fairtrial import again, pipeline
 from fairtrial.analyse import Run
@@ -22,6 +23,7 @@ from fairtrial.core.trace import tool_use
 from tests.scripted import Say, Turn, scripted_model
 
 FACTS = str(Path(__file__).parent / "servers" / "facts.py")
+TOOLS = ("add", "get.item", "get_item", "look_around", "lookup", "paper")
 CASES = [{"id": "code", "input": "What is the code?", "expected": "4711"}]
 
 
@@ -152,7 +154,14 @@ class TestPreflight:
         run = await run_suite(mcp_servers={"facts": facts()}, conditions=conditions(), cases=CASES)
         (server,) = run.context["mcp_servers"]
         assert (server["server"], server["name"], server["version"]) == ("facts", "facts", "1.2.3")
-        assert [tool["name"] for tool in server["tools"]] == ["add", "lookup"]
+        assert [tool["name"] for tool in server["tools"]] == [
+            "add",
+            "get.item",
+            "get_item",
+            "look_around",
+            "lookup",
+            "paper",
+        ]
         assert len(server["tools"][0]["schema_sha256"]) == 64
 
     async def test_a_server_that_does_not_start_stops_everything(self, run_suite, store, monkeypatch):
@@ -244,6 +253,36 @@ class TestToolAgent:
         (trial,) = run.trials()
         assert (trial.failure_kind, trial.failure_message) == ("steps", "no answer after 3 steps")
         assert trial.completion_tokens == 21
+
+    async def test_tools_with_names_alike_and_results_of_all_kinds(self, run_suite, model):
+        names = ("facts__get_item", "facts__get_item_2", "facts__paper", "facts__look_around")
+        await model(lambda t: Say(" | ".join(t.results)) if t.results else Say("", tuple((name, {}) for name in names)))
+        run = await run_suite(
+            targets=["tool-agent:openai:m"],
+            mcp_servers={"facts": facts()},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            cases=CASES,
+        )
+        (trial,) = run.trials()
+        called = {call["tool"]: call["result"] for call in trial.trace["tool_calls"]}
+        assert called["get.item"] == "dotted" and called["get_item"] == "plain"
+        assert called["paper"] == "the memo says 4711\n[memo://2]"
+        assert "ANTHROPIC_API_KEY" not in called["look_around"] and "FAIRTRIAL" not in called["look_around"]
+
+    async def test_a_budget_holds_for_many_calls(self, run_suite, store, model):
+        await model(lambda turn: Say("", (("facts__add", {"a": 1, "b": 1}),)))
+        run = await run_suite(
+            targets=["tool-agent:openai:m"],
+            mcp_servers={"facts": facts()},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            params={"max_tokens": 7},
+            prices={"m": {"input": 1000.0, "output": 1000.0}},
+            budget_usd=3.0,
+            cases=[{"id": f"c{n}", "input": f"case {n}"} for n in range(5)],
+        )
+        assert 0 < store.spent(run.id) <= 3.0 and run.status == "incomplete"
+        failed = [trial for trial in run.trials() if trial.failure_kind == "steps"]
+        assert failed and failed[0].trace["tool_calls"] and "set aside for it" in failed[0].failure_message
 
     async def test_a_third_party_server(self, run_suite, model):
         def script(turn):
@@ -371,6 +410,67 @@ class TestClaudeCode:
         (trial,) = run.trials()
         assert trial.failure_kind == "mcp" and "`facts` did not connect (failed)" in trial.failure_message
 
+    async def test_text_is_text_and_secrets_stay_off_the_command_line(self, run_suite, model, monkeypatch, tmp_path):
+        (tmp_path / "golden.txt").write_text("the golden answer")
+        monkeypatch.setenv("SHELF_KEY", "open-sesame-1234")
+        seen = []
+
+        def script(turn: Turn) -> Say:
+            seen.append(subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout)
+            return Say("4711")
+
+        served = await model(script)
+        server = facts()
+        server["env"]["SHELF"] = "${SHELF_KEY}"
+        run = await run_suite(
+            targets=["claude-code:claude-test-1"],
+            mcp_servers={"facts": server},
+            conditions={"with-facts": {"system": "The key is ${SHELF_KEY}. " + "long " * 40_000, "mcp": ["facts"]}},
+            cases=[
+                {"id": "file", "input": f"What does @{tmp_path}/golden.txt say?", "expected": "4711"},
+                {"id": "slash", "input": "/cost", "expected": "4711"},
+            ],
+            concurrency=2,
+        )
+        assert run.arms[0].aggregate.mean == 1.0, [trial.failure_message for trial in run.trials()]
+        assert "the golden answer" not in json.dumps(served.bodies) and "open-sesame-1234" not in "".join(seen)
+        assert "open-sesame-1234" in json.dumps(served.bodies[0]["system"])
+
+    @pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (429, "rate_limited"), (500, "server")])
+    async def test_errors_of_the_api_keep_their_names(self, run_suite, store, model, status, kind):
+        broken_status = type("Broken", (web.HTTPException,), {"status_code": status})
+
+        def script(_: Turn) -> Say:
+            raise broken_status(text=json.dumps({"type": "error", "error": {"type": "api_error", "message": "no"}}))
+
+        await model(script)
+        keys = {"targets": ["claude-code:claude-test-1"], "cases": CASES, "retry": {"attempts": 1}}
+        if kind == "auth":
+            with pytest.raises(TargetUnusableError, match="key is refused"):
+                await run_suite(**keys)
+            return
+        run = await run_suite(**keys)
+        (trial,) = run.trials()
+        assert trial.failure_kind == kind, trial.failure_message
+
+    async def test_servers_beside_the_suite(self, run_suite, model, tmp_path):
+        """Relative arguments mean the suite's folder; and a wrapper leaves nobody behind."""
+        await model()
+        (tmp_path / "wrap.sh").write_text(f"#!/bin/sh\n{sys.executable} server.py wrapped-4715\n")
+        (tmp_path / "wrap.sh").chmod(0o755)
+        (tmp_path / "server.py").write_text(Path(FACTS).read_text())
+        run = await run_suite(
+            targets=["claude-code:claude-test-1"],
+            mcp_servers={"facts": {"command": "./wrap.sh", "env": {"BEHAVE": "hang"}}},
+            conditions={"with-facts": {"mcp": ["facts"]}},
+            cases=CASES,
+            timeout=15,
+            retry={"timeouts": 0},
+        )
+        (trial,) = run.trials()
+        assert trial.failure_kind == "timeout", trial.failure_message
+        await _gone("wrapped-4715")
+
     async def test_an_endless_agent_is_stopped(self, run_suite, model):
         await model(lambda turn: Say("", (("mcp__facts__add", {"a": 1, "b": 1}),)))
         run = await run_suite(
@@ -381,6 +481,7 @@ class TestClaudeCode:
         )
         (trial,) = run.trials()
         assert trial.failure_kind == "steps", trial.failure_message
+        assert trial.trace["tool_calls"] and trial.cost_usd is None and trial.completion_tokens
 
     async def test_a_hanging_tool_meets_the_time_limit_and_leaves_nobody_behind(self, run_suite, model):
         await model()
@@ -432,6 +533,25 @@ async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_
 
 
 class TestOwnAgents:
+    async def test_who_tells_nothing_of_tools(self, run_suite, capsys):
+        keys = {"targets": [{"target": "command", "options": {"command": ["echo", "4711"]}}]}
+        keys |= {"mcp_servers": {"facts": facts()}, "cases": CASES}
+        run = await run_suite(**keys, conditions=conditions(require_tool_use=True))
+        tools = run.arms[1].tools
+        assert (tools.answers, tools.unknown, tools.marked, run.arms[1].scored) == (0, 1, 1, 1)
+        strict = await run_suite(**keys, conditions=conditions(require_tool_use=True, on_missing_tool_use="fail"))
+        (_, trial) = strict.trials()
+        assert trial.unscored_message == "nobody knows which tools were used" == trial.missing
+
+    async def test_a_trace_of_another_shape_can_be_shown(self, run_suite, tmp_path, capsys):
+        (tmp_path / "odd.py").write_text(
+            "def query(*_):\n    return {'text': 'x', 'tool_calls': ['lookup', {'tool': 't', 'duration_ms': 'long'}]}\n"
+        )
+        run = await run_suite(targets=["python:odd:query"], cases=CASES)
+        trial = next(run.trials())
+        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.path]) == 0
+        assert "lookup" in capsys.readouterr().out
+
     async def test_a_function_gets_the_servers(self, run_suite, tmp_path):
         (tmp_path / "mine.py").write_text(
             "def query(user_query, system_prompt, mcp_servers):\n"
@@ -556,6 +676,13 @@ class TestKEval:
         path.write_text("name: x\nagent: {}\n")
         assert _run(["import", "k-eval", str(path), "-o", "suite.yaml"]) == 1
         assert "it has no `dataset`" in capsys.readouterr().err
+        for old, new, reason in (
+            ("conditions:", "conditions: []\nold:", "`conditions` must be a mapping"),
+            ("anthropic/claude-judge-1", "gemini-pro", "whose model is the judge `gemini-pro`?"),
+        ):
+            path.write_text(K_EVAL.replace(old, new))
+            assert _run(["run", str(path)]) == 1
+            assert reason in capsys.readouterr().err
         path.write_text(K_EVAL.replace("claude_code_sdk", "robot"))
         assert _run(["run", str(path)]) == 1
         assert "agent type `robot`" in capsys.readouterr().err
@@ -590,7 +717,7 @@ class TestKEval:
         names = [result["evaluation_name"] for result in record["evaluation_results"]]
         assert names[0] == "my-eval/baseline" and "my-eval/with_graph/completeness" in names
         tools = record["evaluation_results"][-1]["generation_config"]["generation_args"]["agentic_eval_config"]
-        assert tools["available_tools"] == [{"name": "graph.add"}, {"name": "graph.lookup"}]
+        assert tools["available_tools"] == [{"name": f"graph.{name}"} for name in TOOLS]
 
 
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -714,6 +841,20 @@ async def test_case_by_case(run_suite, tmp_path, capsys):
 
 
 class TestLift:
+    async def test_weights_count(self, run_suite):
+        answers = {"c0": ["4711", "no"]}
+        target = {"id": "t", "target": "mock:x", "options": {"answers": answers, "answer": ["no", "4711"]}}
+        run = await run_suite(
+            targets=[target],
+            conditions={"twice": {"system": "a", "repeats": 2}, "once": {"system": "b", "repeats": 1}},
+            cases=[
+                {"id": f"c{n}", "input": f"case {n}", "expected": "4711", "weight": 1 if n else 10} for n in range(3)
+            ],
+        )
+        (lift,) = run.summary().lifts
+        once, twice = run.arms[1].aggregate.mean, run.arms[0].aggregate.mean
+        assert lift.paired.difference == pytest.approx(once - twice) == pytest.approx(4 / 12)
+
     async def test_what_a_condition_brings(self, run_suite, capsys):
         answers = {f"c{n}": ["4711", "4711" if n % 2 else "no"] for n in range(12)}
         targets = [{"id": "t", "target": "mock:x", "options": {"answers": answers}}]

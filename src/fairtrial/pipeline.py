@@ -55,7 +55,8 @@ def load(path: str | Path, options: RunOptions | None = None) -> Suite:
     if foreign is None:
         suite = load_suite(path, options)
     else:
-        suite = parse_suite(suite_text(foreign), file=str(path), folder=path.parent, options=options)
+        shown = f"{path} (as a suite of ours)"  # lines are those of the suite that it was turned into
+        suite = parse_suite(suite_text(foreign), file=shown, folder=path.parent, options=options)
         suite.notes = [f"not carried over from k-eval: {finding}" for finding in foreign.findings]
         suite.notes += [f"unlike k-eval: {difference}" for difference in foreign.differences]
     check_prices(suite.arms, suite.settings)
@@ -158,10 +159,7 @@ async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[dic
         return []
     from fairtrial.toolbox.preflight import preflight
 
-    try:
-        return [msgspec.to_builtins(item) for item in await preflight(conditions)]
-    except TargetUnusableError as error:
-        raise TargetUnusableError(variables.hide(str(error))) from None
+    return [msgspec.to_builtins(item) for item in await preflight(conditions, variables.hide)]
 
 
 def _context(inventory: list[dict[str, Any]]) -> dict[str, Any]:

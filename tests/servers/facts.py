@@ -5,6 +5,7 @@ import sys
 import time
 
 from mcp.server.mcpserver import MCPServer
+from mcp.types import EmbeddedResource, ResourceLink, TextResourceContents
 
 BEHAVE = os.environ.get("BEHAVE", "")
 server = MCPServer("facts", version="1.2.3")
@@ -22,6 +23,34 @@ def lookup(topic: str) -> str:
     if BEHAVE == "flood":
         return "x" * 20_000_000
     return f"The {topic} is 4711."
+
+
+@server.tool()
+def look_around() -> str:
+    """Where the server is, and what it sees of the environment."""
+    return f"{os.getcwd()} {sorted(os.environ)}"
+
+
+@server.tool(name="get.item")
+def get_dotted() -> str:
+    """One of two tools whose names differ only in a sign."""
+    return "dotted"
+
+
+@server.tool(name="get_item")
+def get_plain() -> str:
+    """The other one."""
+    return "plain"
+
+
+@server.tool()
+def paper() -> list[EmbeddedResource | ResourceLink]:
+    """A text that is no text block, and a link."""
+    text = TextResourceContents(uri="memo://1", text="the memo says 4711", mime_type="text/plain")
+    return [
+        EmbeddedResource(type="resource", resource=text),
+        ResourceLink(type="resource_link", name="m", uri="memo://2"),
+    ]
 
 
 @server.tool()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,13 +41,13 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
         own = [arm for arm in arms if arm.target.id == target]
         base = next((arm for arm in own if arm.condition.name == baseline), own[0])
         for arm in (arm for arm in own if arm is not base):
-            clusters = {**scores[base.position].clusters, **scores[arm.position].clusters}
-            score = _paired(scores[arm.position].means(), scores[base.position].means(), clusters)
+            cases = _Cases(scores[base.position].weights, scores[base.position].clusters)
+            score = cases.paired(scores[arm.position].means(), scores[base.position].means(), (0.0, 1.0))
             found.append(_lift(arm, base, "", (0.0, 1.0), score))
             others = metrics.get(base.position, {})
             for name, values in metrics.get(arm.position, {}).items():
                 if name in others:
-                    pair = _paired(values.means(), others[name].means(), clusters)
+                    pair = cases.paired(values.means(), others[name].means(), values.scale)
                     found.append(_lift(arm, base, name, values.scale, pair))
     return found
 
@@ -55,8 +56,19 @@ def _lift(arm: Arm, base: Arm, metric: str, scale: tuple[float, float], pair: Pa
     return Lift(arm=arm.name, baseline=base.name, metric=metric, scale=scale, paired=pair)
 
 
-def _paired(one: Values, other: Values, clusters: Mapping[int, str]) -> Paired:
-    """Only cases that both have an answer to."""
-    cases = sorted(one.keys() & other.keys())
-    groups = [clusters.get(case, f"\0{case}") for case in cases] if clusters else None
-    return paired([one[case] for case in cases], [other[case] for case in cases], groups)
+class _Cases(NamedTuple):
+    """What cases weigh, and which of them belong together."""
+
+    weights: Mapping[int, float]
+    clusters: Mapping[int, str]
+
+    def paired(self, one: Values, other: Values, scale: tuple[float, float]) -> Paired:
+        """Only cases that both have an answer to; no difference is larger than the scale."""
+        cases = sorted(one.keys() & other.keys())
+        groups = [self.clusters.get(case, f"\0{case}") for case in cases] if self.clusters else None
+        weights = [self.weights[case] for case in cases]
+        found = paired([one[case] for case in cases], [other[case] for case in cases], groups, weights)
+        if found.ci95 is None:
+            return found
+        most = scale[1] - scale[0]
+        return msgspec.structs.replace(found, ci95=(max(-most, found.ci95[0]), min(most, found.ci95[1])))

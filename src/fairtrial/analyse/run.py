@@ -201,7 +201,8 @@ class Run:
         """Only an answer can lack something."""
         if row["failure_kind"] is not None:
             return ""
-        return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}))
+        known = row["tool_calls"] is not None
+        return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}) if known else None)
 
     def frame(self) -> pd.DataFrame:
         """Every trial as a row of a pandas data frame."""

@@ -19,6 +19,7 @@ class ToolSummary(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     tools: dict[str, tuple[int, int]]  # calls and errors by "server.tool"
     marked: int  # that lack what the condition requires
+    unknown: int  # answers of which nobody knows
     when_used: Aggregate  # the score over the answers that used a tool
 
     @property
@@ -30,12 +31,16 @@ class ToolSummary(msgspec.Struct, frozen=True, kw_only=True):
 class _Sums:
     def __init__(self, condition: Condition) -> None:
         self.condition = condition
-        self.answers = self.used = self.marked = 0
+        self.answers = self.used = self.marked = self.unknown = 0
         self.tools: dict[str, tuple[int, int]] = {}
         self.scores: dict[int, list[float]] = {}
         self.weights: dict[int, float] = {}
 
     def add(self, row: totals.ToolRow) -> None:
+        if row.tools is None:
+            self.unknown += 1
+            self.marked += bool(self.condition.missing(None))
+            return
         use = ToolUse(tools=row.tools)
         self.answers += 1
         self.used += use.calls > 0
@@ -56,6 +61,7 @@ class _Sums:
             errors=sum(errors for _, errors in self.tools.values()),
             tools=dict(sorted(self.tools.items())),
             marked=self.marked,
+            unknown=self.unknown,
             when_used=aggregate(means, [self.weights[case] for case in self.scores]),
         )
 

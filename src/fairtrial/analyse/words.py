@@ -64,8 +64,10 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
 def tool_lines(arm: ArmSummary) -> list[str]:
     """How an arm used its tools: `tools used in 8 of 10 answers (80 %), 12 calls, 1 failed: time.now 12`."""
     tools = arm.tools
-    if tools is None or not tools.answers:
+    if tools is None or not tools.answers + tools.unknown:
         return []
+    if not tools.answers:
+        return [f"which tools were used is unknown: the target does not tell ({tools.unknown} answers)"]
     failed = f", {tools.errors} failed" if tools.errors else ""
     which = ", ".join(f"{name} {calls}" for name, (calls, _) in tools.tools.items())
     line = (

@@ -178,8 +178,11 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
     from fairtrial.core.text import printable
 
     for call in (trace or {}).get("tool_calls") or ():
+        if not isinstance(call, dict):  # a foreign agent may put anything there
+            console.print(Text(f"    {printable(str(call))}"), soft_wrap=True)
+            continue
         name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
-        took = "" if call.get("duration_ms") is None else f", {call['duration_ms']:.0f} ms"
+        took = f", {call['duration_ms']:.0f} ms" if isinstance(call.get("duration_ms"), int | float) else ""
         asked = " ".join(str(call.get("arguments") or "").split())
         said = " ".join(str(call.get("result") or "").split())
         shown = f"{name}({asked}){' failed' if call.get('error') else ''}{took}: {said[:400]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -22,6 +22,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: int = 0
 
 
+class Allowance(Protocol):
+    """Money set aside for one trial of an agent."""
+
+    usd: float
+
+    def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
+        """Whether one more call of this size can be paid for, after what was spent."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a target."""
 
@@ -36,6 +45,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = True
     attempt: int = 1
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
+    allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +75,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     retryable: bool = False
     retry_after: float | None = None
     usage: Usage | None = None
+    cost_usd: float | None = None  # where the target itself knows what it cost all the same
+    trace: dict[str, Any] | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +16,7 @@ DEFAULT_PARAMS: dict[str, Any] = {
 }
 BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 0}
 
+_CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 
 
@@ -94,6 +96,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> dict[str, Any]:
         """Which tools these are: everything but the credentials."""
         return {
+            "env": {name: value for name, value in self.env.items() if not _CREDENTIAL.search(name)},
             "name": self.name,
             "transport": self.transport,
             "command": self.command,
@@ -109,7 +112,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     def as_config(self) -> dict[str, Any]:
         """The shape that desktop clients and agents know."""
         if self.transport == "stdio":
-            return {"type": "stdio", "command": self.command, "args": list(self.args), "env": dict(self.env)}
+            config = {"type": "stdio", "command": self.command, "args": list(self.args), "env": dict(self.env)}
+            return {**config, "cwd": self.cwd} if self.cwd else config
         return {"type": self.transport, "url": self.url, "headers": dict(self.headers)}
 
 
@@ -130,7 +134,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     def missing(self, tools: ToolUse | None) -> str:
         """What the answer lacks that this condition requires; empty where nothing is."""
-        calls, errors = (tools.calls, tools.errors) if tools else (0, 0)
+        if tools is None:
+            return "nobody knows which tools were used" if self.require_tool_use or self.require_tool_success else ""
+        calls, errors = tools.calls, tools.errors
         if self.require_tool_use and not calls:
             return "no tool was used"
         if self.require_tool_success and calls == errors:

@@ -26,6 +26,7 @@ class Target:
     options_type: ClassVar[type[Options]] = Options
     priced: ClassVar[bool] = False  # whether its calls cost money
     names_its_cost: ClassVar[bool] = False  # whether an answer may say itself what it cost
+    many_calls: ClassVar[bool] = False  # whether one trial makes many calls that cost money
     uses_tools: ClassVar[bool] = False  # whether it can be given MCP servers
     most_at_once: ClassVar[int | None] = None  # more calls than this at once make no sense
 

@@ -39,7 +39,11 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def short(text: str) -> str:
     """A tool's result as it is kept: a flood is cut."""
-    return text if len(text) <= _MOST_RESULT else f"{text[:_MOST_RESULT]} … ({len(text)} characters)"
+    if len(text) <= _MOST_RESULT:
+        return text
+    # Cut between words: half of a value that should be hidden could not be recognised.
+    head = text[:_MOST_RESULT]
+    return f"{head[: max(head.rfind(' '), head.rfind(chr(10)), 0) or _MOST_RESULT]} … ({len(text)} characters)"
 
 
 def tool_use(trace: Mapping[str, Any] | None, servers: Collection[str]) -> ToolUse | None:

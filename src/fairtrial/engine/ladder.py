@@ -27,6 +27,7 @@ Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
 _MAYBE_BILLED = frozenset({"stream", "timeout", "malformed"})
 _TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
+_ROOM = 4.0  # an agent's trial may cost so many times the dearest one so far
 _LONGEST_UNSAID = 2048  # completion tokens to set aside where nobody said how many
 
 
@@ -100,6 +101,8 @@ class Ladder:
         if most is None:
             return Failure(kind="budget", message="the budget cannot bear another call"), 0.0
         billed = 0.0
+        if self._target.many_calls and self._budget.limited:
+            request = msgspec.structs.replace(request, allowance=_Allowance(most, self._price))
         try:
             result = await self._limited(request)
             await self._know_price()
@@ -118,10 +121,15 @@ class Ladder:
         """The most that a call can cost."""
         if not self._budget.limited:
             return 0.0
+        unspent = max(0.0, self._budget.unspent)
+        if self._target.many_calls:
+            # The first trial is made alone, with all the money; later ones may take several times as much as the
+            # dearest so far, and must stop there.
+            return unspent if self._dearest is None else min(unspent, _ROOM * self._dearest)
         if self._target.names_its_cost:
             # It tells only afterwards: the first call is made alone, with all the money, and later ones with as much
             # as the dearest so far.
-            return max(0.0, self._budget.unspent) if self._dearest is None else self._dearest
+            return unspent if self._dearest is None else self._dearest
         if self._price is None or self._price is FREE:
             return 0.0
         # No tokenizer makes more tokens than the text has bytes.
@@ -130,21 +138,21 @@ class Ladder:
 
     def _billed(self, result: Answer | Failure, cost: float | None, most: float) -> float:
         """What the budget counts: where nobody can say what a call cost, the worst."""
-        if isinstance(result, Answer):
-            if result.cost_usd is not None or self._target.names_its_cost:
-                self._dearest = max(self._dearest or 0.0, cost or 0.0)
-            return most if cost is None else cost
-        return most if result.kind in _MAYBE_BILLED and result.usage is None else cost or 0.0
+        if cost is not None:
+            self._dearest = max(self._dearest or 0.0, cost)
+            return cost
+        return most if isinstance(result, Answer) or result.kind in _MAYBE_BILLED else 0.0
 
     def _cost(self, result: Answer | Failure) -> float | None:
         """What an attempt cost; None where nobody can say."""
-        if isinstance(result, Answer) and result.cost_usd is not None:
+        if result.cost_usd is not None:
             return result.cost_usd
         if self._price is FREE:
             return 0.0
         usage: Usage | None = result.usage
         if usage is None:
-            return None if isinstance(result, Answer) else 0.0
+            unknown = isinstance(result, Answer) or result.kind in _MAYBE_BILLED
+            return None if unknown else 0.0
         return None if self._price is None else self._price.cost(usage)
 
     async def _limited(self, request: Request) -> Answer | Failure:
@@ -172,6 +180,19 @@ class Ladder:
             return _checked(await self._target.ask(request))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")
+
+
+class _Allowance:
+    """What a trial of an agent may spend."""
+
+    def __init__(self, usd: float, price: Price | None) -> None:
+        self.usd, self._price = usd, price
+
+    def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
+        """Whether one more call of this size can be paid for, after what was spent."""
+        if self._price is None:
+            return True
+        return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd
 
 
 def _checked(result: object) -> Answer | Failure:

@@ -16,7 +16,12 @@ _AGENTS = {"claude_code_sdk", "claude_agent_sdk", "claude_code", "claude"}
 _REPEATS, _AT_ONCE = 3, 5  # what k-eval does where nothing is said
 _MARKERS = tuple(
     re.compile(pattern, re.MULTILINE)
-    for pattern in (r"^agent\s*:", r"^judge\s*:", r"\bquestion_key[\"']?\s*:", r"\banswer_key[\"']?\s*:")
+    for pattern in (
+        r"^[\"']?agent[\"']?\s*:",
+        r"^[\"']?judge[\"']?\s*:",
+        r"\bquestion_key[\"']?\s*:",
+        r"\banswer_key[\"']?\s*:",
+    )
 )
 
 # Where the same words mean something else here, and why.
@@ -26,6 +31,7 @@ _DIFFERENCES = {
         "would select answers"
     ),
     "judge": "a judge that fails never makes the agent answer again",
+    "limits": "an answer may take 120 s (`timeout`) and 30 turns (`max_turns`); k-eval knows no such limits",
 }
 
 
@@ -47,6 +53,11 @@ class KEval:
         missing = [key for key in ("name", "dataset", "agent", "judge", "conditions") if key not in (config or {})]
         if missing:
             raise FairtrialError(f"{file} is no k-eval configuration: it has no `{missing[0]}`")
+        for key in ("dataset", "agent", "judge"):
+            if not isinstance(config[key], dict):
+                raise FairtrialError(f"{file}: `{key}` must be a mapping")
+        if not isinstance(config["conditions"], dict) or not config["conditions"]:
+            raise FairtrialError(f"{file}: `conditions` must be a mapping with a condition at least")
         return _Reader(config).read()
 
 
@@ -54,7 +65,7 @@ class _Reader:
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
         self.findings = [f"key `{key}`" for key in sorted(set(config) - _KEYS)]
-        self.differences: list[str] = [_DIFFERENCES["judge"]]
+        self.differences: list[str] = [_DIFFERENCES["judge"], _DIFFERENCES["limits"]]
 
     def read(self) -> Imported:
         config = self.config
@@ -126,4 +137,8 @@ def _target(model: str) -> str:
     provider, slash, rest = model.partition("/")
     if slash:
         return f"{provider}:{rest}"
-    return f"anthropic:{model}" if model.startswith("claude") else f"openai:{model}"
+    if model.startswith("claude"):
+        return f"anthropic:{model}"
+    if model.startswith(("gpt", "o1", "o3", "o4", "chatgpt")):
+        return f"openai:{model}"
+    raise FairtrialError(f"whose model is the judge `{model}`? Write PROVIDER/{model}")

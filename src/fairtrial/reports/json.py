@@ -98,6 +98,7 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
         "errors": tools.errors,
         "by_tool": {name: {"calls": calls, "errors": errors} for name, (calls, errors) in tools.tools.items()},
         "marked": tools.marked,
+        "unknown": tools.unknown,
         "when_used": {**_share(tools.when_used), "count": tools.when_used.count},
     }
 

@@ -25,17 +25,24 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     method: str
 
 
-def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None) -> Paired:
-    """Student-t on the differences; with clusters, on the cluster-robust standard error with C − 1 degrees."""
+def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None) -> Paired:
+    """Student-t on the differences; with clusters, on the cluster-robust standard error with C − 1 degrees.
+
+    With weights it is the weighted mean, with the standard error of one: √Σw²(d − m)² / Σw · √(n/(n − 1)).
+    """
     d = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counted = w > 0
+    d, w = d[counted], w[counted]
+    groups = None if clusters is None else np.asarray(clusters)[counted]
     n = len(d)
     if n == 0:
         return Paired(
             difference=None, ci95=None, p_value=None, std_err=None, std_dev=None, count=0, method="no common cases"
         )
-    mean = float(d.mean())
+    mean = float(np.average(d, weights=w))
     spread = float(np.std(d, ddof=1)) if n > 1 else None
-    codes = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    codes = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
     count = int(codes.max()) + 1
     if count < 2:
         return Paired(
@@ -47,8 +54,8 @@ def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None) -> Pai
             count=n,
             method="one case" if n == 1 else "one cluster",
         )
-    sums = np.bincount(codes, weights=d - mean)
-    error = math.sqrt(float(np.sum(sums**2)) * count / (count - 1)) / n
+    sums = np.bincount(codes, weights=w * (d - mean))
+    error = math.sqrt(float(np.sum(sums**2)) * count / (count - 1)) / float(w.sum())
     half = t_quantile(0.975, count - 1) * error
     return Paired(
         difference=mean,

@@ -119,10 +119,9 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
         "waited_ms": outcome.waited_ms,
         "cost_usd": outcome.cost_usd,
     }
-    if isinstance(result, Answer):
-        used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
-        return row | _answer_columns(result, variables) | _usage_columns(result.usage) | _tool_columns(used)
-    return row | _failure_columns(result, variables) | _usage_columns(result.usage) | _tool_columns(None)
+    columns = _answer_columns(result, variables) if isinstance(result, Answer) else _failure_columns(result, variables)
+    used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
+    return row | columns | _usage_columns(result.usage) | _tool_columns(used)
 
 
 def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
@@ -155,7 +154,7 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
         "latency_ms": None,
         "first_token_ms": None,
         "reasoning": None,
-        "trace": None,
+        "trace": encode(variables.hide_all(failure.trace)) if failure.trace else None,
     }
 
 

@@ -119,6 +119,7 @@ class TrialScores:
     def __init__(self) -> None:
         self.by_case: dict[int, list[float]] = {}
         self.clusters: dict[int, str] = {}  # of the cases that belong to one
+        self.weights: dict[int, float] = {}
         self.uneven = False  # cases differ in weight, or come in clusters
 
     def means(self) -> dict[int, float]:
@@ -140,6 +141,7 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
     with translated(store.path), store.engine.connect() as connection:
         for arm, case_position, value, weight, cluster in connection.execute(query):
             found[arm].by_case.setdefault(case_position, []).append(value)
+            found[arm].weights[case_position] = weight
             found[arm].uneven = found[arm].uneven or weight != 1 or cluster is not None
             if cluster is not None:
                 found[arm].clusters[case_position] = cluster
@@ -189,25 +191,32 @@ class ToolRow(NamedTuple):
 
     arm_position: int
     case_position: int
-    tools: dict[str, tuple[int, int]]
+    tools: dict[str, tuple[int, int]] | None  # None where the target tells nothing of tools
     score: float | None
     weight: float
 
 
 def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator[ToolRow]:
-    """Every answer that tells which tools it used, streamed."""
+    """Every answer with the tools it used, streamed."""
     trials, scores, cases = schema.trials, schema.scores, schema.cases
     query = (
-        select(trials.c.arm_position, trials.c.case_position, trials.c.tools, scores.c.value, cases.c.weight)
+        select(
+            trials.c.arm_position,
+            trials.c.case_position,
+            trials.c.tool_calls,
+            trials.c.tools,
+            scores.c.value,
+            cases.c.weight,
+        )
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == trials.c.case_position))
         .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
-        .where(trials.c.run_id == run_id, trials.c.tool_calls.is_not(None))
+        .where(trials.c.run_id == run_id, trials.c.failure_kind.is_(None))
         .execution_options(yield_per=2000)
     )
     with translated(store.path), store.engine.connect() as connection:
-        for arm, case_position, tools, value, weight in connection.execute(query):
-            found = {name: (calls, errors) for name, (calls, errors) in (decode(tools) or {}).items()}
-            yield ToolRow(arm, case_position, found, value, weight)
+        for arm, case_position, calls, tools, value, weight in connection.execute(query):
+            found = {name: (made, failed) for name, (made, failed) in (decode(tools) or {}).items()}
+            yield ToolRow(arm, case_position, None if calls is None else found, value, weight)
 
 
 class JudgeTotals(NamedTuple):

@@ -14,10 +14,10 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.core.suite import McpServer, TargetSpec
+from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short
-from fairtrial.toolbox.leashed import leashed_config, write_wrapper
+from fairtrial.toolbox.leashed import leashed_config, own_folder, write_wrapper
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
@@ -37,6 +37,7 @@ _ERROR_KINDS = {
     "invalid_request": "refused",
 }
 _WORTH_ANOTHER_TRY = {"rate_limited", "server", "mcp"}
+_MOST_MESSAGE = 64 * 2**20
 _UNCONNECTED = {"failed", "needs-auth", "disabled"}
 
 
@@ -60,6 +61,7 @@ class ClaudeCode(Target):
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    many_calls: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ClaudeCodeOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -81,7 +83,7 @@ class ClaudeCode(Target):
             import claude_agent_sdk
         except ImportError:
             raise NotInstalledError(self.spec.id, "agents") from None
-        self._home = Path(tempfile.mkdtemp(prefix="fairtrial-claude-"))
+        self._home = own_folder("fairtrial-claude")
         bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
         program = str(bundled) if bundled.is_file() else shutil.which("claude")
         if program is None:
@@ -115,32 +117,39 @@ class ClaudeCode(Target):
         from claude_agent_sdk import ClaudeAgentOptions
 
         options = self._options
-        configs: Any = {server.name: leashed_config(server) for server in request.mcp}
         work = place / "work"
         work.mkdir()
+        # Files, because everybody on the machine can read a command line.
+        configs = {server.name: leashed_config(server) for server in request.mcp}
+        (place / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
+        (place / "system.txt").write_text(request.system, "utf-8")
+        limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]
         return ClaudeAgentOptions(
             tools=list(options.tools),
             allowed_tools=[*options.tools, *(f"mcp__{server.name}" for server in request.mcp)],
             permission_mode="dontAsk",
-            mcp_servers=configs,
+            mcp_servers=str(place / "mcp.json"),
             strict_mcp_config=True,
             setting_sources=list(options.setting_sources),
-            system_prompt=request.system or None,
+            system_prompt={"type": "file", "path": str(place / "system.txt")} if request.system else None,
+            verbatim_prompts=True,  # a case may say `@/etc/passwd` or `/cost`: that is text, not a command
+            max_buffer_size=_MOST_MESSAGE,
             model=self.spec.model or options.model,
             effort=options.effort,
             max_turns=options.max_turns,
-            max_budget_usd=options.max_budget_usd,
+            max_budget_usd=min((limit for limit in limits if limit is not None), default=None),
             cwd=str((self.folder / options.cwd).resolve()) if options.cwd else str(work),
-            env=self._environment(place, request.mcp),
+            env=self._environment(place),
             cli_path=str(self._program),
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
 
-    def _environment(self, place: Path, servers: tuple[McpServer, ...]) -> dict[str, str]:
+    def _environment(self, place: Path) -> dict[str, str]:
         own = {
             "CLAUDE_CONFIG_DIR": str(place / "config"),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_MAX_RETRIES": "0",  # retrying is the engine's, which knows how and says why
             **({"ANTHROPIC_API_KEY": self.spec.api_key} if self.spec.api_key else {}),
             **({"ANTHROPIC_BASE_URL": self.spec.base_url} if self.spec.base_url else {}),
             **self._options.env,
@@ -238,15 +247,9 @@ class _Seen:
             return self._failed(done)
         pending = [name for name in self._wanted if self._servers.get(name) == "pending" and not self._used(name)]
         if pending:
+            # Not worth another try: to ask until the tool was used would select answers.
             message = f"the MCP server `{pending[0]}` was still connecting when the agent began"
-            return Failure(kind="mcp", message=message, retryable=True, usage=_usage(done))
-        trace = Trace(
-            tool_calls=tuple(self._calls.values()),
-            messages=tuple(self._messages),
-            servers=self._servers,
-            turns=done.num_turns,
-            session_id=done.session_id,
-        )
+            return Failure(kind="mcp", message=message, usage=_usage(done), trace=self._trace())
         return Answer(
             text=done.result or "",
             finish_reason={"end_turn": "stop", "max_tokens": "length"}.get(done.stop_reason or "", done.stop_reason),
@@ -255,9 +258,19 @@ class _Seen:
             latency_ms=(time.perf_counter() - self._started) * 1000,
             first_token_ms=(self._first - self._started) * 1000 if self._first else None,
             reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
-            trace=trace.as_dict(),
+            trace=self._trace(),
             cost_usd=_cost(done),
         )
+
+    def _trace(self) -> dict[str, Any]:
+        """What was done so far."""
+        return Trace(
+            tool_calls=tuple(self._calls.values()),
+            messages=tuple(self._messages),
+            servers=self._servers,
+            turns=self._result.num_turns if self._result else None,
+            session_id=self._result.session_id if self._result else None,
+        ).as_dict()
 
     def _used(self, server: str) -> bool:
         return any(call.server == server and not call.error for call in self._calls.values())
@@ -267,13 +280,20 @@ class _Seen:
         if done.subtype in ("error_max_turns", "error_max_budget_usd"):
             what = "turns" if done.subtype == "error_max_turns" else "dollars"
             message = f"no answer: it stopped after {done.num_turns} turns at its limit of {what}"
-            return Failure(kind="steps", message=message, usage=usage)
+            return Failure(kind="steps", message=message, usage=usage, cost_usd=_cost(done), trace=self._trace())
         status = done.api_error_status
         kind = _STATUS_KINDS.get(status) or ("server" if status and status >= 500 else None)
         kind = kind or _ERROR_KINDS.get(self._error or "", "crashed")
         reasons = [done.result or "", *(done.errors or ())]
         message = "Claude Code: " + (" ".join(filter(None, reasons)) or done.subtype)
-        return Failure(kind=kind, message=message, retryable=kind in _WORTH_ANOTHER_TRY, usage=usage)
+        return Failure(
+            kind=kind,
+            message=message,
+            retryable=kind in _WORTH_ANOTHER_TRY,
+            usage=usage,
+            cost_usd=_cost(done),
+            trace=self._trace(),
+        )
 
     def failure_of(self, error: Exception, errors: list[str]) -> Failure:
         """An exception of the SDK as a failure; the result that came before it says more."""
@@ -281,7 +301,7 @@ class _Seen:
             return self._failed(self._result)
         said = " ".join(" ".join(errors).split())[-1500:]
         message = f"Claude Code: {error}" + (f"; it wrote: {said}" if said else "")
-        return Failure(kind="crashed", message=message, retryable=True)
+        return Failure(kind="crashed", message=message, trace=self._trace())
 
 
 def _usage(done: Any) -> Usage | None:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import tempfile
 import time
 from asyncio.subprocess import PIPE
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.toolbox.leashed import leashed, leashed_config
+from fairtrial.toolbox.leashed import leashed, leashed_config, own_folder
 
 _MOST_OUTPUT = 16 * 2**20
 _SHOWN_ERROR = 8000
@@ -147,10 +146,13 @@ def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
         yield {}
         return
     servers = {server.name: leashed_config(server) for server in request.mcp}
-    with tempfile.NamedTemporaryFile("w", prefix="fairtrial-mcp-", suffix=".json") as file:
-        json.dump({"mcpServers": servers}, file)
-        file.flush()
-        yield {"FAIRTRIAL_MCP_CONFIG": file.name}
+    folder = own_folder("fairtrial-mcp")
+    try:
+        file = folder / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+        yield {"FAIRTRIAL_MCP_CONFIG": str(file)}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:

@@ -40,6 +40,7 @@ class ToolAgent(Target):
     options_type: ClassVar[type[Options]] = ToolAgentOptions
     priced: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    many_calls: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ToolAgentOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -58,7 +59,7 @@ class ToolAgent(Target):
         try:
             async with AsyncExitStack() as stack:
                 clients = {server.name: await stack.enter_async_context(connected(server)) for server in request.mcp}
-                tools = [tool for name, client in clients.items() for tool in await _tools_of(name, client)]
+                tools = _distinct([tool for name, client in clients.items() for tool in await _tools_of(name, client)])
                 dialect = self._dialect(self.spec, request.system, request.input, tools)
                 trial = _Trial(dialect, clients, tools, self._options, started)
                 return await self._converse(trial, request)
@@ -67,18 +68,22 @@ class ToolAgent(Target):
 
     async def _converse(self, trial: _Trial, request: Request) -> Answer | Failure:
         for _ in range(self._options.max_steps):
-            said = await self._turn(trial.dialect, request.params)
+            body = msgspec.json.encode(trial.dialect.body(request.params))
+            if request.allowance and not request.allowance.bears(trial.usage, len(body), _longest(request.params)):
+                return trial.failure(
+                    "steps", f"it would cost more than the ${request.allowance.usd:.2g} that was set aside for it"
+                )
+            said = await self._turn(trial.dialect, body)
             if isinstance(said, Failure):
-                return msgspec.structs.replace(said, usage=_added(trial.usage, said.usage))
+                usage = _added(trial.usage, said.usage)
+                return msgspec.structs.replace(said, usage=usage, trace=trial.trace())
             trial.heard(said)
             if not said.calls:
                 return trial.answer(said)
             trial.dialect.add(said, await trial.call_all(said.calls))
-        message = f"no answer after {self._options.max_steps} steps"
-        return Failure(kind="steps", message=message, usage=trial.usage)
+        return trial.failure("steps", f"no answer after {self._options.max_steps} steps")
 
-    async def _turn(self, dialect: Dialect, params: dict[str, Any]) -> Said | Failure:
-        body = msgspec.json.encode(dialect.body(params))
+    async def _turn(self, dialect: Dialect, body: bytes) -> Said | Failure:
         try:
             async with self._session.post(dialect.url, data=body, allow_redirects=False) as response:
                 if response.status != 200:
@@ -152,17 +157,26 @@ class _Trial:
             return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
         except Exception as error:  # the server may be dead or talk nonsense
             return Result(call=call, text=f"the tool failed: {sentence(error)}", error=True)
-        text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in said.content)
+        text = "\n".join(map(_block_text, said.content))
+        if not text and said.structured_content is not None:
+            text = msgspec.json.encode(said.structured_content).decode()
         return Result(call=call, text=text[:_MOST_RESULT], error=bool(said.is_error))
 
-    def answer(self, said: Said) -> Answer:
-        """The model's last words, with all that led to them."""
-        trace = Trace(
+    def trace(self) -> dict[str, Any]:
+        """What was done so far."""
+        return Trace(
             tool_calls=tuple(self._calls),
             messages=tuple(self._messages),
             servers=dict.fromkeys(self._clients, "connected"),
             turns=self._turns,
-        )
+        ).as_dict()
+
+    def failure(self, kind: str, message: str) -> Failure:
+        """No answer, but what was done and spent is kept."""
+        return Failure(kind=kind, message=message, usage=self.usage, trace=self.trace())
+
+    def answer(self, said: Said) -> Answer:
+        """The model's last words, with all that led to them."""
         return Answer(
             text=said.text,
             finish_reason=said.finish_reason,
@@ -170,7 +184,7 @@ class _Trial:
             model=said.model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
-            trace=trace.as_dict(),
+            trace=self.trace(),
             cost_usd=sum(self._costs) if len(self._costs) == self._turns else None,
         )
 
@@ -194,6 +208,30 @@ async def _tools_of(server: str, client: Client) -> list[Tool]:
 def _model_name(server: str, tool: str) -> str:
     """A name that every API accepts, unique over servers."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")[:_LONGEST_NAME]
+
+
+def _distinct(tools: list[Tool]) -> list[Tool]:
+    """Names that differ only in what APIs do not accept get a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for tool in tools:
+        seen[tool.name] = count = seen.get(tool.name, 0) + 1
+        name = tool.name if count == 1 else f"{tool.name[: _LONGEST_NAME - 4]}_{count}"
+        found.append(msgspec.structs.replace(tool, name=name))
+    return found
+
+
+def _block_text(block: Any) -> str:
+    """A part of a tool's result as a model can read it; pictures and sounds are only named."""
+    if block.type == "text":
+        return str(block.text)
+    if block.type == "resource":
+        return str(getattr(block.resource, "text", None) or f"[{block.resource.uri}]")
+    return f"[{block.uri}]" if block.type == "resource_link" else f"[{block.type}]"
+
+
+def _longest(params: dict[str, Any]) -> int:
+    return int(params.get("max_tokens") or 4096)
 
 
 def _added(one: Usage, other: Usage | None) -> Usage:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from fairtrial.core.suite import McpServer
@@ -24,6 +27,8 @@ def leashed_config(server: McpServer) -> dict[str, object]:
     config = server.as_config()
     if server.transport == "stdio":
         config["command"], *config["args"] = leashed(server.command, *server.args)
+        if folder := config.pop("cwd", None):  # agents have no word for it; the leash has
+            config["env"] = {**config["env"], "FAIRTRIAL_CWD": folder}
     return config
 
 
@@ -32,3 +37,22 @@ def write_wrapper(path: Path, program: str) -> Path:
     path.write_text(f'#!/bin/sh\nexec {shlex.join(leashed(program))} "$@"\n', "utf-8")
     path.chmod(0o700)
     return path
+
+
+def own_folder(prefix: str) -> Path:
+    """A temporary folder that only we can read; what processes that were killed have left behind is removed."""
+    for old in Path(tempfile.gettempdir()).glob(f"{prefix}-*-*"):
+        process = old.name.removeprefix(f"{prefix}-").partition("-")[0]
+        if process.isdigit() and not _alive(int(process)):
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{prefix}-{os.getpid()}-"))
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -37,7 +37,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolInfo, ...]
 
 
-async def preflight(conditions: Sequence[Condition]) -> list[Inventory]:
+async def preflight(conditions: Sequence[Condition], hide: Callable[[str], str] = str) -> list[Inventory]:
     """The inventory of every server in use; a server that cannot be used stops everything."""
     servers = list({server.name: server for condition in conditions for server in condition.mcp}.values())
     gate = asyncio.Semaphore(_AT_ONCE)
@@ -47,7 +47,7 @@ async def preflight(conditions: Sequence[Condition]) -> list[Inventory]:
             return await _look(server)
 
     found = await asyncio.gather(*map(look, servers))
-    problems = [item for item in found if isinstance(item, str)]
+    problems = [" ".join(hide(item).split()) for item in found if isinstance(item, str)]
     if problems:
         raise TargetUnusableError("\n".join(problems))
     return [item for item in found if isinstance(item, Inventory)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from mcp.client import Client
 
 _PATIENCE = 30.0  # seconds to start and to say hello
-_SHOWN_ERROR = 1500
+_SHOWN_ERROR = 4000
 
 
 class ServerError(Exception):
@@ -31,6 +32,8 @@ async def connected(server: McpServer, *, patience: float = _PATIENCE) -> AsyncI
     except ImportError:
         raise NotInstalledError("MCP servers", "agents") from None
 
+    # What a server prints where it should not is its own affair, and may hold anything.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         client = Client(_transport(server, errors))
         try:
@@ -82,7 +85,10 @@ def _transport(server: McpServer, errors: IO[str]) -> Any:
 
 def _reason(server: McpServer, what: str, errors: IO[str]) -> str:
     errors.seek(0)
-    said = " ".join(errors.read().split())[-_SHOWN_ERROR:]
+    # Whole lines and as they are: whoever shows them hides values first, and half of one could not be recognised.
+    said = errors.read().strip()
+    if len(said) > _SHOWN_ERROR:
+        said = said[-_SHOWN_ERROR:].partition("\n")[2]
     ending = f"; it wrote: {said}" if said else ""
     return f"the MCP server `{server.name}` ({server.shown()}) cannot be used: {what}{ending}"
 
