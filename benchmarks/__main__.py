@@ -10,23 +10,43 @@ import statistics
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.measure import Cost, model_server, run_bare, run_fairtrial, run_help
+from benchmarks.measure import Cost, model_server, run_bare, run_fairtrial, run_help, stolen
 
 COUNT, LATENCY, CONCURRENCY = 10_000, 0.2, 200
-ROUNDS = 5
+ROUNDS, PATIENCE = 5, 12
+DISTURBED = 0.01
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
+class Round(NamedTuple):
+    bare: Cost
+    ours: Cost
+    stolen: float  # the share of our cores' time that the host gave to others meanwhile
+
+
+def rounds(server: str, stream: bool) -> list[Round]:
+    """Bare and fairtrial in turns. What others take away hits one of the two more than the other, so rounds in which
+    much was taken are measured again, as long as patience lasts; then the least disturbed ones count."""
+    found: list[Round] = []
+    while len(found) < PATIENCE and sum(round.stolen <= DISTURBED for round in found) < ROUNDS:
+        stolen_before, all_before = stolen()
+        bare = run_bare(server, COUNT, CONCURRENCY, stream)
+        ours = run_fairtrial(server, COUNT, CONCURRENCY, stream)
+        stolen_after, all_after = stolen()
+        share = (stolen_after - stolen_before) / max(1, all_after - all_before)
+        found.append(Round(bare, ours, share))
+        print(f"  bare {bare.wall:.1f} s, fairtrial {ours.wall:.1f} s, {100 * share:.1f} % stolen", flush=True)
+    return sorted(found, key=lambda round: round.stolen)[:ROUNDS]
+
+
 def speed(stream: bool) -> list[str]:
-    """Bare and fairtrial in turns; the medians and the median of the ratios."""
-    bare: list[Cost] = []
-    ours: list[Cost] = []
+    """The medians and the median of the ratios."""
     with model_server(LATENCY) as server:
-        for _ in range(ROUNDS):
-            bare.append(run_bare(server, COUNT, CONCURRENCY, stream))
-            ours.append(run_fairtrial(server, COUNT, CONCURRENCY, stream))
-            print(f"  bare {bare[-1].wall:.1f} s, fairtrial {ours[-1].wall:.1f} s", flush=True)
+        measured = rounds(server, stream)
+    bare, ours = [round.bare for round in measured], [round.ours for round in measured]
+    worst = max(round.stolen for round in measured)
     floor = statistics.median(cost.cpu for cost in bare) / COUNT * 1000
     cpu = statistics.median(cost.cpu for cost in ours) / COUNT * 1000
     ratios = [o.wall / b.wall for o, b in zip(ours, bare, strict=True)]
@@ -36,6 +56,7 @@ def speed(stream: bool) -> list[str]:
         f"| {name}: wall, bare loop | {statistics.median(c.wall for c in bare):.2f} s | ideal 10 s |",
         f"| {name}: wall, fairtrial | {statistics.median(c.wall for c in ours):.2f} s | "
         f"{ratio:.2f} × bare, {min(ratios):.2f} to {max(ratios):.2f} (bar 1.15) {mark(ratio <= 1.15)} |",
+        f"| {name}: taken by other machines | {100 * worst:.1f} % of CPU time | at most, in the rounds that count |",
         f"| {name}: CPU per trial, bare loop | {floor:.2f} ms | |",
         f"| {name}: CPU per trial, fairtrial | {cpu:.2f} ms | "
         f"bar {1.2 * floor + 0.5:.2f} ms (1.2 × bare + 0.5) {mark(cpu <= 1.2 * floor + 0.5)} |",
@@ -74,7 +95,8 @@ def main() -> None:
         f"Measured {datetime.now(UTC):%Y-%m-%d} by `make bench` on {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}, 2 cores shared with the model server. "
         f"{COUNT:,} trials, {LATENCY * 1000:.0f} ms latency, {CONCURRENCY} at once, unless said otherwise; "
-        f"medians of {ROUNDS} rounds, bare loop and fairtrial in turns.",
+        f"medians of {ROUNDS} rounds, bare loop and fairtrial in turns; rounds in which the host gave more than "
+        f"{DISTURBED:.0%} of our cores to others were measured again.",
         "",
         "Both are whole processes, start-up included. fairtrial reads and checks the suite, asks, stores every "
         "answer and every score durably (an fsync for each group commit), and aggregates; the bare loop only asks.",

@@ -45,6 +45,15 @@ def measure(command: list[str], cwd: Path, environment: dict[str, str] | None = 
     return Cost(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
+def stolen() -> tuple[int, int]:
+    """Ticks in which the host gave our cores to others, and all ticks; both 0 where the system does not tell."""
+    try:
+        fields = [int(field) for field in Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:9]]
+    except (OSError, ValueError):
+        return 0, 0
+    return fields[7], sum(fields)
+
+
 def run_bare(server: str, count: int, concurrency: int, stream: bool) -> Cost:
     arguments = [server, str(count), str(concurrency), "stream" if stream else "whole"]
     return measure([sys.executable, "-m", "benchmarks.bare", *arguments], REPO)
