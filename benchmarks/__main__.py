@@ -15,7 +15,7 @@ from typing import NamedTuple
 from benchmarks.measure import Cost, model_server, run_bare, run_fairtrial, run_help, stolen
 
 COUNT, LATENCY, CONCURRENCY = 10_000, 0.2, 200
-ROUNDS, PATIENCE = 5, 12
+ROUNDS, PATIENCE = 5, 8
 DISTURBED = 0.01
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
