@@ -71,7 +71,7 @@ async def test_faults_of_every_kind(run_suite, model_server):
         latency=0.002,
     )
     run = await run_suite(
-        targets=["openai:m"], scorer="boolean", cases=numbered(1000), concurrency=50, timeout=0.5, retry=QUICK
+        targets=["openai:m"], scorer="boolean", cases=numbered(1000), concurrency=50, timeout=4, retry=QUICK
     )
     assert sum(state.faults.values()) > 60 and state.faults["hang"] > 0
     trials = list(run.trials())
@@ -215,8 +215,13 @@ async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, stor
     from fairtrial.core.score import Score
     from fairtrial.scorers.exact import Exact
 
+    calls, blocked = 0, True
+
     async def slow(self, context):
-        await asyncio.sleep(0.02)
+        nonlocal calls
+        calls += 1
+        if blocked and calls > 6:
+            await asyncio.Event().wait()  # until somebody presses Ctrl-C
         return Score(value=0.5)
 
     monkeypatch.setattr(Exact, "score", slow)
@@ -228,7 +233,8 @@ async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, stor
     found = Run.find(run.id, store)
     assert found.status == "completed" and found.arms[0].aggregate.mean == 1.0
     done = len([row for row in store.trial_rows(run.id, 1) if row["score_value"] is not None])
-    assert 5 <= done < 40
+    assert 5 <= done <= 6
+    blocked = False
     run = await again.arescore(run.id, scorer=spec, store=store)
     assert run.record.scoring == 1 and run.arms[0].aggregate.mean == 0.5 and run.arms[0].scored == 40
 

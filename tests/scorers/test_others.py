@@ -55,13 +55,13 @@ def test_a_pattern_that_runs_away_is_unscored_and_blocks_nobody():
                 longest = max(longest, time.perf_counter() - before)
 
         pulse = asyncio.create_task(heartbeat())
-        result = await build_scorer({"type": "regex", "timeout": 0.5}).score(context)
+        result = await build_scorer({"type": "regex", "timeout": 3}).score(context)
         pulse.cancel()
         return result, longest
 
     result, longest = asyncio.run(both())
-    assert result == Unscored(kind="timeout", message="pattern timed out after 0.5 s")
-    assert longest < 0.3
+    assert result == Unscored(kind="timeout", message="pattern timed out after 3 s")
+    assert longest < 2  # had it been blocked, it would be 3
 
 
 @pytest.mark.parametrize(
