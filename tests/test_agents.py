@@ -203,6 +203,13 @@ class TestToolAgent:
         assert trial.cost_usd == pytest.approx((trial.prompt_tokens * 1.0 + 14 * 2.0) / 1e6)
         assert [body.get("tools") is None for body in served.bodies].count(True) == 1
 
+    @pytest.mark.parametrize("name", ["openai:gpt-5-mini", "openai:gpt-4o", "anthropic:m"])
+    async def test_a_model_gets_the_parameters_it_would_get_alone(self, run_suite, model, name):
+        served = await model(lambda turn: Say("4711"))
+        await run_suite(targets=[name, f"tool-agent:{name}"], cases=CASES, stream=False)
+        alone, agent = ({k: v for k, v in body.items() if k != "messages"} for body in served.bodies)
+        assert alone == agent and ("temperature" in agent) == (name != "openai:gpt-5-mini")
+
     async def test_parallel_calls_and_unknown_tools(self, run_suite, model):
         def script(turn):
             if not turn.results:

@@ -9,13 +9,13 @@ import msgspec
 
 from fairtrial import wire
 from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.params import anthropic_params
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 _VERSION = "2023-06-01"
 _REPLY_TOOL = "reply"
-_NAMES = {"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
 _STATUS = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -96,22 +96,16 @@ class AnthropicApi(wire.HttpTarget):
         return await _read_stream(response, started)
 
     def body(self, request: Request) -> dict[str, Any]:
-        params = request.params
         body: dict[str, Any] = {
             "model": self.spec.model,
-            "max_tokens": params.get("max_tokens", 2048),
             "messages": [{"role": "user", "content": request.input}],
+            **anthropic_params(request),
         }
         if request.system:
             body["system"] = request.system
-        for name, theirs in _NAMES.items():
-            # Messages refuses temperature and top_p together; a top_p of 1 says nothing anyway.
-            if params.get(name) is not None and not (name == "top_p" and params[name] == 1):
-                body[theirs] = params[name]
         if request.schema is not None:  # a tool that must be used is how Messages takes a schema
             body["tools"] = [{"name": _REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}]
             body["tool_choice"] = {"type": "tool", "name": _REPLY_TOOL}
-        body |= params.get("extra", {})
         if request.stream:
             body["stream"] = True
         return body

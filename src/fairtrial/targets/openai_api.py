@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fairtrial import wire
 from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.suite import TargetSpec
-from fairtrial.core.target import Options
+from fairtrial.params import openai_params
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
-
-# Models of OpenAI that accept no sampling parameters but their own defaults.
-_REASONING = re.compile(r"^(o\d|gpt-[5-9](?!.*chat))")
-_SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 
 
 class _TokenDetails(msgspec.Struct):
@@ -75,12 +68,6 @@ _decode = msgspec.json.Decoder(_Reply).decode
 class OpenaiApi(wire.HttpTarget):
     """One model behind an OpenAI-compatible server."""
 
-    def __init__(self, spec: TargetSpec, options: Options, folder: Path) -> None:
-        super().__init__(spec, options, folder)
-        # OpenAI itself has renamed this one; the others have not followed.
-        self._max_tokens = "max_completion_tokens" if spec.provider == "openai" else "max_tokens"
-        self._fixed_sampling = spec.provider == "openai" and bool(_REASONING.match(spec.model))
-
     def url(self) -> str:
         return f"{self.spec.base_url.rstrip('/')}/chat/completions"
 
@@ -97,14 +84,7 @@ class OpenaiApi(wire.HttpTarget):
         messages = [{"role": "user", "content": request.input}]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
-        body: dict[str, Any] = {"model": self.spec.model, "messages": messages}
-        for name, value in request.params.items():
-            if name == "max_tokens":
-                body[self._max_tokens] = value
-            elif name == "extra":
-                body |= value
-            elif not (self._fixed_sampling and name in _SAMPLING and name in request.defaulted):
-                body[name] = value
+        body: dict[str, Any] = {"model": self.spec.model, "messages": messages, **openai_params(self.spec, request)}
         if request.schema is not None:
             shape = {"name": "reply", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": shape}

@@ -60,7 +60,7 @@ class ToolAgent(Target):
             async with AsyncExitStack() as stack:
                 clients = {server.name: await stack.enter_async_context(connected(server)) for server in request.mcp}
                 tools = _distinct([tool for name, client in clients.items() for tool in await _tools_of(name, client)])
-                dialect = self._dialect(self.spec, request.system, request.input, tools)
+                dialect = self._dialect(self.spec, request, tools)
                 trial = _Trial(dialect, clients, tools, self._options, started)
                 return await self._converse(trial, request)
         except ServerError as error:
@@ -68,7 +68,7 @@ class ToolAgent(Target):
 
     async def _converse(self, trial: _Trial, request: Request) -> Answer | Failure:
         for _ in range(self._options.max_steps):
-            body = msgspec.json.encode(trial.dialect.body(request.params))
+            body = msgspec.json.encode(trial.dialect.body())
             if request.allowance and not request.allowance.bears(trial.usage, len(body), _longest(request.params)):
                 return trial.failure(
                     "steps", f"it would cost more than the ${request.allowance.usd:.2g} that was set aside for it"

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Failure, Usage
+from fairtrial.core.answer import Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
+from fairtrial.params import anthropic_params, openai_params
 
 _ANTHROPIC_VERSION = "2023-06-01"
 
@@ -58,9 +59,9 @@ class Dialect:
 
     path: str
 
-    def __init__(self, spec: TargetSpec, system: str, question: str, tools: Sequence[Tool]) -> None:
-        self.spec, self._system, self._tools = spec, system, tools
-        self._messages: list[Any] = [{"role": "user", "content": question}]
+    def __init__(self, spec: TargetSpec, request: Request, tools: Sequence[Tool]) -> None:
+        self.spec, self._request, self._system, self._tools = spec, request, request.system, tools
+        self._messages: list[Any] = [{"role": "user", "content": request.input}]
 
     @property
     def url(self) -> str:
@@ -72,7 +73,7 @@ class Dialect:
         """Who we are."""
         raise NotImplementedError
 
-    def body(self, params: dict[str, Any]) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """The conversation so far, as a request."""
         raise NotImplementedError
 
@@ -94,14 +95,13 @@ class OpenAi(Dialect):
     def headers(spec: TargetSpec) -> dict[str, str]:
         return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
 
-    def body(self, params: dict[str, Any]) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         system = [{"role": "system", "content": self._system}] if self._system else []
-        body: dict[str, Any] = {"model": self.spec.model, "messages": [*system, *self._messages]}
-        for name, value in params.items():
-            if name == "extra":
-                body |= value
-            else:
-                body["max_completion_tokens" if name == "max_tokens" and self._is_openai else name] = value
+        body: dict[str, Any] = {
+            "model": self.spec.model,
+            "messages": [*system, *self._messages],
+            **openai_params(self.spec, self._request),
+        }
         if self._tools:
             body["tools"] = [
                 {
@@ -111,10 +111,6 @@ class OpenAi(Dialect):
                 for tool in self._tools
             ]
         return body
-
-    @property
-    def _is_openai(self) -> bool:
-        return self.spec.provider == "openai"
 
     def read(self, reply: bytes) -> Said | Failure:
         try:
@@ -160,15 +156,12 @@ class Anthropic(Dialect):
     def headers(spec: TargetSpec) -> dict[str, str]:
         return {"x-api-key": spec.api_key, "anthropic-version": _ANTHROPIC_VERSION}
 
-    def body(self, params: dict[str, Any]) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": self._messages,
-            "max_tokens": params.get("max_tokens") or 4096,
+            **anthropic_params(self._request),
         }
-        names = {"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
-        body |= {names[name]: value for name, value in params.items() if name in names}
-        body |= params.get("extra") or {}
         if self._system:
             body["system"] = self._system
         if self._tools:
