@@ -7,11 +7,12 @@ import os
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from fairtrial import again, calibrating, pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, judge_named
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.suite import Case, ScorerSpec
@@ -21,6 +22,7 @@ from fairtrial.stats import Aggregate
 from fairtrial.store import Store
 
 if TYPE_CHECKING:
+    from fairtrial.analyse.compare import Comparison, Comparisons
     from fairtrial.analyse.series import MultiRun
     from fairtrial.stats import RunMeansTest
 
@@ -121,3 +123,34 @@ def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
     from fairtrial.analyse.series import compare_run_means
 
     return compare_run_means(runs, a, b)
+
+
+@overload
+def compare(
+    runs: Run | Sequence[Run], a: str, b: str, *, metric: str = "", margin: float | None = None
+) -> Comparison: ...
+@overload
+def compare(
+    runs: Run | Sequence[Run], a: None = None, b: None = None, *, metric: str = "", margin: float | None = None
+) -> Comparisons: ...
+def compare(
+    runs: Run | Sequence[Run],
+    a: str | None = None,
+    b: str | None = None,
+    *,
+    metric: str = "",
+    margin: float | None = None,
+) -> Comparison | Comparisons:
+    """Which of two arms is better on the cases that both have, or that nobody can tell; scores and margin are 0–1.
+
+    With two names, that pair; without, every pair. The runs of a series count as one.
+    """
+    from fairtrial.analyse.compare import compare as compared
+    from fairtrial.analyse.contestants import choose, enter, sources_of
+
+    if (a is None) != (b is None):
+        raise FairtrialError("name two arms, or none")
+    field = enter(sources_of(runs))
+    names = () if a is None or b is None else (a, b)
+    found = compared(field, choose(field, names), metric=metric, margin=margin)
+    return found.pairs[0] if names else found

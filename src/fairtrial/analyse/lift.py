@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import msgspec
 
+from fairtrial.analyse.common import Common, common_cases
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import Arm
-from fairtrial.stats import Paired, paired
+from fairtrial.stats import Paired
 from fairtrial.store import Store, totals
 from fairtrial.store.store import RunRecord
 
@@ -22,9 +22,6 @@ class Lift(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     scale: tuple[float, float]
     paired: Paired
-
-
-Values = Mapping[int, float]
 
 
 def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | None = None) -> list[Lift]:
@@ -41,34 +38,16 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
         own = [arm for arm in arms if arm.target.id == target]
         base = next((arm for arm in own if arm.condition.name == baseline), own[0])
         for arm in (arm for arm in own if arm is not base):
-            cases = _Cases(scores[base.position].weights, scores[base.position].clusters)
-            score = cases.paired(scores[arm.position].means(), scores[base.position].means(), (0.0, 1.0))
+            cases = (scores[base.position].weights, scores[base.position].clusters)
+            score = common_cases(scores[arm.position].means(), scores[base.position].means(), *cases)
             found.append(_lift(arm, base, "", (0.0, 1.0), score))
             others = metrics.get(base.position, {})
             for name, values in metrics.get(arm.position, {}).items():
                 if name in others:
-                    pair = cases.paired(values.means(), others[name].means(), values.scale)
+                    pair = common_cases(values.means(), others[name].means(), *cases)
                     found.append(_lift(arm, base, name, values.scale, pair))
     return found
 
 
-def _lift(arm: Arm, base: Arm, metric: str, scale: tuple[float, float], pair: Paired) -> Lift:
-    return Lift(arm=arm.name, baseline=base.name, metric=metric, scale=scale, paired=pair)
-
-
-class _Cases(NamedTuple):
-    """What cases weigh, and which of them belong together."""
-
-    weights: Mapping[int, float]
-    clusters: Mapping[int, str]
-
-    def paired(self, one: Values, other: Values, scale: tuple[float, float]) -> Paired:
-        """Only cases that both have an answer to; no difference is larger than the scale."""
-        cases = sorted(one.keys() & other.keys())
-        groups = [self.clusters.get(case, f"\0{case}") for case in cases] if self.clusters else None
-        weights = [self.weights[case] for case in cases]
-        found = paired([one[case] for case in cases], [other[case] for case in cases], groups, weights)
-        if found.ci95 is None:
-            return found
-        most = scale[1] - scale[0]
-        return msgspec.structs.replace(found, ci95=(max(-most, found.ci95[0]), min(most, found.ci95[1])))
+def _lift(arm: Arm, base: Arm, metric: str, scale: tuple[float, float], cases: Common) -> Lift:
+    return Lift(arm=arm.name, baseline=base.name, metric=metric, scale=scale, paired=cases.difference(scale))

@@ -8,7 +8,9 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
+from fairtrial.stats.one_arm import aggregate
 from fairtrial.stats.runs import RunMeansTest, multi_run, run_means_test
+from fairtrial.store import totals
 
 
 class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,12 +28,20 @@ class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
 def over_runs(runs: Sequence[Run]) -> dict[str, MultiRun]:
     """Every arm that has a score in any of the runs."""
     _check_same_cases(runs)
+    return {arm: _multi_run(scores) for arm, scores in run_means(runs).items()}
+
+
+def run_means(runs: Sequence[Run]) -> dict[str, list[tuple[str, float]]]:
+    """Every arm's mean score in every run that has one, with the run's id."""
     found: dict[str, list[tuple[str, float]]] = {}
     for run in runs:
-        for arm in run.arms:
-            if arm.aggregate.mean is not None:
-                found.setdefault(arm.arm, []).append((run.id, arm.aggregate.mean))
-    return {arm: _multi_run(scores) for arm, scores in found.items()}
+        scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
+        for arm in run.plan_arms:
+            cases = scores.get(arm.position)
+            mean = None if cases is None else aggregate(cases.means, cases.weights).mean
+            if mean is not None:
+                found.setdefault(arm.name, []).append((run.id, mean))
+    return found
 
 
 def _multi_run(scores: list[tuple[str, float]]) -> MultiRun:

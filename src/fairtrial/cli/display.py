@@ -8,30 +8,29 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairtrial.analyse.compare import Comparisons
+from fairtrial.analyse.compare_words import PAIR_COLUMNS, detail_lines, pair_cells, sentence
+from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.lines import arm_lines, notes
+from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.cli.tables import table
 from fairtrial.core.text import printable
 
 _MOST_FAILURES = 5
 _LONG_NAME = 24
+_DETAILED = 3  # pairs that are few enough to say everything about
 
 
 def summary_table(summary: RunSummary) -> Table:
     """Every arm with its score and how far to trust it."""
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    columns = arm_columns(summary)
-    for name in columns:
-        left = name == "arm"
-        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
     ranked = sorted(summary.arms, key=lambda arm: -(arm.aggregate.mean or -1.0))
-    long = any(len(arm.arm) > _LONG_NAME for arm in ranked)
-    for arm in ranked:
-        cells = arm_cells(summary, arm)
-        if long:  # broken where the target ends and the condition begins, not anywhere
+    rows = [arm_cells(summary, arm) for arm in ranked]
+    if any(len(arm.arm) > _LONG_NAME for arm in ranked):
+        for arm, cells in zip(ranked, rows, strict=True):  # broken where the condition begins, not anywhere
             cells[0] = cells[0].replace(f"/{arm.condition}", f"\n  /{arm.condition}")
-        table.add_row(*(Text(cell) for cell in cells))
-    return table
+    return table(arm_columns(summary), rows)
 
 
 def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
@@ -48,6 +47,48 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
     for note in notes(summary):
         console.print(Text(note, style="yellow"))
     _print_failures(console, summary.failures)
+
+
+def print_series(summary: SeriesSummary) -> None:
+    """The result of a series, for people."""
+    console = Console(highlight=False)
+    states = "" if set(summary.statuses) == {"completed"} else f" ({', '.join(summary.statuses)})"
+    heading = f"series {summary.series_id} · {summary.suite} · {len(summary.run_ids)} runs{states}"
+    console.print(Text(printable(heading), style="bold"))
+    console.print()
+    ranked = sorted(summary.arms.items(), key=lambda item: -item[1].mean)
+    console.print(table(SERIES_COLUMNS, (series_cells(arm, found) for arm, found in ranked)))
+    console.print()
+    for arm, found in summary.arms.items():
+        console.print(Text(series_line(arm, found)), soft_wrap=True)
+    console.print("Intervals are over runs: how far a mean moves when these cases are run again.")
+    if summary.comparisons is not None:
+        console.print()
+        print_comparisons(summary.comparisons)
+
+
+def print_comparisons(found: Comparisons, *, details: bool = False) -> None:
+    """The verdicts, for people."""
+    console = Console(highlight=False)
+    console.print(Text(printable(comparison_headline(found)), style="bold"), soft_wrap=True)
+    console.print()
+    console.print(table(PAIR_COLUMNS, map(pair_cells, found.pairs), names=("arm", "against")))
+    console.print()
+    _print_sentences(console, found, details=details or len(found.pairs) <= _DETAILED)
+    for note in found.notes:
+        console.print(Text(printable(note), style="yellow"))
+
+
+def _print_sentences(console: Console, found: Comparisons, *, details: bool) -> None:
+    for pair in found.pairs:
+        console.print(Text(printable(sentence(pair, found.margin)), style="bold" if details else ""), soft_wrap=True)
+        for line in detail_lines(pair) if details else ():
+            console.print(Text(f"  {printable(line)}"), soft_wrap=True)
+        for metric in found.metrics if details else ():
+            if (metric.a, metric.b) == (pair.a, pair.b):
+                console.print(Text(f"  {printable(sentence(metric))}"), soft_wrap=True)
+    if not details:
+        console.print("--details shows other tests, failures and kinds of cases for every pair")
 
 
 def _print_failures(console: Console, failures: Sequence[tuple[str, str, int]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,8 +26,20 @@ def check_outputs(outputs: Sequence[str]) -> None:
             raise FairtrialError(f"{output} cannot be written: there is no folder {Path(output).parent}")
 
 
-def finish(run: Run, *, outputs: Sequence[str] = (), as_json: bool = False, quiet: bool = False) -> int:
-    """Report a run and return the exit code."""
+def exit_code(status: str) -> int:
+    """What a run's status means to a shell: 2 is incomplete and resumable."""
+    return _CODES.get(status, 2)
+
+
+def finish(
+    run: Run,
+    *,
+    outputs: Sequence[str] = (),
+    as_json: bool = False,
+    quiet: bool = False,
+    series: Sequence[Run] = (),
+) -> int:
+    """Report a run, and the series that it ends, and return the exit code."""
     from fairtrial.export import export
 
     summary = run.summary()
@@ -37,15 +49,35 @@ def finish(run: Run, *, outputs: Sequence[str] = (), as_json: bool = False, quie
         from fairtrial.cli.options import print_json
         from fairtrial.reports.json import document
 
-        print_json(document(summary))
+        print_json({**document(summary), **_series_part(series)})
     if not quiet:
         from fairtrial.cli.display import next_step, print_summary
 
         if not as_json:
             print_summary(summary)
+            _print_series(series)
         for output in outputs:
             click.echo(f"written: {output}", err=True)
         if step := next_step(summary):
             click.echo(step, err=True)
     sys.stdout.flush()
-    return _CODES.get(summary.status, 2)
+    return exit_code(summary.status)
+
+
+def _series_part(series: Sequence[Run]) -> dict[str, Any]:
+    if not series:
+        return {}
+    from fairtrial.analyse.series_summary import summarise_series
+    from fairtrial.reports.json import series_document
+
+    return {"series": series_document(summarise_series(series))}
+
+
+def _print_series(series: Sequence[Run]) -> None:
+    if not series:
+        return
+    from fairtrial.analyse.series_summary import summarise_series
+    from fairtrial.cli.display import print_series
+
+    click.echo()
+    print_series(summarise_series(series))

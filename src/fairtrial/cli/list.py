@@ -18,9 +18,12 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
 
     opened = open_store(store)
     records = opened.runs()
+    tags: dict[str, list[str]] = {}
+    for name, run_id in sorted(opened.tags().items()):
+        tags.setdefault(run_id, []).append(name)
     summaries = [Run(opened, record).summary() for record in records[:limit]]
     if as_json:
-        print_json({"runs": [document(summary) for summary in summaries]})
+        print_json({"runs": [{**document(summary), "tags": tags.get(summary.run_id, [])} for summary in summaries]})
         return
     from datetime import datetime
 
@@ -36,7 +39,7 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
     for summary in summaries:
         means = [arm.aggregate.mean for arm in summary.arms if arm.aggregate.mean is not None]
         table.add_row(
-            summary.run_id,
+            "\n".join([summary.run_id, *(f"  {tag}" for tag in tags.get(summary.run_id, ()))]),
             Text(summary.suite),
             summary.status,
             str(len(summary.arms)),

@@ -23,6 +23,8 @@ from fairtrial.cli.options import (
 if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
 
+_COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI")
+
 
 @click.command()
 @click.argument("run", default="latest")
@@ -90,11 +92,11 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 def print_pairs(summary: PairsSummary) -> None:
     """Who is preferred, and how far the judge minds the order, for people."""
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from fairtrial.analyse.judge_words import order_line, pair_cells
     from fairtrial.analyse.words import money
+    from fairtrial.cli.tables import table
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
@@ -104,14 +106,8 @@ def print_pairs(summary: PairsSummary) -> None:
     for judge in summary.judges:
         heading = f"judged by {judge.judge}, {judge.calls} calls, {money(judge.cost_usd)}"
         console.print(Text(printable(heading), style="bold"))
-        table = Table(box=None, padding=(0, 1), header_style="bold")
-        for name in ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI"):
-            left = name in ("arm", "against")
-            table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
-        for pair in summary.pairs:
-            if pair.judge == judge.judge:
-                table.add_row(*(Text(printable(text)) for text in pair_cells(pair)))
-        console.print(table)
+        rows = (pair_cells(pair) for pair in summary.pairs if pair.judge == judge.judge)
+        console.print(table(_COLUMNS, rows, names=("arm", "against")))
         console.print(Text(order_line(judge)))
         console.print()
     for message, count in summary.failures:

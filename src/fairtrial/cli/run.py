@@ -20,6 +20,7 @@ from fairtrial.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from fairtrial.analyse import Run
     from fairtrial.config import Suite
 
 
@@ -74,7 +75,7 @@ def run_suite(
 ) -> int:
     """Run a loaded suite once or as a series, and report each run."""
     from fairtrial import calibrating, pipeline
-    from fairtrial.cli.finish import finish
+    from fairtrial.cli.finish import exit_code, finish
     from fairtrial.cli.watch import watcher
     from fairtrial.core.ids import new_id
 
@@ -86,15 +87,17 @@ def run_suite(
     for note in calibrating.calibration_notes(opened, suite.settings.judges, scorers):
         click.echo(note, err=True)
     series = new_id() if runs > 1 else None
-    code = 0
-    for number in range(1, runs + 1):
-        if series and not quiet:
-            click.echo(f"run {number} of {runs}", err=True)
-        run = work_quietly(pipeline.arun(suite, store=opened, series_id=series, watch=watcher(quiet=quiet)))
-        if number == runs or run.status == "interrupted":
-            return max(code, finish(run, outputs=outputs, as_json=as_json, quiet=quiet))
-        code = max(code, finish(run, quiet=True))
-    return code
+    done: list[Run] = []
+    while True:
+        part = (len(done) + 1, runs) if series else None
+        watch = watcher(quiet=quiet, part=part)
+        done.append(work_quietly(pipeline.arun(suite, store=opened, series_id=series, watch=watch)))
+        if part and not quiet:
+            click.echo(f"run {part[0]} of {runs}: {done[-1].id}, {done[-1].status}", err=True)
+        if len(done) == runs or done[-1].status == "interrupted":
+            break
+    code = finish(done[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=done if series else ())
+    return max(code, *(exit_code(run.status) for run in done))
 
 
 def _show_plan(suite: Suite, *, as_json: bool) -> int:

@@ -37,13 +37,18 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Show RUN (an id, a prefix of one, or `latest`), or one of its trials."""
+    """Show RUN (an id, a prefix of one, a tag or `latest`), one of its trials, or a whole series."""
     from fairtrial.analyse import Run
     from fairtrial.analyse.cases import case_results
     from fairtrial.cli.display import next_step, print_summary
     from fairtrial.reports.json import case_document, context_document, document, trial_document
 
-    found = Run.find(run, open_store(store))
+    opened = open_store(store)
+    records = opened.find_runs(run)
+    if len(records) > 1:
+        _show_series([Run(opened, record) for record in records], as_json=as_json)
+        return
+    found = Run(opened, records[0])
     if trial is not None:
         record = found.trial(trial)
         print_json(trial_document(record)) if as_json else _print_trial(record)
@@ -66,6 +71,15 @@ def command(
         _print_context(found)
     if step := next_step(summary):
         click.echo(step, err=True)
+
+
+def _show_series(runs: list[Run], *, as_json: bool) -> None:
+    from fairtrial.analyse.series_summary import summarise_series
+    from fairtrial.cli.display import print_series
+    from fairtrial.reports.json import series_document
+
+    summary = summarise_series(runs)
+    print_json(series_document(summary)) if as_json else print_series(summary)
 
 
 def _print_trials(run: Run, *, failures_only: bool) -> None:

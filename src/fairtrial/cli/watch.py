@@ -24,7 +24,10 @@ _LOG_EVERY = 15.0
 _MOST_ARMS = 12
 
 
-def watcher(*, quiet: bool) -> Watch:
+Part = tuple[int, int]  # which run of a series this is, and of how many
+
+
+def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
     """Shows a run's progress on stderr, and turns Ctrl-C into a clean stop."""
 
     @asynccontextmanager
@@ -35,7 +38,7 @@ def watcher(*, quiet: bool) -> Watch:
             with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C raises there
                 loop.add_signal_handler(number, engine.interrupt)
         show = _silence if quiet else (_live if sys.stderr.isatty() else _log)
-        display = asyncio.create_task(show(engine.progress))
+        display = asyncio.create_task(show(engine.progress, part))
         try:
             yield
         finally:
@@ -48,52 +51,59 @@ def watcher(*, quiet: bool) -> Watch:
     return watch
 
 
-async def _silence(progress: Progress) -> None:
+async def _silence(progress: Progress, part: Part | None) -> None:
     await asyncio.Event().wait()
 
 
-async def _live(progress: Progress) -> None:
+async def _live(progress: Progress, part: Part | None) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(progress_table(progress, console.width), refresh=True)
+            live.update(progress_table(progress, console.width, part), refresh=True)
             await asyncio.sleep(_REFRESH)
 
 
-async def _log(progress: Progress) -> None:
+async def _log(progress: Progress, part: Part | None) -> None:
     """One line now and then, for logs."""
     last = time.monotonic()
     while True:
         await asyncio.sleep(_REFRESH)
         if time.monotonic() - last >= _LOG_EVERY:
             last = time.monotonic()
-            sys.stderr.write(f"{progress_line(progress)}\n")
+            sys.stderr.write(f"{progress_line(progress, part)}\n")
             sys.stderr.flush()
 
 
-def progress_line(progress: Progress) -> str:
-    """The whole run in one line."""
+def progress_line(progress: Progress, part: Part | None = None) -> str:
+    """The whole run in one line; of a series, what is left is the rest of the series."""
     failed = sum(arm.failed + arm.unscored for arm in progress.arms)
     cost = sum(arm.cost for arm in progress.arms)
-    parts = [f"{progress.done}/{progress.total} trials", f"{progress.rate:.1f}/s", f"{_left(progress)} left"]
+    runs_left = part[1] - part[0] if part else 0
+    parts = [f"run {part[0]} of {part[1]}"] if part else []
+    parts += [
+        f"{progress.done}/{progress.total} trials",
+        f"{progress.rate:.1f}/s",
+        f"{_left(progress, runs_left)} left",
+    ]
     parts += [f"{failed} without a score"] if failed else []
     parts += [money(cost)] if cost else []
     return " · ".join(parts)
 
 
-def _left(progress: Progress) -> str:
+def _left(progress: Progress, runs_left: int) -> str:
     seconds = progress.seconds_left
     if seconds is None:
         return "?"
+    seconds += runs_left * progress.total / progress.rate
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def progress_table(progress: Progress, width: int) -> Table:
+def progress_table(progress: Progress, width: int, part: Part | None = None) -> Table:
     """Arm by arm, with the whole run below."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -117,5 +127,5 @@ def progress_table(progress: Progress, width: int) -> Table:
     grid.add_row(table)
     if len(progress.arms) > _MOST_ARMS:
         grid.add_row(Text(f" and {len(progress.arms) - _MOST_ARMS} more arms", style="dim"))
-    grid.add_row(Text(f" {progress_line(progress)}", style="dim"))
+    grid.add_row(Text(f" {progress_line(progress, part)}", style="dim"))
     return grid

@@ -9,10 +9,12 @@ import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.cases import CaseResult, case_results
+from fairtrial.analyse.compare import Comparisons
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
+from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.stats import Aggregate
@@ -169,6 +171,54 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
         ],
         "failures": summary.failures,
         "exhausted": summary.exhausted,
+    }
+
+
+# Fields that hold scores or differences of scores wherever they occur in a comparison.
+_POINTS = {
+    *("difference", "ci95", "ci90", "std_err", "std_dev", "mean", "min", "max", "mean_a", "mean_b"),
+    *("detectable", "margin", "score_diff", "pooled_std_err", "scale"),
+}
+
+
+def in_points(value: Any, *, inside: bool = False) -> Any:
+    """A document with every score in it as 0–100."""
+    if isinstance(value, dict):
+        return {name: in_points(item, inside=inside or name in _POINTS) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_points(item, inside=inside) for item in value]
+    return percent(value) if inside and isinstance(value, float) else value
+
+
+def comparison_document(found: Comparisons) -> dict[str, Any]:
+    """The published shape of a comparison; what is measured in points of the score is 0–100."""
+    shape: dict[str, Any] = msgspec.to_builtins(found)
+    score = not found.metric
+    return {
+        **shape,
+        "margin": percent(found.margin) if score else found.margin,
+        "metric": found.metric or "score",
+        "standings": in_points(shape["standings"]) if score else shape["standings"],
+        "pairs": [_comparison(pair) for pair in shape["pairs"]],
+        "metrics": [_comparison(pair) for pair in shape["metrics"]],
+    }
+
+
+def _comparison(pair: dict[str, Any]) -> dict[str, Any]:
+    return {**(in_points(pair) if not pair["metric"] else pair), "metric": pair["metric"] or "score"}
+
+
+def series_document(summary: SeriesSummary) -> dict[str, Any]:
+    """The published shape of a series; scores are 0–100."""
+    arms = {
+        name: {**in_points(msgspec.to_builtins(found)), "scores": [percent(score) for score in found.scores]}
+        for name, found in summary.arms.items()
+    }
+    compared = summary.comparisons
+    return {
+        **msgspec.to_builtins(summary),
+        "arms": arms,
+        "comparisons": None if compared is None else comparison_document(compared),
     }
 
 

@@ -3,6 +3,7 @@
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.bootstrap import Bootstrap, bootstrap_ci
 from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
+from fairtrial.stats.interaction import Interaction, interaction
 from fairtrial.stats.many import holm
 from fairtrial.stats.one_arm import Aggregate, aggregate
 from fairtrial.stats.paired import (
@@ -30,6 +31,7 @@ __all__ = [
     "Components",
     "Corrected",
     "Equivalence",
+    "Interaction",
     "McNemar",
     "MultiRunStats",
     "Orders",
@@ -49,6 +51,7 @@ __all__ = [
     "elo",
     "equivalence",
     "holm",
+    "interaction",
     "krippendorff_alpha",
     "mcnemar",
     "multi_run",

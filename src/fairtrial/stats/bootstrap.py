@@ -30,36 +30,44 @@ def bootstrap_ci(
     values: ArrayLike | Sequence[ArrayLike],
     *,
     clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Bootstrap:
-    """BCa interval of the mean over cases. `values` has one number a case, or for each case its repeats.
+    """BCa interval of the (weighted) mean over cases. `values` has one number a case, or for each case its repeats.
 
     With repeats, a case's repeats are resampled too, once the case was drawn. With clusters, clusters are drawn whole.
     """
-    cases = [np.atleast_1d(np.asarray(case, dtype=np.float64)) for case in values]  # type: ignore[union-attr]
-    means = np.asarray([case.mean() for case in cases])
+    means, noises = _by_case(values)
     n = len(means)
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     if n == 0:
         raise ValueError("no values")
     groups = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
     units = int(groups.max()) + 1
-    mean = float(means.mean())
+    mean = float(np.average(means, weights=w))
     common = {"mean": mean, "level": level, "resamples": resamples, "seed": seed, "units": units}
     if units < 2:
         return Bootstrap(ci=None, **common)  # type: ignore[arg-type]
-    sums = np.bincount(groups, weights=means).astype(np.float64)
-    counts = np.bincount(groups).astype(np.float64)
-    noise = _repeat_noise(cases, groups, units)
+    sums = np.bincount(groups, weights=w * means).astype(np.float64)
+    counts = np.bincount(groups, weights=w).astype(np.float64)
+    noise = np.bincount(groups, weights=w**2 * noises).astype(np.float64)
     draws = _draws(sums, counts, noise, resamples, seed)
     return Bootstrap(ci=_bca(draws, mean, _jackknife(sums, counts), level), **common)  # type: ignore[arg-type]
 
 
-def _repeat_noise(cases: list[Floats], groups: NDArray[np.int64], units: int) -> Floats:
-    """Variance that resampling repeats adds to each unit's sum: what a case's mean varies by, were it made again."""
-    own = np.asarray([float(np.var(case)) / len(case) if len(case) > 1 else 0.0 for case in cases])
-    return np.bincount(groups, weights=own, minlength=units).astype(np.float64)
+def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> tuple[Floats, Floats]:
+    """Each case's mean, and what that mean varies by, were the repeats made again: nothing where there is one."""
+    try:
+        flat = np.asarray(values, dtype=np.float64)
+    except ValueError:  # cases have different numbers of repeats
+        cases = [np.asarray(case, dtype=np.float64) for case in values]  # type: ignore[union-attr]
+        means = np.asarray([case.mean() for case in cases])
+        return means, np.asarray([float(np.var(case)) / len(case) for case in cases])
+    if flat.ndim == 1:
+        return flat, np.zeros(len(flat))
+    return flat.mean(axis=1), flat.var(axis=1) / flat.shape[1]
 
 
 def _draws(sums: Floats, counts: Floats, noise: Floats, resamples: int, seed: int) -> Floats:

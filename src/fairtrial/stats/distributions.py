@@ -66,6 +66,11 @@ def t_two_sided(t: float, df: float) -> float:
     return 2 * t_cdf(-abs(t), df)
 
 
+def f_above(f: float, df1: float, df2: float) -> float:
+    """The probability that Fisher's F is at least f."""
+    return beta_inc(df2 / 2, df1 / 2, df2 / (df2 + df1 * f)) if f > 0 else 1.0
+
+
 def t_quantile(p: float, df: float) -> float:
     """The t below which Student's t falls with probability p."""
     if p < 0.5:

@@ -23,6 +23,7 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     std_dev: float | None
     count: int
     method: str
+    units: int = 0  # clusters, or cases where there are none
 
 
 def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None) -> Paired:
@@ -53,6 +54,7 @@ def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None, weight
             std_dev=spread,
             count=n,
             method="one case" if n == 1 else "one cluster",
+            units=count,
         )
     sums = np.bincount(codes, weights=w * (d - mean))
     error = math.sqrt(float(np.sum(sums**2)) * count / (count - 1)) / float(w.sum())
@@ -65,6 +67,7 @@ def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None, weight
         std_dev=spread,
         count=n,
         method="paired t" if count == n else "paired t, cluster-robust",
+        units=count,
     )
 
 
@@ -100,21 +103,22 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     ci90: tuple[float, float]
 
 
-def equivalence(d: ArrayLike, margin: float, clusters: ArrayLike | None = None) -> Equivalence | None:
+def equivalence(
+    d: ArrayLike, margin: float, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
+) -> Equivalence | None:
     """Two one-sided tests at 5 %: the 90 % interval lies inside ±margin. None where nothing can be said."""
     if margin <= 0:
         raise ValueError("the margin must be above 0")
     values = np.asarray(d, dtype=np.float64)
-    found = paired(values, np.zeros(len(values)), clusters)
+    found = paired(values, np.zeros(len(values)), clusters, weights)
     if found.std_err is None or found.difference is None or found.std_err == 0:
         return None
-    freedom = (len(values) if clusters is None else len(np.unique(np.asarray(clusters)))) - 1
-    half = t_quantile(0.95, freedom) * found.std_err
+    half = t_quantile(0.95, found.units - 1) * found.std_err
     closest = (margin - abs(found.difference)) / found.std_err
     return Equivalence(
         equivalent=abs(found.difference) + half < margin,
         margin=margin,
-        p_value=t_cdf(-closest, freedom),
+        p_value=t_cdf(-closest, found.units - 1),
         ci90=(found.difference - half, found.difference + half),
     )
 

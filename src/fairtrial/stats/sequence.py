@@ -14,6 +14,7 @@ class Sequence(msgspec.Struct, frozen=True, kw_only=True):
 
     mean: float
     interval: tuple[float, float] | None
+    p_value: float | None  # holds at whatever moment one stops
     count: int
     alpha: float
     best_at: int  # the number of differences for which it is narrowest
@@ -26,10 +27,18 @@ def confidence_sequence(d: ArrayLike, *, alpha: float = 0.05, best_at: int = 100
     if n == 0:
         raise ValueError("no differences")
     mean = float(values.mean())
-    interval = None
+    interval, p_value = None, None
     if n > 1:
         rho2 = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / best_at
         spread = float(np.std(values, ddof=1))
         half = spread * math.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * math.log(math.sqrt(n * rho2 + 1) / alpha))
         interval = (mean - half, mean + half)
-    return Sequence(mean=mean, interval=interval, count=n, alpha=alpha, best_at=best_at)
+        p_value = _p_value(mean, spread, n, rho2)
+    return Sequence(mean=mean, interval=interval, p_value=p_value, count=n, alpha=alpha, best_at=best_at)
+
+
+def _p_value(mean: float, spread: float, n: int, rho2: float) -> float | None:
+    """The smallest α whose sequence, with the same ρ, leaves 0 out: the formula of the interval, solved for α."""
+    if spread == 0:
+        return None
+    return min(1.0, math.sqrt(n * rho2 + 1) * math.exp(-((mean / spread) ** 2) * n**2 * rho2 / (2 * (n * rho2 + 1))))

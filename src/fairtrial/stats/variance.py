@@ -6,18 +6,24 @@ import math
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
-    """Variances by the method of moments, and what each contributes to the variance of the mean."""
+    """Variances by the method of moments, and what each contributes to the variance of the mean.
+
+    `repeats` and `judgements` are harmonic means where cases have different numbers of them; `repeat` is None
+    where no case has two answers, and `judge` where no answer has two judgements: then they are part of the one above.
+    """
 
     case: float
-    repeat: float
-    judge: float
+    repeat: float | None
+    judge: float | None
     cases: int
-    repeats: int
-    judgements: int
+    repeats: float
+    judgements: float
     mean_variance: float
 
     @property
@@ -25,37 +31,58 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
         """Each source's share in the variance of the mean."""
         parts = {
             "case": self.case,
-            "repeat": self.repeat / self.repeats,
-            "judge": self.judge / self.judgements / self.repeats,
+            "repeat": (self.repeat or 0.0) / self.repeats,
+            "judge": (self.judge or 0.0) / self.judgements / self.repeats,
         }
         total = sum(parts.values())
         return {name: value / total if total else 0.0 for name, value in parts.items()}
 
+    def variance(self, cases: float, repeats: float, judgements: float) -> float:
+        """The variance that the mean would have with so many of each."""
+        return (self.case + ((self.repeat or 0.0) + (self.judge or 0.0) / judgements) / repeats) / cases
+
     def best_repeats(self, cost_case: float = 1.0, cost_repeat: float = 1.0) -> float | None:
         """R* = √(c_case/c_repeat · σ²_repeat/σ²_case): repeats that a case is worth; None where cases do not vary."""
-        if self.case <= 0:
+        if self.case <= 0 or self.repeat is None:
             return None
-        return math.sqrt(cost_case / cost_repeat * (self.repeat + self.judge / self.judgements) / self.case)
+        noise = self.repeat + (self.judge or 0.0) / self.judgements
+        return math.sqrt(cost_case / cost_repeat * noise / self.case)
 
 
 def variance_components(cube: ArrayLike) -> Components:
-    """Of cases × repeats × judgements, complete. Two axes mean one judgement each."""
+    """Of cases × repeats × judgements; NaN where there is none. Two axes mean one judgement each."""
     y = np.asarray(cube, dtype=np.float64)
     if y.ndim == 2:
         y = y[:, :, None]
-    n, repeats, judgements = y.shape
-    judge = float(np.var(y, axis=2, ddof=1).mean()) if judgements > 1 else 0.0
-    answers = y.mean(axis=2)
-    between_repeats = float(np.var(answers, axis=1, ddof=1).mean()) if repeats > 1 else 0.0
-    repeat = max(0.0, between_repeats - judge / judgements)
-    between_cases = float(np.var(answers.mean(axis=1), ddof=1)) if n > 1 else 0.0
-    case = max(0.0, between_cases - between_repeats / repeats)
-    return Components(
-        case=case,
+    judged, answered = np.sum(~np.isnan(y), axis=2), np.sum(~np.all(np.isnan(y), axis=2), axis=1)
+    y, judged, answered = y[answered > 0], judged[answered > 0], answered[answered > 0]
+    n = len(answered)
+    judgements = _harmonic(judged[judged > 0])
+    repeats = _harmonic(answered)
+    answers = np.where(judged > 0, np.nansum(y, axis=2) / np.maximum(judged, 1), np.nan)
+    judge = _pooled(y, answers[:, :, None], judged)
+    means = np.nansum(answers, axis=1) / answered
+    between_repeats = _pooled(answers, means[:, None], answered)
+    repeat = None if between_repeats is None else max(0.0, between_repeats - (judge or 0.0) / judgements)
+    between_cases = float(np.var(means, ddof=1)) if n > 1 else 0.0
+    noise = judge / judgements if between_repeats is None and judge is not None else (between_repeats or 0.0)
+    found = Components(
+        case=max(0.0, between_cases - noise / repeats),
         repeat=repeat,
         judge=judge,
         cases=n,
         repeats=repeats,
         judgements=judgements,
-        mean_variance=(case + (repeat + judge / judgements) / repeats) / n,
+        mean_variance=0.0,
     )
+    return msgspec.structs.replace(found, mean_variance=found.variance(n, repeats, judgements))
+
+
+def _pooled(values: Floats, means: Floats, counts: NDArray[np.int64]) -> float | None:
+    """The variance within, over all that have two at least; None where none has."""
+    freedom = int(np.sum(np.maximum(0, counts - 1)))
+    return float(np.nansum((values - means) ** 2)) / freedom if freedom else None
+
+
+def _harmonic(counts: NDArray[np.int64]) -> float:
+    return float(len(counts) / np.sum(1 / counts))

@@ -37,12 +37,17 @@ def _add_tool_use(connection: Connection) -> None:
         connection.exec_driver_sql(f"ALTER TABLE trials ADD COLUMN {column}")
 
 
+def _add_tags(connection: Connection) -> None:
+    schema.tags.create(connection)
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
     _add_calibrations,
     _add_pairs_and_labels,
     _add_tool_use,
+    _add_tags,
 ]
 CURRENT = 1 + len(UPGRADES)
 

@@ -214,3 +214,11 @@ labels = Table(
     Column("yardstick", String, nullable=False),  # which judges and prompts the label is held against
     Column("labelled_at", Float, nullable=False),
 )
+
+tags = Table(
+    "tags",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("tagged_at", Float, nullable=False),
+)

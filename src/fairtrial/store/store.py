@@ -153,6 +153,21 @@ class Store:
         with translated(self.path), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
+    def set_tag(self, name: str, run_id: str) -> str | None:
+        """Name a run; the id of the run that had the name before."""
+        table = schema.tags
+        row = {"name": name, "run_id": run_id, "tagged_at": time.time()}
+        with translated(self.path), self.engine.begin() as connection:
+            before: str | None = connection.scalar(select(table.c.run_id).where(table.c.name == name))
+            connection.execute(_replacing(table).values(row))
+        return before
+
+    def delete_tag(self, name: str) -> bool:
+        """Forget a name; whether there was one."""
+        table = schema.tags
+        with translated(self.path), self.engine.begin() as connection:
+            return connection.execute(delete(table).where(table.c.name == name)).rowcount > 0
+
     def delete_run(self, run_id: str) -> None:
         """Delete a run with its answers and scores, and its plan if no other run has it."""
         with translated(self.path), self.engine.begin() as connection:
@@ -202,19 +217,38 @@ class Store:
         ]
 
     def find_run(self, name: str) -> RunRecord:
-        """The run of that id, of an unambiguous prefix of it, or the latest."""
+        """The run of that id, tag or unambiguous prefix of an id, or the latest."""
         everything = self.runs()
         if not everything:
             raise FairtrialError("there is no run in this store yet; `fairtrial run SUITE` makes one")
         if name == "latest":
             return everything[0]
-        found = [run for run in everything if run.id == name] or [run for run in everything if run.id.startswith(name)]
+        tagged = self.tags().get(name)
+        found = [run for run in everything if run.id in (name, tagged)]
+        found = found or [run for run in everything if run.id.startswith(name)]
         if len(found) == 1:
             return found[0]
         if not found:
-            raise FairtrialError(f"there is no run `{name}`; `fairtrial list` shows them all")
+            raise FairtrialError(f"there is no run `{name}`, and no tag of that name; `fairtrial list` shows them all")
         shown = ", ".join(run.id for run in found[:5])
         raise FairtrialError(f"`{name}` could be {len(found)} runs ({shown}); write more of the id")
+
+    def tags(self) -> dict[str, str]:
+        """The names that people gave to runs, with the runs' ids."""
+        table = schema.tags
+        with translated(self.path), self.engine.connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(select(table.c.name, table.c.run_id))}
+
+    def find_runs(self, name: str) -> list[RunRecord]:
+        """The run of that name, or the runs of the series of that id, oldest first."""
+        series = [run for run in self.runs() if run.series_id is not None and run.series_id.startswith(name)]
+        if not series or len({run.series_id for run in series}) > 1:
+            return [self.find_run(name)]
+        if name in self.tags():
+            return [self.find_run(name)]
+        if any(run.id.startswith(name) for run in self.runs()):
+            raise FairtrialError(f"`{name}` could be a run or a series; write more of the id")
+        return series[::-1]
 
     def plan(self, plan_id: str) -> PlanRecord:
         """A stored plan."""

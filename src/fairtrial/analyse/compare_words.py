@@ -1,0 +1,154 @@
+"""Comparisons in words: the same ones in the terminal, in Markdown and in pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.compare import Comparison, Comparisons, Differs, Group, Robustness
+
+_ALPHA = 0.05
+
+
+class Scale:
+    """How the numbers of a comparison are written: scores in points of 100, metrics on their own scale."""
+
+    def __init__(self, metric: str) -> None:
+        self.times, self.digits = (1, 3) if metric else (100, 1)
+        self.unit = f" in {metric}" if metric else " points"
+
+    def plain(self, value: float | None) -> str:
+        """A number without a sign."""
+        return "–" if value is None else f"{self.times * value:.{self.digits}f}"
+
+    def signed(self, value: float | None) -> str:
+        """A difference."""
+        return "–" if value is None else f"{self.times * value + 0.0:+.{self.digits}f}"
+
+    def interval(self, bounds: tuple[float, float] | None) -> str:
+        """An interval of differences."""
+        return "–" if bounds is None else f"[{self.signed(bounds[0])}, {self.signed(bounds[1])}]"
+
+
+def p_words(p: float | None) -> str:
+    """A p-value as people write it."""
+    if p is None:
+        return "–"
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
+
+
+PAIR_COLUMNS = ("arm", "against", "difference", "95% CI", "p", "cases", "verdict")
+
+
+def pair_cells(pair: Comparison) -> list[str]:
+    """One pair as a row."""
+    scale = Scale(pair.metric)
+    return [
+        pair.a,
+        pair.b,
+        scale.signed(pair.difference),
+        scale.interval(pair.ci95),
+        p_words(pair.p_adjusted),
+        str(pair.count),
+        pair.verdict,
+    ]
+
+
+def sentence(pair: Comparison, margin: float | None = None) -> str:
+    """The verdict on a pair in one sentence."""
+    scale = Scale(pair.metric)
+    what = f" by {pair.metric}" if pair.metric else ""
+    if pair.difference is None:
+        return f"{pair.a} and {pair.b} have no case in common."
+    by = f"{scale.plain(abs(pair.difference))}{scale.unit}"
+    if pair.verdict in ("better", "worse"):
+        shown = f"{pair.a} is {pair.verdict} than {pair.b}{what}: by {by}{_effect(pair)}."
+        inside = pair.equivalence is not None and pair.equivalence.equivalent
+        return f"{shown} That is less than ±{scale.plain(margin)}." if inside else shown
+    if pair.verdict == "equivalent":
+        return f"{pair.a} and {pair.b} are equivalent{what} within ±{scale.plain(margin)}{scale.unit}."
+    if pair.detectable is None:
+        return f"cannot tell {pair.a} from {pair.b}{what}: {_why_not(pair)}."
+    smallest = f"smallest detectable difference: {scale.plain(pair.detectable)}{scale.unit}"
+    return f"cannot tell {pair.a} from {pair.b}{what} ({smallest})."
+
+
+def _why_not(pair: Comparison) -> str:
+    if pair.count < 2:
+        return "there is one case"
+    return "all cases are of one cluster" if pair.units < 2 else "no case tells them apart"
+
+
+def _effect(pair: Comparison) -> str:
+    if pair.effect is None or pair.superiority is None:
+        return ""
+    article = "an" if pair.effect[0] in "aeiou" else "a"
+    share = pair.superiority if pair.verdict == "better" else 1 - pair.superiority
+    return f", {article} {pair.effect} effect (ahead on {100 * share:.0f} % of the cases, ties half)"
+
+
+def detail_lines(pair: Comparison) -> list[str]:
+    """What stands below a pair: other tests, failures, kinds of cases."""
+    scale = Scale(pair.metric)
+    plain = "" if pair.p_adjusted == pair.p_value else " (unadjusted)"
+    lines = [_robustness_line(line, scale, plain) for line in pair.robustness]
+    worst = pair.failures_as_worst
+    if worst is not None:
+        what = "the worst" if pair.metric else "0"
+        bounds = f" {scale.interval(worst.ci95)}, p {p_words(worst.p_value)}{plain}"
+        lines.append(f"failures counted as {what}: {scale.signed(worst.difference)}{bounds}, {worst.count} cases")
+        if _says(worst.p_value, worst.difference) != _says(pair.p_value, pair.difference):
+            lines.append("  what failures count for decides this comparison: look at them before you choose")
+    if pair.run_means is not None:
+        lines += _run_means_lines(pair)
+    lines += [_group_line(group, scale) for group in pair.groups]
+    lines += [_differs_line(found) for found in pair.differs]
+    return lines
+
+
+def _says(p: float | None, difference: float | None) -> int:
+    if p is None or p >= _ALPHA or not difference:
+        return 0
+    return 1 if difference > 0 else -1
+
+
+def _robustness_line(line: Robustness, scale: Scale, plain: str) -> str:
+    if line.ci95 is not None:
+        return f"{line.method}: 95% CI {scale.interval(line.ci95)}"
+    return f"{line.method}: p {p_words(line.p_value)}{plain}"
+
+
+def _run_means_lines(pair: Comparison) -> list[str]:
+    found = pair.run_means
+    assert found is not None
+    lines = [
+        f"run means (pooled t): {Scale('').signed(found.score_diff)}, p {p_words(found.p_value)}, "
+        f"Cohen's d {found.effect_size:.2f} ({found.effect})"
+    ]
+    if found.note:
+        lines.append(f"  {found.note}")
+    if found.is_significant != (pair.verdict in ("better", "worse")):
+        lines.append(
+            "  it differs from the verdict because it asks only about these very cases; "
+            "the verdict is about cases like them"
+        )
+    return lines
+
+
+def _group_line(group: Group, scale: Scale) -> str:
+    bounds = f" {scale.interval(group.ci95)}, p {p_words(group.p_value)}" if group.ci95 else ""
+    return f"{group.by} {group.value}: {scale.signed(group.difference)}{bounds}, {group.count} cases: {group.verdict}"
+
+
+def _differs_line(found: Differs) -> str:
+    about = f"between cases with and without tag {found.value}" if found.by == "tag" else f"by {found.by}"
+    answer = "yes" if found.test.p_value < _ALPHA else "cannot tell"
+    return f"does the difference differ {about}? {answer}, p {p_words(found.test.p_value)}"
+
+
+def headline(found: Comparisons) -> str:
+    """What is compared, in one line."""
+    runs = ", ".join(found.run_ids) if len(found.sources) == 1 else " against ".join(found.sources)
+    count = len(found.pairs)
+    adjusted = f", p-values adjusted for {count} comparisons (Holm)" if count > 1 else ""
+    return f"{found.metric or 'score'} of {runs}{adjusted}"

@@ -1,0 +1,179 @@
+"""Who is compared: the arms of runs, series and stores, with their values case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairtrial.analyse.common import Common, common_cases
+from fairtrial.analyse.run import Run
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import Arm
+from fairtrial.store import Store
+from fairtrial.store.opinions import judges_asked
+from fairtrial.store.outcomes import CaseFacts, case_facts, endings
+
+SCORE = ""  # the name of the score among the metrics
+
+
+class Source(NamedTuple):
+    """One run, or the runs of a series: more answers to the same questions."""
+
+    label: str
+    runs: tuple[Run, ...]
+
+
+class Contestant:
+    """One arm of one source. `values` are lists over repeats, by metric and case."""
+
+    def __init__(self, source: Source, arm: Arm) -> None:
+        self.source, self.arm = source, arm
+        self.label = arm.name
+        self.values: dict[str, dict[str, list[float]]] = {SCORE: {}}
+        self.scales: dict[str, tuple[float, float]] = {SCORE: (0.0, 1.0)}
+        self.failed: dict[str, int] = {}
+        self.ended = self.scored = 0
+        self.scored_by: set[bytes] = set()
+        self.judged = False  # a model had a say in its scores
+
+    def add(self, case: str, value: float | None, metrics: Mapping[str, tuple[float, float, float]]) -> None:
+        """One scored trial."""
+        if value is None:
+            return
+        self.scored += 1
+        self.values[SCORE].setdefault(case, []).append(value)
+        for name, (found, low, high) in metrics.items():
+            self.scales[name] = (low, high)
+            self.values.setdefault(name, {}).setdefault(case, []).append(found)
+
+    def means(self, metric: str = SCORE, *, failures: bool = False) -> dict[str, float]:
+        """The mean over repeats of every case; with `failures`, a failed trial counts as the worst value."""
+        values = self.values.get(metric, {})
+        if not failures:
+            return {case: sum(found) / len(found) for case, found in values.items()}
+        worst = self.scales[metric][0]
+        return {
+            case: (sum(values.get(case, ())) + worst * self.failed.get(case, 0))
+            / (len(values.get(case, ())) + self.failed.get(case, 0))
+            for case in values.keys() | self.failed.keys()
+        }
+
+    @property
+    def coverage(self) -> float:
+        """The share of the ended trials that have a score."""
+        return self.scored / self.ended if self.ended else 0.0
+
+
+class Field(NamedTuple):
+    """Contestants, and the cases that they answered."""
+
+    sources: tuple[Source, ...]
+    contestants: tuple[Contestant, ...]
+    facts: dict[str, CaseFacts]
+    weights: dict[str, float]
+    clusters: dict[str, str]
+    same_dataset: bool
+
+    def common(self, a: Contestant, b: Contestant, metric: str = SCORE, *, failures: bool = False) -> Common:
+        """The cases that both have a value for; with `failures`, a failed trial counts as the worst one."""
+        one, other = a.means(metric, failures=failures), b.means(metric, failures=failures)
+        return common_cases(one, other, self.weights, self.clusters)
+
+
+def find_sources(names: Sequence[str], store: Store) -> list[Source]:
+    """`RUN`, `SERIES` or a tag, each also as `NAME@STORE` for another store."""
+    sources = []
+    for name in names or ("latest",):
+        wanted, _, other = name.partition("@")
+        opened = Store(other, create=False) if other else store
+        records = opened.find_runs(wanted or "latest")
+        sources.append(Source(name, tuple(Run(opened, record) for record in records)))
+    ids = [run.id for source in sources for run in source.runs]
+    if len(set(ids)) < len(ids):
+        raise FairtrialError("the same run is named twice: name it once, and its arms are compared with each other")
+    return sources
+
+
+def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
+    """Runs as sources; those of one series are one."""
+    found: dict[str, list[Run]] = {}
+    for run in (runs,) if isinstance(runs, Run) else runs:
+        found.setdefault(run.record.series_id or run.id, []).append(run)
+    return [Source(label, tuple(group)) for label, group in found.items()]
+
+
+def enter(sources: Sequence[Source]) -> Field:
+    """Read every arm of the sources. Where an arm's name is in several of them, the source is part of its label."""
+    same = len({run.plan.dataset_sha256 for source in sources for run in source.runs}) == 1
+    facts: dict[str, CaseFacts] = {}
+    contestants: list[Contestant] = []
+    plans: dict[tuple[str, str], list[str]] = {}
+    for source in sources:
+        own: dict[str, Contestant] = {}
+        for run in source.runs:
+            place = (run.store.path, run.plan.id)
+            if place not in plans:
+                found = list(case_facts(run.store, run.plan.id))
+                plans[place] = [case.key for case in found]
+                for case in found:
+                    facts.setdefault(case.key, case)
+            _read(run, source, own, plans[place])
+        contestants += own.values()
+    names = [contestant.arm.name for contestant in contestants]
+    for contestant in contestants:
+        if names.count(contestant.arm.name) > 1:
+            contestant.label = f"{contestant.arm.name}@{contestant.source.label}"
+    weights = {key: case.weight for key, case in facts.items()}
+    clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
+    return Field(tuple(sources), tuple(contestants), facts, weights, clusters, same)
+
+
+def _read(run: Run, source: Source, own: dict[str, Contestant], keys: list[str]) -> None:
+    arms = [own.setdefault(arm.name, Contestant(source, arm)) for arm in run.plan_arms]
+    settings = run.settings
+    how = run.store.scoring(run.id, run.record.scoring)
+    judges: Any = how.get("judge") or [judge["name"] for judge in settings.get("judges", ())]
+    judged = bool(judges_asked(run.store, run.id, run.record.scoring))
+    for contestant, arm in zip(arms, run.plan_arms, strict=True):
+        contestant.judged = contestant.judged or judged
+        by = {"scorer": how.get("scorer") or arm.scorer, "judges": judges}
+        contestant.scored_by.add(msgspec.json.encode(by, order="deterministic"))
+    for ending in endings(run.store, run.id, run.record.scoring):
+        contestant, case = arms[ending.arm], keys[ending.case]
+        contestant.ended += 1
+        contestant.add(case, ending.value, ending.metrics)
+        if ending.failed:
+            contestant.failed[case] = contestant.failed.get(case, 0) + 1
+
+
+def choose(field: Field, names: Sequence[str] = ()) -> list[tuple[Contestant, Contestant]]:
+    """Which pairs are compared.
+
+    The named ones; else, of one source, every two arms; of several, the same arm in every two of them; and where no
+    arm is in two of them, every two arms of different sources.
+    """
+    if names:
+        return _pairs([pick(field, name) for name in names])
+    everyone = list(field.contestants)
+    if len(field.sources) == 1:
+        return _pairs(everyone)
+    apart = [(a, b) for a, b in _pairs(everyone) if a.source is not b.source]
+    return [(a, b) for a, b in apart if a.arm.name == b.arm.name] or apart
+
+
+def pick(field: Field, name: str) -> Contestant:
+    """The contestant of that name: an arm, or `ARM@SOURCE` where several sources have it."""
+    found = [one for one in field.contestants if name in (one.label, f"{one.arm.name}@{one.source.label}")]
+    found = found or [one for one in field.contestants if one.arm.name == name]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        known = ", ".join(one.label for one in field.contestants)
+        raise FairtrialError(f"there is no arm `{name}`; there are: {known}")
+    raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in found)}")
+
+
+def _pairs(contestants: Sequence[Contestant]) -> list[tuple[Contestant, Contestant]]:
+    return [(a, b) for number, a in enumerate(contestants) for b in contestants[number + 1 :]]

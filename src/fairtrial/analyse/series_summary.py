@@ -1,0 +1,64 @@
+"""A series: run means as they vary, beside the item-paired verdicts over all its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fairtrial.analyse.compare import Comparisons, compare
+from fairtrial.analyse.contestants import choose, enter, sources_of
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.series import MultiRun, over_runs
+from fairtrial.analyse.words import number
+from fairtrial.core.errors import FairtrialError
+
+
+class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs of one plan. Scores are 0–1."""
+
+    series_id: str
+    suite: str
+    run_ids: list[str]
+    statuses: list[str]
+    arms: dict[str, MultiRun]
+    comparisons: Comparisons | None
+
+
+def summarise_series(runs: Sequence[Run]) -> SeriesSummary:
+    """The numbers of a series, as they stand now."""
+    first = runs[0].record
+    return SeriesSummary(
+        series_id=first.series_id or first.id,
+        suite=first.suite_name,
+        run_ids=[run.id for run in runs],
+        statuses=[run.status for run in runs],
+        arms=over_runs(runs),
+        comparisons=_comparisons(runs),
+    )
+
+
+def _comparisons(runs: Sequence[Run]) -> Comparisons | None:
+    field = enter(sources_of(runs))
+    pairs = choose(field)
+    try:
+        return compare(field, pairs) if pairs else None
+    except FairtrialError:  # no two arms have a scored case in common: the table says what each has
+        return None
+
+
+def series_line(arm: str, found: MultiRun) -> str:
+    """`Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`, over runs."""
+    spread = "" if found.std_dev is None else f" ± {number(found.std_dev)}"
+    bounds = "n = 1" if found.ci95 is None else f"[{number(found.ci95[0])}, {number(found.ci95[1])}]"
+    return f"{arm}: {number(found.mean)}{spread} (95% CI: {bounds})"
+
+
+SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95% CI", "min", "max")
+
+
+def series_cells(arm: str, found: MultiRun) -> list[str]:
+    """One arm as a row."""
+    bounds = "n = 1" if found.ci95 is None else f"[{number(found.ci95[0])}, {number(found.ci95[1])}]"
+    spread = number(found.std_dev)
+    return [arm, str(len(found.scores)), number(found.mean), spread, bounds, number(found.min), number(found.max)]

@@ -1,0 +1,47 @@
+"""`fairtrial compare`."""
+
+from __future__ import annotations
+
+import click
+
+from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+
+
+@click.command()
+@click.argument("runs", nargs=-1)
+@option("--arms", nargs=2, metavar="A B", help="Only these two; ARM@RUN where several runs have one.")
+@option("--metric", default="", metavar="M", help="Compare by this metric instead of the score.")
+@option("--margin", type=click.FloatRange(min=0, min_open=True), help="Differences below it do not matter.")
+@option("--details", is_flag=True, help="Other tests and kinds of cases, for every pair.")
+@store_option
+@json_option
+def command(
+    runs: tuple[str, ...],
+    arms: tuple[str, str] | None,
+    metric: str,
+    margin: float | None,
+    details: bool,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Say which of two arms is better, or that nobody can tell yet.
+
+    RUNS are runs, series or tags; NAME@STORE takes one from another store. Of one run every two arms are compared, of
+    several the same arm in each of them. Differences are first minus second, on the cases that both have.
+    """
+    from fairtrial.analyse.compare import compare
+    from fairtrial.analyse.contestants import choose, enter, find_sources
+    from fairtrial.cli.display import print_comparisons
+    from fairtrial.reports.json import comparison_document
+
+    field = enter(find_sources(runs, open_store(store)))
+    found = compare(field, choose(field, arms or ()), metric=metric, margin=_own_scale(margin, metric))
+    if as_json:
+        print_json(comparison_document(found))
+    else:
+        print_comparisons(found, details=details)
+
+
+def _own_scale(margin: float | None, metric: str) -> float | None:
+    """A margin of the score is in points of 100."""
+    return margin / 100 if margin is not None and not metric else margin

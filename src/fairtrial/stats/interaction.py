@@ -1,0 +1,79 @@
+"""Does an effect differ between groups of cases, say between easy and hard ones?"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairtrial.stats.distributions import f_above
+
+Floats = NDArray[np.float64]
+
+
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the mean differences of the groups are all the same."""
+
+    statistic: float
+    p_value: float
+    df: tuple[float, float]
+    groups: int
+    count: int
+    method: str
+
+
+def interaction(
+    d: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
+) -> Interaction | None:
+    """Welch's analysis of variance on the differences; with clusters or weights, a cluster-robust Wald test.
+
+    Groups with a single unit are left out; None where fewer than two groups remain, or nothing varies in one.
+    """
+    values, names = np.asarray(d, dtype=np.float64), np.asarray(groups)
+    w = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    units = np.arange(len(values)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    large = [name for name in np.unique(names) if len(np.unique(units[names == name])) > 1]
+    kept = np.isin(names, large) & (w > 0)
+    if len(large) < 2:
+        return None
+    values, w, units = values[kept], w[kept], np.unique(units[kept], return_inverse=True)[1]
+    codes = np.unique(names[kept], return_inverse=True)[1]
+    plain = len(np.unique(units)) == len(values) and bool(np.all(w == w[0]))
+    return _welch(values, codes) if plain else _wald(values, codes, units, w)
+
+
+def _welch(d: Floats, codes: NDArray[np.int64]) -> Interaction | None:
+    counts = np.bincount(codes).astype(np.float64)
+    k = len(counts)
+    means = np.bincount(codes, weights=d) / counts
+    variances = np.bincount(codes, weights=(d - means[codes]) ** 2) / (counts - 1)
+    if np.any(variances == 0):
+        return None
+    precision = counts / variances
+    share = precision / precision.sum()
+    middle = float(np.sum(share * means))
+    spread = float(np.sum((1 - share) ** 2 / (counts - 1)))
+    numerator = float(np.sum(precision * (means - middle) ** 2)) / (k - 1)
+    f = numerator / (1 + 2 * (k - 2) / (k**2 - 1) * spread)
+    df = (k - 1.0, (k**2 - 1) / (3 * spread))
+    return Interaction(
+        statistic=f, p_value=f_above(f, *df), df=df, groups=k, count=len(d), method="Welch's analysis of variance"
+    )
+
+
+def _wald(d: Floats, codes: NDArray[np.int64], units: NDArray[np.int64], w: Floats) -> Interaction | None:
+    """Weighted means of the groups with their cluster-robust covariance: a cluster may lie in several groups."""
+    k, count = int(codes.max()) + 1, int(units.max()) + 1
+    totals = np.bincount(codes, weights=w)
+    means = np.bincount(codes, weights=w * d) / totals
+    scores = np.bincount(units * k + codes, weights=w * (d - means[codes]), minlength=count * k).reshape(count, k)
+    n = len(d)
+    correction = count / (count - 1) * (n - 1) / (n - k)
+    covariance = correction * (scores.T @ scores) / np.outer(totals, totals)
+    contrast = np.hstack([np.ones((k - 1, 1)), -np.eye(k - 1)])
+    gaps, spread = contrast @ means, contrast @ covariance @ contrast.T
+    if count - 1 < k - 1 or np.linalg.matrix_rank(spread) < k - 1:
+        return None
+    f = float(gaps @ np.linalg.solve(spread, gaps)) / (k - 1)
+    df = (k - 1.0, count - 1.0)
+    return Interaction(statistic=f, p_value=f_above(f, *df), df=df, groups=k, count=n, method="cluster-robust Wald")

@@ -1,0 +1,91 @@
+"""How every trial of a run ended, and what is known of its case: small columns without the texts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, or_, select
+
+from fairtrial.store import schema
+from fairtrial.store.database import translated
+from fairtrial.store.rows import decode
+from fairtrial.store.store import Store, same_trial
+
+_SEPARATOR = b"\x1f"
+
+
+class Ending(NamedTuple):
+    """How one trial ended: with a score, or with a failure that is the arm's own, or neither (`value` is None)."""
+
+    arm: int
+    case: int
+    value: float | None
+    metrics: dict[str, tuple[float, float, float]]  # name: value, lowest, highest
+    failed: bool
+
+
+class CaseFacts(NamedTuple):
+    """What is known of a case beside its texts; `key` is the same for the same question and expected answer."""
+
+    position: int
+    key: str
+    id: str
+    weight: float
+    cluster: str | None
+    category: str | None
+    difficulty: str | None
+    tags: tuple[str, ...]
+
+
+def endings(store: Store, run_id: str, scoring: int, *, metrics: bool = True) -> Iterator[Ending]:
+    """Every trial that has ended, streamed by case, arm and repeat."""
+    trials, scores = schema.trials, schema.scores
+    extra = [scores.c.metrics] if metrics else []
+    place = (trials.c.case_position, trials.c.arm_position, trials.c.repeat)
+    query = (
+        select(
+            trials.c.arm_position,
+            trials.c.case_position,
+            scores.c.value,
+            # An answer without the required tool use counts as the arm's own failure; a judge's outage does not.
+            or_(trials.c.failure_kind.is_not(None), scores.c.unscored_kind == "tool_use"),
+            *extra,
+        )
+        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
+        .where(trials.c.run_id == run_id)
+        .order_by(*place)
+        .execution_options(yield_per=2000)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query):
+            found = decode(row[4]) if metrics and row[4] is not None else {}
+            yield Ending(row[0], row[1], row[2], found, bool(row[3]))
+
+
+def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
+    """Every case of a plan, streamed in its order. Equal cases are told apart by how often they came before."""
+    table = schema.cases
+    names = ("position", "id", "input", "expected", "weight", "cluster", "category", "difficulty", "tags")
+    query = select(*(table.c[name] for name in names)).where(table.c.plan_id == plan_id).order_by(table.c.position)
+    seen: dict[str, int] = {}
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query.execution_options(yield_per=2000)).mappings():
+            content = _content(row["input"], row["expected"])
+            seen[content] = seen.get(content, 0) + 1
+            yield CaseFacts(
+                position=row["position"],
+                key=content if seen[content] == 1 else f"{content}-{seen[content]}",
+                id=row["id"],
+                weight=row["weight"],
+                cluster=row["cluster"],
+                category=row["category"],
+                difficulty=row["difficulty"],
+                tags=tuple(decode(row["tags"]) or ()),
+            )
+
+
+def _content(asked: str, expected: Any) -> str:
+    parts = (asked, "" if expected is None else str(expected))
+    return hashlib.blake2b(_SEPARATOR.join(part.encode() for part in parts), digest_size=12).hexdigest()
