@@ -38,6 +38,7 @@ async def aresume(
     if record.status == "completed":
         return Run(store, record)
     work, variables, folder = stored_work(store, record.id, mode, overrides or {})
+    work = msgspec.structs.replace(work, stops=record.status != "stopped")
     how = store.scoring(record.id, record.scoring)
     work = with_judge(store, work, variables, folder, how.get("judge"))
     check_prices(work.arms, work.settings)
@@ -67,7 +68,7 @@ async def arescore(
     store = store or Store(create=False)
     record = store.find_run(name)
     work, variables, folder = stored_work(store, record.id, "rescore", overrides or {})
-    work = with_judge(store, work, variables, folder, judge)
+    work = msgspec.structs.replace(with_judge(store, work, variables, folder, judge), stops=False)
     judged = _check_rescoring(store, work, variables, folder, scorer)
     needed = work.settings.judges if judged else ()
     check_keys(needed)

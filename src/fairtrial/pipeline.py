@@ -31,7 +31,8 @@ from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUn
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.judge import family_of
 from fairtrial.core.options import read
-from fairtrial.core.suite import Arm, Settings, TargetSpec
+from fairtrial.core.stopping import FEWEST
+from fairtrial.core.suite import Arm, Settings, StopSpec, TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.prices import find_price
@@ -60,6 +61,8 @@ def load(path: str | Path, options: RunOptions | None = None) -> Suite:
         suite.notes = [f"not carried over from k-eval: {finding}" for finding in foreign.findings]
         suite.notes += [f"unlike k-eval: {difference}" for difference in foreign.differences]
     check_prices(suite.arms, suite.settings)
+    if suite.options.stop_when is not None:
+        suite.settings = msgspec.structs.replace(suite.settings, stop=_stop_rule(suite))
     return suite
 
 
@@ -69,6 +72,21 @@ def _read_k_eval(path: Path) -> Imported | None:
     except (OSError, UnicodeDecodeError):
         return None  # whoever loads it says what is wrong
     return KEval().read(path) if looks_like_k_eval(text) else None
+
+
+def _stop_rule(suite: Suite) -> StopSpec:
+    """When to end early, for a suite whose cases can be looked at one by one."""
+    when, margin = suite.options.stop_when, suite.options.margin
+    assert when is not None
+    if when == "equivalent" and margin is None:
+        raise FairtrialError("equivalent within what? --stop-when equivalent needs --margin")
+    if len(suite.arms) < 2:
+        raise FairtrialError("a run can stop early only when there are two arms to tell apart: this suite has one")
+    if any(case.cluster is not None or case.weight != 1 for case in suite.cases()):
+        raise FairtrialError("stopping early needs cases that count alike and stand alone: no `weight`, no `cluster`")
+    if suite.case_count < FEWEST:
+        raise FairtrialError(f"stopping early begins at {FEWEST} cases, and this suite has {suite.case_count}")
+    return StopSpec(when=when, margin=margin, best_at=max(FEWEST, suite.case_count // 2))
 
 
 def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
@@ -259,10 +277,12 @@ def _set_status(store: Store, run_id: str, engine: Engine) -> None:
     record = store.find_run(run_id)
     planned = totals.planned_trials(store, engine.work.plan_id, engine.work.arms)
     scored = sum(arm.scored for arm in totals.arm_totals(store, run_id, record.scoring).values())
-    if engine.halt is not None and engine.halt.interrupted and engine.work.mode != "rescore":
-        status = "interrupted"
-    else:
-        status = "completed" if scored == sum(planned) else "incomplete"
+    status = "completed" if scored == sum(planned) else "incomplete"
+    if engine.halt is not None and engine.work.mode != "rescore":
+        if engine.halt.interrupted:
+            status = "interrupted"
+        elif engine.halt.decided and status == "incomplete":
+            status = "stopped"
     if engine.work.mode == "rescore":  # rescoring changes what is known, not when the run ended
         store.set_run(run_id, status=status)
         return

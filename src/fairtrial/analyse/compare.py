@@ -17,13 +17,14 @@ from fairtrial.analyse.contestants import SCORE, Contestant, Field
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.series import run_means
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.stopping import FEWEST, case_order
+from fairtrial.core.suite import StopSpec
 from fairtrial.stats import (
     Aggregate,
     Equivalence,
     Interaction,
     Paired,
     RunMeansTest,
-    aggregate,
     bootstrap_ci,
     detectable,
     effect_words,
@@ -34,6 +35,7 @@ from fairtrial.stats import (
     run_means_test,
     sign_flip,
     superiority,
+    whole_sequence,
     wilcoxon,
 )
 
@@ -179,6 +181,11 @@ class _Pair:
         self._scale = a.scales[metric]
         self._common = field.common(a, b, metric)
         self._paired = self._common.difference(self._scale)
+        self._stop = a.stop if a.source is b.source and len(a.source.runs) == 1 else None
+        self._ordered = self._common.d
+        if self._stop is not None:
+            self._ordered = self._as_asked()
+            self._paired = _anytime(self._paired, self._ordered, self._stop)
         self.p_value = _p_value(self._paired)
 
     def comparison(self, adjusted: float | None, *, whole: bool) -> Comparison:
@@ -210,7 +217,7 @@ class _Pair:
             detectable=detectable(found.std_err, 1, alpha=_ALPHA / self._family) if found.std_err else None,
             equivalence=within,
             failures_as_worst=self._failures_as_worst() if whole else None,
-            robustness=_robustness(common) if whole and found.count > 1 else [],
+            robustness=_robustness(common) if whole and found.count > 1 and self._stop is None else [],
             groups=list(self._groups()) if whole else [],
             differs=list(self._differs()) if whole else [],
             run_means=self._run_means() if whole and self._metric == SCORE else None,
@@ -220,9 +227,18 @@ class _Pair:
         if self._margin is None or not self._paired.count:
             return None
         common = self._common
+        if self._stop is not None:
+            return _anytime_within(self._ordered, self._margin, self._stop)
         return _constant_within(self._paired, self._margin) or equivalence(
             common.d, self._margin, common.clusters, common.weights
         )
+
+    def _as_asked(self) -> Floats:
+        """The differences in the order in which their cases were asked."""
+        run = self._a.source.runs[0]
+        turn = {position: number for number, position in enumerate(case_order(run.id, run.plan.case_count))}
+        turns = [turn[self._field.facts[key].position] for key in self._common.keys]
+        return np.asarray(self._common.d[np.argsort(turns)], dtype=np.float64)
 
     def _failures_as_worst(self) -> Paired | None:
         """None where nothing failed: then it is the same."""
@@ -312,6 +328,26 @@ def _constant_within(found: Paired, margin: float) -> Equivalence | None:
     return Equivalence(equivalent=inside and p < _ALPHA, margin=margin, p_value=p if inside else 1.0, ci90=same)
 
 
+def _anytime(found: Paired, d: Floats, stop: StopSpec) -> Paired:
+    """Of a run that could stop when it liked, what holds whenever it stopped; what was once sure stays so."""
+    if found.count < 2:
+        return found
+    sequence = whole_sequence(d, best_at=stop.best_at, first=FEWEST)
+    method = "anytime-valid sequence"
+    return msgspec.structs.replace(found, ci95=sequence.interval, p_value=sequence.p_value, method=method)
+
+
+def _anytime_within(d: Floats, margin: float, stop: StopSpec) -> Equivalence | None:
+    """Both one-sided questions, asked of the sequence: is the difference above −margin, and below margin?"""
+    if len(d) < 2:
+        return None
+    found = whole_sequence(d, best_at=stop.best_at, first=FEWEST)
+    sides = [whole_sequence(d + shift, best_at=stop.best_at, first=FEWEST).p_value for shift in (-margin, margin)]
+    p = max((side for side in sides if side is not None), default=1.0) if abs(found.mean) < margin else 1.0
+    assert found.interval is not None
+    return Equivalence(equivalent=p < _ALPHA, margin=margin, p_value=p, ci90=found.interval)
+
+
 def _robustness(common: Common) -> list[Robustness]:
     """Other tests of the same difference; of clusters, their sums or means are the units."""
     weighted = common.weights * common.d
@@ -339,16 +375,11 @@ def _binary(values: Floats) -> bool:
 
 
 def _standing(field: Field, one: Contestant, metric: str) -> Standing:
-    means = one.means(metric)
-    clusters = [field.clusters.get(key, f"\0{key}") for key in means] if field.clusters else None
-    numbers = aggregate(
-        list(means.values()), [field.weights[key] for key in means], clusters, scale=one.scales.get(metric, (0.0, 1.0))
-    )
     return Standing(
         label=one.label,
         arm=one.arm.name,
         source=one.source.label,
-        aggregate=numbers,
+        aggregate=field.aggregate(one, metric),
         coverage=one.coverage,
         failed=sum(one.failed.values()),
     )

@@ -10,8 +10,9 @@ import msgspec
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import Arm
-from fairtrial.store import Store
+from fairtrial.core.suite import Arm, StopSpec
+from fairtrial.stats import Aggregate, aggregate
+from fairtrial.store import Store, totals
 from fairtrial.store.opinions import judges_asked
 from fairtrial.store.outcomes import CaseFacts, case_facts, endings
 
@@ -34,9 +35,10 @@ class Contestant:
         self.values: dict[str, dict[str, list[float]]] = {SCORE: {}}
         self.scales: dict[str, tuple[float, float]] = {SCORE: (0.0, 1.0)}
         self.failed: dict[str, int] = {}
-        self.ended = self.scored = 0
+        self.planned = self.ended = self.scored = 0
         self.scored_by: set[bytes] = set()
         self.judged = False  # a model had a say in its scores
+        self.stop: StopSpec | None = None  # when its run was allowed to end early
 
     def add(self, case: str, value: float | None, metrics: Mapping[str, tuple[float, float, float]]) -> None:
         """One scored trial."""
@@ -74,12 +76,19 @@ class Field(NamedTuple):
     facts: dict[str, CaseFacts]
     weights: dict[str, float]
     clusters: dict[str, str]
-    same_dataset: bool
+    same_cases: bool
 
     def common(self, a: Contestant, b: Contestant, metric: str = SCORE, *, failures: bool = False) -> Common:
         """The cases that both have a value for; with `failures`, a failed trial counts as the worst one."""
         one, other = a.means(metric, failures=failures), b.means(metric, failures=failures)
         return common_cases(one, other, self.weights, self.clusters)
+
+    def aggregate(self, one: Contestant, metric: str = SCORE) -> Aggregate:
+        """One contestant by itself."""
+        means = one.means(metric)
+        clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
+        weights = [self.weights[key] for key in means]
+        return aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
 
 
 def find_sources(names: Sequence[str], store: Store) -> list[Source]:
@@ -106,7 +115,6 @@ def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
 
 def enter(sources: Sequence[Source]) -> Field:
     """Read every arm of the sources. Where an arm's name is in several of them, the source is part of its label."""
-    same = len({run.plan.dataset_sha256 for source in sources for run in source.runs}) == 1
     facts: dict[str, CaseFacts] = {}
     contestants: list[Contestant] = []
     plans: dict[tuple[str, str], list[str]] = {}
@@ -125,6 +133,7 @@ def enter(sources: Sequence[Source]) -> Field:
     for contestant in contestants:
         if names.count(contestant.arm.name) > 1:
             contestant.label = f"{contestant.arm.name}@{contestant.source.label}"
+    same = len({frozenset(keys) for keys in plans.values()}) == 1
     weights = {key: case.weight for key, case in facts.items()}
     clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
     return Field(tuple(sources), tuple(contestants), facts, weights, clusters, same)
@@ -136,13 +145,17 @@ def _read(run: Run, source: Source, own: dict[str, Contestant], keys: list[str])
     how = run.store.scoring(run.id, run.record.scoring)
     judges: Any = how.get("judge") or [judge["name"] for judge in settings.get("judges", ())]
     judged = bool(judges_asked(run.store, run.id, run.record.scoring))
-    for contestant, arm in zip(arms, run.plan_arms, strict=True):
+    planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
+    for contestant, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
+        contestant.planned += 0 if run.status == "stopped" else trials  # what was not needed is not missing
         contestant.judged = contestant.judged or judged
+        contestant.stop = msgspec.convert(settings.get("stop"), StopSpec | None)
         by = {"scorer": how.get("scorer") or arm.scorer, "judges": judges}
         contestant.scored_by.add(msgspec.json.encode(by, order="deterministic"))
     for ending in endings(run.store, run.id, run.record.scoring):
         contestant, case = arms[ending.arm], keys[ending.case]
         contestant.ended += 1
+        contestant.planned += run.status == "stopped"
         contestant.add(case, ending.value, ending.metrics)
         if ending.failed:
             contestant.failed[case] = contestant.failed.get(case, 0) + 1

@@ -14,14 +14,20 @@ Pairs = Sequence[tuple[Contestant, Contestant]]
 
 def guidance(field: Field, pairs: Pairs, counts: Sequence[tuple[int, int]]) -> list[str]:
     """One sentence for each thing to mind; `counts` has the common cases and the units of every pair."""
-    return [*_about_cases(field, counts), *_about_scores(pairs), *_about_runs(field), *_about_noise(pairs)]
+    return [
+        *_about_cases(field, counts),
+        *_about_scores(pairs),
+        *_about_runs(field),
+        *_about_stopping(pairs),
+        *_about_noise(pairs),
+    ]
 
 
 def _about_cases(field: Field, counts: Sequence[tuple[int, int]]) -> Iterator[str]:
     cases = [count for count, _ in counts if count]
     if not cases:
         return
-    if not field.same_dataset:
+    if not field.same_cases:
         shown = f"{min(cases)}" if min(cases) == max(cases) else f"{min(cases)} to {max(cases)}"
         yield f"The runs have different cases: compared on the {shown} that they have in common."
     if min(cases) < _FEW_CASES:
@@ -48,6 +54,13 @@ def _about_runs(field: Field) -> Iterator[str]:
         for run in source.runs:
             if run.status not in ("completed", "stopped"):
                 yield f"Run {run.id} is {run.status}: this is how things stand, not how they end."
+
+
+def _about_stopping(pairs: Pairs) -> Iterator[str]:
+    if any(one.stop is not None for pair in pairs for one in pair):
+        same = all(a.source is b.source for a, b in pairs)
+        kept = "verdict, interval and p hold whenever it stopped" if same else "across runs that is not accounted for"
+        yield f"A run was allowed to stop as soon as its result was sure: {kept}; kinds of cases are only a hint."
 
 
 def _about_noise(pairs: Pairs) -> Iterator[str]:

@@ -139,9 +139,11 @@ def run_notes(summary: RunSummary) -> list[str]:
     counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
     if counts and min(counts) < _FEW_CASES:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
-    if any(arm.scored < arm.trials for arm in summary.arms):
+    if any(arm.failed or arm.unscored for arm in summary.arms):
         notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
-    coverages = {round(arm.coverage, 3) for arm in summary.arms}
+    if waiting := sum(arm.waiting for arm in summary.arms):
+        notes.append(f"{waiting} trials have not been asked.")
+    coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
     if len(coverages) > 1:
         notes.append("The arms rest on different shares of their trials: compare them with care.")
     automatic = sum(arm.passed_automatically for arm in summary.arms)

@@ -102,6 +102,8 @@ def next_step(summary: RunSummary) -> str | None:
     """What to do about a run that is not complete."""
     if summary.status == "completed":
         return None
+    if summary.status == "stopped":
+        return f"`fairtrial compare {summary.run_id}` has the verdict; `fairtrial resume` would ask the other cases too"
     waiting = sum(arm.waiting for arm in summary.arms)
     verb = "resume" if waiting else "retry"
     more = " --budget-usd MORE" if "budget" in (summary.reason or "") else ""

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
 
-_CODES = {"completed": 0, "interrupted": 130}
+_CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
 
 
 def check_outputs(outputs: Sequence[str]) -> None:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 @option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated.")
 @option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
+@option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="End early, as soon as that is sure.")
+@option("--margin", type=click.FloatRange(min=0, min_open=True), help="Points that do not matter, for --stop-when.")
 @option("--cache", is_flag=True, default=None, help="Take answers to the same trials from earlier runs.")
 @option("--dry-run", is_flag=True, help="Show what would be asked, and what it may cost.")
 @output_option
@@ -62,6 +64,10 @@ def command(
 
     load_dotenv()
     check_outputs(outputs)
+    if options["margin"] is not None:
+        if options["stop_when"] is None:
+            raise click.UsageError("--margin goes with --stop-when")
+        options["margin"] /= 100
     loaded = pipeline.load(suite, RunOptions(**options))
     if runs > 1 and loaded.settings.cache:
         raise click.UsageError("the runs of a series must be independent: --runs and --cache do not go together")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,6 +33,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     benchmark_mode: bool | None = None
     cache: bool | None = None
     stream: bool | None = None
+    stop_when: Literal["decided", "equivalent"] | None = None
+    margin: float | None = None  # 0–1
 
 
 class Suite:

@@ -208,6 +208,17 @@ class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     judgements: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
+class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """When a run may end before its cases do: every pair of arms is decided, or shown to be (not) equivalent.
+
+    With a margin (0–1), arms that are equivalent within it count as decided too.
+    """
+
+    when: Literal["decided", "equivalent"]
+    margin: float | None = None
+    best_at: int = 100  # the number of cases for which the sequence is tuned
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is carried out; nothing here changes what is asked but `benchmark_mode`."""
 
@@ -221,3 +232,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     prices: dict[str, PriceSpec] = {}
     judges: tuple[JudgeSpec, ...] = ()
     panel: PanelSpec = PanelSpec()
+    stop: StopSpec | None = None

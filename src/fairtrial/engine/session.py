@@ -18,13 +18,15 @@ import msgspec
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Request
 from fairtrial.core.judge import Judgement, Panel, judge_of
 from fairtrial.core.score import Score, Unscored
-from fairtrial.core.suite import Arm, JudgeSpec, Settings
+from fairtrial.core.stopping import case_order
+from fairtrial.core.suite import Arm, Case, JudgeSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.crowd import for_each
+from fairtrial.engine.decision import Decision
 from fairtrial.engine.ladder import Gate, Ladder, Lookup
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.prices import FREE, find_price
@@ -33,6 +35,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.plan import trials_of
 from fairtrial.store import Saver, Store
 from fairtrial.store import rows as store_rows
+from fairtrial.store.store import Place
 from fairtrial.store.todo import Mode, next_step
 
 T = TypeVar("T")
@@ -51,6 +54,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     mode: Mode
     fresh: bool = False  # nothing of it is stored yet, so nothing needs to be looked up
+    stops: bool = True  # as soon as `settings.stop` allows; a run that stopped once goes on to its end
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -59,6 +63,7 @@ class Halt(msgspec.Struct, frozen=True):
     reason: str
     unusable: bool = False
     interrupted: bool = False
+    decided: bool = False  # nothing is missing: the question is answered
 
 
 class Engine:
@@ -85,6 +90,11 @@ class Engine:
         self._session: asyncio.Task[None] | None = None
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in work.settings.judges)
         self._panel = Panel(judges=judges, how=work.settings.panel)
+        self._order: list[int] | None = None
+        self._decision: Decision | None = None
+        if work.settings.stop is not None:
+            self._order = case_order(work.run_id, work.case_count)
+            self._decision = Decision(work.settings.stop, work.arms, self._order) if work.stops else None
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
     def interrupt(self) -> None:
@@ -179,13 +189,16 @@ class Engine:
         """What is left to do in these arms, slice by slice, so that memory does not grow with the plan."""
         work = self.work
         for first in range(0, work.case_count, _SLICE):
-            cases = await self._read(self._store.cases, work.plan_id, first, _SLICE, self._variables)
-            stored = {} if work.fresh else await self._read(self._stored, first)
+            cases, stored = await self._read(self._slice, first)
             for trial in trials_of(cases, arms, benchmark_mode=work.settings.benchmark_mode):
                 if self.halt is not None:
                     return
                 row = stored.get((trial.case.position, trial.arm.position, trial.repeat))
                 step = next_step(row, work.mode)
+                if self._decision is not None:
+                    self._decision.expect(trial.case)
+                    if step == "nothing" and row is not None:
+                        self._look(trial, row["score_value"])
                 if step == "ask":
                     yield trial
                 elif step == "score":
@@ -196,9 +209,25 @@ class Engine:
         """Read from the store without blocking the loop, in threads that nothing else can occupy."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *args)
 
-    def _stored(self, first: int) -> dict[tuple[int, int, int], dict[str, object]]:
-        rows = self._store.trial_rows(self.work.run_id, self._scoring.number, first=first, count=_SLICE)
-        return {(row["case_position"], row["arm_position"], row["repeat"]): row for row in rows}
+    def _slice(self, first: int) -> tuple[list[Case], dict[Place, dict[str, Any]]]:
+        """Some cases in the order in which they are asked, and what is stored of their trials."""
+        work, store = self.work, self._store
+        if self._order is None:
+            cases = store.cases(work.plan_id, first, _SLICE, self._variables)
+            rows = () if work.fresh else store.trial_rows(work.run_id, self._scoring.number, first=first, count=_SLICE)
+        else:
+            chosen = self._order[first : first + _SLICE]
+            cases = store.cases_at(work.plan_id, chosen, self._variables)
+            rows = () if work.fresh else store.trial_rows(work.run_id, self._scoring.number, cases=chosen)
+        return cases, {(row["case_position"], row["arm_position"], row["repeat"]): row for row in rows}
+
+    def _look(self, trial: Trial, score: float | None) -> None:
+        """One more trial has ended: is the question answered?"""
+        if self._decision is None:
+            return
+        self._decision.ended(trial.case.position, trial.arm.position, score)
+        if self._decision.reason is not None:
+            self._stop(Halt(self._decision.reason, decided=True))
 
     async def _attend(self, trial: Trial) -> None:
         """The life of a trial: asked, stored, scored, stored, counted."""
@@ -211,6 +240,7 @@ class Engine:
             await self._saver.save("trials", store_rows.trial_row(self.work.run_id, trial, outcome, self._variables))
             self.progress.answered(trial, outcome)
             if isinstance(outcome.result, Failure):
+                self._look(trial, None)
                 return
             answer = outcome.result
         kept = await self._kept(trial) if trial.stored is not None and self._panel.judges else []
@@ -221,6 +251,7 @@ class Engine:
             return
         await self._save_score(trial, result)
         self.progress.scored(trial, result)
+        self._look(trial, result.value if isinstance(result, Score) else None)
 
     def _gated(self, trial: Trial, answer: Answer) -> Unscored | None:
         """Why this answer gets no score though it is one: a condition may insist on the use of its tools.

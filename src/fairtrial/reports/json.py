@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 import msgspec
@@ -10,10 +10,13 @@ import msgspec
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.compare import Comparisons
+from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
+from fairtrial.analyse.planning import ArmVariance, Power
+from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.analyse.tools import ToolSummary
@@ -220,6 +223,46 @@ def series_document(summary: SeriesSummary) -> dict[str, Any]:
         "arms": arms,
         "comparisons": None if compared is None else comparison_document(compared),
     }
+
+
+def ranking_document(found: Ranking) -> dict[str, Any]:
+    """The published shape of a ranking; scores are 0–100, ratings are ratings."""
+    shape: dict[str, Any] = msgspec.to_builtins(found)
+    if not found.metric:
+        for place in shape["places"]:
+            place["aggregate"] = in_points(place["aggregate"])
+    return {**shape, "metric": found.metric or "score"}
+
+
+def power_document(found: Power) -> dict[str, Any]:
+    """The published shape of a power analysis; scores are 0–100."""
+    pairs = [
+        {
+            **msgspec.to_builtins(pair),
+            **{name: percent(getattr(pair, name)) for name in ("std_dev", "case_sd", "noise_sd", "detectable")},
+            "cases_needed": [
+                {"difference": percent(delta), "repeats": repeats, "cases": cases}
+                for delta, needed in pair.cases_needed
+                for repeats, cases in needed
+            ],
+        }
+        for pair in found.pairs
+    ]
+    return {"sources": found.sources, "power": 1 - found.beta, "pairs": pairs}
+
+
+def variance_document(run_id: str, arms: Sequence[ArmVariance]) -> dict[str, Any]:
+    """The published shape of a variance budget; standard errors are in points, variances are of scores 0–1."""
+    shape = [msgspec.to_builtins(arm) for arm in arms]
+    for arm in shape:
+        for item in (arm, *arm["steps"]):
+            item["std_err"] = percent(item["std_err"])
+    return {"run_id": run_id, "arms": shape}
+
+
+def gate_document(found: Gate) -> dict[str, Any]:
+    """The published shape of a gate's result."""
+    return {**msgspec.to_builtins(found), "result": found.result, "exit_code": found.exit_code}
 
 
 def _share(share: Aggregate) -> dict[str, Any]:

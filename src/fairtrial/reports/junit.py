@@ -7,6 +7,7 @@ from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.gate import Gate
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 PASS_MARK = 0.5
@@ -26,6 +27,25 @@ def write(run: Run, file: IO[str]) -> None:
     for trial in run.trials():
         file.write(_case(trial))
     file.write("</testsuite>\n")
+
+
+def render_gate(found: Gate) -> str:
+    """Every check of a gate as a test case; what nobody can tell is an error."""
+    failed = sum(check.result == "failed" for check in found.checks)
+    unsure = sum(check.result == "cannot tell" for check in found.checks)
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="fairtrial gate" id={_attribute(", ".join(found.run_ids))} '
+        f'tests="{len(found.checks)}" failures="{failed}" errors="{unsure}">',
+    ]
+    tags = {"failed": "failure", "cannot tell": "error"}
+    for check in found.checks:
+        tag = tags.get(check.result)
+        finding = f"<{tag} message={_attribute(check.message)}/>" if tag else ""
+        lines.append(
+            f"  <testcase classname={_attribute(check.arm)} name={_attribute(check.name)}>{finding}</testcase>"
+        )
+    return "\n".join([*lines, "</testsuite>", ""])
 
 
 def _case(trial: TrialRecord) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import IO
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
@@ -34,6 +35,16 @@ def render(summary: RunSummary) -> str:
         lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
     lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]
     return "\n".join(lines)
+
+
+def render_gate(found: Gate) -> str:
+    """What a gate said, as a table."""
+    lines = [f"# fairtrial gate: {found.result}", "", "| check | arm | result | |", "|" + " --- |" * 4]
+    for check in found.checks:
+        cells = (check.name, check.arm, check.result, check.message)
+        lines.append("| " + " | ".join(map(_plain, cells)) + " |")
+    against = f" against {', '.join(found.against)}" if found.against else ""
+    return "\n".join([*lines, "", f"run {', '.join(found.run_ids)}{against}", ""])
 
 
 def _plain(text: str) -> str:

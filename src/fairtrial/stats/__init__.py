@@ -21,7 +21,7 @@ from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.stats.planning import detectable, power
 from fairtrial.stats.ratings import Ratings, bradley_terry, elo
 from fairtrial.stats.runs import MultiRunStats, RunMeansTest, effect_words, multi_run, run_means_test
-from fairtrial.stats.sequence import Sequence, confidence_sequence
+from fairtrial.stats.sequence import Sequence, confidence_sequence, whole_sequence
 from fairtrial.stats.variance import Components, variance_components
 
 __all__ = [
@@ -63,5 +63,6 @@ __all__ = [
     "sign_flip",
     "superiority",
     "variance_components",
+    "whole_sequence",
     "wilcoxon",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -273,6 +273,14 @@ class Store:
         with translated(self.path), self.engine.connect() as connection:
             return [rows.read_case(row, variables) for row in connection.execute(query).mappings()]
 
+    def cases_at(self, plan_id: str, positions: Sequence[int], variables: Variables | None = None) -> list[Case]:
+        """These cases of a plan, in the given order."""
+        table = schema.cases
+        query = select(table).where(table.c.plan_id == plan_id, table.c.position.in_(positions))
+        with translated(self.path), self.engine.connect() as connection:
+            found = {row["position"]: row for row in connection.execute(query).mappings()}
+        return [rows.read_case(found[position], variables) for position in positions]
+
     def case_templates(self, plan_id: str) -> Iterator[str]:
         """The texts of a plan's cases that may hold variables."""
         table = schema.cases
@@ -283,7 +291,14 @@ class Store:
                 yield from (text for text in row if text)
 
     def trial_rows(
-        self, run_id: str, scoring: int, *, first: int = 0, count: int | None = None, trial: str | None = None
+        self,
+        run_id: str,
+        scoring: int,
+        *,
+        first: int = 0,
+        count: int | None = None,
+        cases: Sequence[int] | None = None,
+        trial: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Trials with their score columns (prefixed `score_`), by position, streamed."""
         table, scores = schema.trials, schema.scores
@@ -301,6 +316,8 @@ class Store:
         )
         if count is not None:
             query = query.where(table.c.case_position < first + count)
+        if cases is not None:
+            query = query.where(table.c.case_position.in_(cases))
         if trial is not None:
             query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))
         with translated(self.path), self.engine.connect() as connection:

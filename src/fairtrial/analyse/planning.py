@@ -1,0 +1,255 @@
+"""Before the next run: how many cases it takes to see a difference, and where the next dollar helps most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fairtrial.analyse.contestants import SCORE, Contestant, Field
+from fairtrial.analyse.run import Run
+from fairtrial.core.errors import FairtrialError
+from fairtrial.stats import Components, detectable, power, variance_components
+from fairtrial.store import opinions, totals
+
+Floats = NDArray[np.float64]
+DELTAS = (0.01, 0.02, 0.05, 0.10)
+REPEATS = (1, 2, 3, 5, 10)
+
+
+class PairPower(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms: what their common cases can show, and what it takes to show more. Numbers are 0–1."""
+
+    a: str
+    b: str
+    count: int
+    std_dev: float
+    case_sd: float  # of the differences between cases, with the noise of repeats taken out
+    noise_sd: float | None  # of one repeat's difference on one case; None where no case has two
+    repeats: float
+    detectable: float
+    cases_needed: list[tuple[float, list[tuple[int, int]]]]  # difference: (repeats, cases), …
+
+
+class Power(msgspec.Struct, frozen=True, kw_only=True):
+    """Every pair of arms."""
+
+    sources: list[str]
+    beta: float
+    pairs: list[PairPower]
+
+
+def plan_power(
+    field: Field,
+    pairs: Sequence[tuple[Contestant, Contestant]],
+    *,
+    deltas: Sequence[float] = DELTAS,
+    beta: float = 0.2,
+) -> Power:
+    """From the differences seen so far. With clusters, a case counts as much as it did here."""
+    found = [planned for a, b in pairs if (planned := _pair_power(field, a, b, deltas, beta)) is not None]
+    if not found:
+        raise FairtrialError("no two arms have two cases in common: there is nothing to plan by yet")
+    return Power(sources=[source.label for source in field.sources], beta=beta, pairs=found)
+
+
+def _pair_power(field: Field, a: Contestant, b: Contestant, deltas: Sequence[float], beta: float) -> PairPower | None:
+    common = field.common(a, b)
+    paired = common.difference((0.0, 1.0))
+    if paired.std_err is None or paired.count < 2:
+        return None
+    # What a case contributes to the uncertainty of the mean: clusters and weights are in it.
+    spread = paired.std_err * np.sqrt(paired.count)
+    noise = _noise(a, b, common.keys)
+    repeats = _harmonic([len(one.values[SCORE][key]) for one in (a, b) for key in common.keys])
+    case_variance = spread**2 if noise is None else max(0.0, spread**2 - noise / repeats)
+    options = REPEATS if noise is not None else (round(repeats),)
+    needed = [
+        (delta, [(r, power(float(np.sqrt(case_variance + (noise or 0.0) / r)), delta, beta=beta)) for r in options])
+        for delta in deltas
+    ]
+    return PairPower(
+        a=a.label,
+        b=b.label,
+        count=paired.count,
+        std_dev=float(spread),
+        case_sd=float(np.sqrt(case_variance)),
+        noise_sd=None if noise is None else float(np.sqrt(noise)),
+        repeats=repeats,
+        detectable=detectable(float(spread), paired.count, beta=beta),
+        cases_needed=needed,
+    )
+
+
+def _noise(a: Contestant, b: Contestant, keys: Sequence[str]) -> float | None:
+    """The variance of a difference of two single answers to one case, both pooled over cases."""
+    parts = []
+    for one in (a, b):
+        lists = [one.values[SCORE][key] for key in keys]
+        freedom = sum(len(values) - 1 for values in lists)
+        if freedom == 0:
+            return None
+        parts.append(sum(float(np.sum((np.asarray(v) - np.mean(v)) ** 2)) for v in lists) / freedom)
+    return sum(parts)
+
+
+def _harmonic(counts: Sequence[int]) -> float:
+    return float(len(counts) / np.sum(1 / np.asarray(counts)))
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to spend more, and what the standard error would then be."""
+
+    what: str
+    calls: int
+    cost_usd: float | None  # None where prices are unknown
+    std_err: float
+    gain: float  # variance taken off by a dollar, or by a call where prices are unknown
+
+
+class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one arm's uncertainty comes from. Numbers are 0–1."""
+
+    label: str
+    components: Components
+    shares: dict[str, float]
+    std_err: float
+    best_repeats: float | None
+    steps: list[Step]
+    advice: str
+
+
+class Prices(NamedTuple):
+    """What an answer and a verdict cost, in USD or, where that is unknown or nothing, in calls."""
+
+    answer: float
+    verdict: float
+    known: bool
+    judged: bool
+
+
+def arm_variances(run: Run, *, case_cost: float = 1.0) -> list[ArmVariance]:
+    """Every arm of a run; `case_cost` is what making a new case costs, in answers."""
+    spent = totals.arm_totals(run.store, run.id, run.record.scoring)
+    judged = totals.judge_totals(run.store, run.id, run.record.scoring)
+    cubes = _cubes(run)
+    found = []
+    for arm in run.plan_arms:
+        cube = cubes.get(arm.position)
+        if cube is not None and len(cube) > 1:
+            prices = _prices(spent[arm.position], judged.get(arm.position))
+            found.append(_arm_variance(arm.name, variance_components(cube), prices, case_cost))
+    if not found:
+        raise FairtrialError("no arm has scores of two cases: nothing varies yet")
+    return found
+
+
+def _prices(spent: totals.ArmTotals, judged: totals.JudgeTotals | None) -> Prices:
+    known = not spent.unpriced and bool(spent.cost_usd) and (judged is None or judged.cost_usd is not None)
+    if not known:
+        return Prices(1.0, 1.0, False, judged is not None)
+    answers = spent.stored - spent.failed
+    verdict = (judged.cost_usd or 0.0) / judged.calls if judged and judged.calls else 0.0
+    return Prices((spent.cost_usd or 0.0) / max(1, answers), verdict, True, judged is not None)
+
+
+def _arm_variance(label: str, found: Components, prices: Prices, case_cost: float) -> ArmVariance:
+    steps = _steps(found, prices, case_cost)
+    return ArmVariance(
+        label=label,
+        components=found,
+        shares=found.shares,
+        std_err=float(np.sqrt(found.mean_variance)),
+        best_repeats=found.best_repeats(case_cost, 1.0),
+        steps=steps,
+        advice=_advice(found, max(steps, key=lambda step: step.gain)),
+    )
+
+
+def _steps(found: Components, prices: Prices, case_cost: float) -> list[Step]:
+    """A tenth more cases, one more answer to every case, one more verdict on every answer: which pays best?"""
+    n, r, j = found.cases, found.repeats, found.judgements
+    verdicts = j if prices.judged else 0.0
+    answer = prices.answer + verdicts * prices.verdict
+    more = max(1, n // 10)
+    steps = [("cases", found.variance(n + more, r, j), more * r * (1 + verdicts), more * (r + case_cost) * answer)]
+    if found.repeat is not None:
+        steps.append(("repeats", found.variance(n, r + 1, j), n * (1 + verdicts), n * answer))
+    if prices.judged and found.judge is not None:
+        steps.append(("judgements", found.variance(n, r, j + 1), n * r, n * r * prices.verdict))
+    return [
+        Step(
+            what=what,
+            calls=round(calls),
+            cost_usd=cost if prices.known else None,
+            std_err=float(np.sqrt(variance)),
+            gain=(found.mean_variance - variance) / cost if cost else 0.0,
+        )
+        for what, variance, calls, cost in steps
+    ]
+
+
+_ADVICE = {
+    "cases": "more cases",
+    "repeats": "more repeats of the same cases",
+    "judgements": "more judgements of the same answers (`panel: {judgements: N}`)",
+}
+
+
+def _advice(found: Components, best: Step) -> str:
+    if found.mean_variance == 0:
+        return "nothing varies: every case has the same score"
+    if found.repeat is None:
+        return "one answer a case does not tell the model's noise from differences between cases: use --repeats 3"
+    return f"spend on {_ADVICE[best.what]}: that lowers the uncertainty most for its price"
+
+
+def _cubes(run: Run) -> dict[int, Floats]:
+    """Scores as cases × repeats × judgements, by arm; NaN where there is none. Without judges, one judgement each."""
+    scores = totals.trial_scores(
+        run.store, run.id, run.plan.id, run.record.scoring, [arm.position for arm in run.plan_arms]
+    )
+    judged = _judged_cubes(run, scores)
+    return {
+        position: judged.get(position, _padded(list(found.by_case.values())))
+        for position, found in scores.items()
+        if found.by_case
+    }
+
+
+def _judged_cubes(run: Run, scores: Mapping[int, totals.TrialScores]) -> dict[int, Floats]:
+    """Of the arms whose scores are what their judges said on average, and nothing else."""
+    said = opinions.judge_values(run.store, run.id, run.record.scoring)
+    by_arm: dict[int, dict[int, dict[int, list[float]]]] = {}
+    for answer, value in zip(said.answer, said.values, strict=True):
+        case, arm, repeat = said.answers[answer]
+        by_arm.setdefault(arm, {}).setdefault(case, {}).setdefault(repeat, []).append(value)
+    return {
+        arm: np.stack([_padded([*repeats.values()], *_shape(cases)) for repeats in cases.values()])
+        for arm, cases in by_arm.items()
+        if _is_mean(cases, scores[arm].means())
+    }
+
+
+def _is_mean(cases: dict[int, dict[int, list[float]]], means: Mapping[int, float]) -> bool:
+    """A scorer made of scorers, or a panel's median, is more than its judges' mean."""
+    if cases.keys() != means.keys():
+        return False
+    own = {case: float(np.mean([np.mean(values) for values in found.values()])) for case, found in cases.items()}
+    return all(abs(own[case] - means[case]) < 1e-6 for case in own)
+
+
+def _shape(cases: dict[int, dict[int, list[float]]]) -> tuple[int, int]:
+    repeats = max(len(found) for found in cases.values())
+    return repeats, max(len(values) for found in cases.values() for values in found.values())
+
+
+def _padded(rows: Sequence[Sequence[float]], count: int | None = None, width: int | None = None) -> Floats:
+    """Rows of different lengths as one array, filled with NaN."""
+    filled = np.full((count or len(rows), width or max(map(len, rows))), np.nan)
+    for number, row in enumerate(rows):
+        filled[number, : len(row)] = row
+    return filled

@@ -1,0 +1,76 @@
+"""`fairtrial variance`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.planning import ArmVariance, Step
+
+_COLUMNS = ("arm", "std. error", "cases", "repeats", "judge", "best repeats")
+
+
+@click.command()
+@click.argument("run", default="latest")
+@option("--case-cost", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of a new case, in answers.")
+@store_option
+@json_option
+def command(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
+    """Say where the uncertainty of RUN comes from, and where the next dollar helps most."""
+    from fairtrial.analyse import Run
+    from fairtrial.analyse.planning import arm_variances
+    from fairtrial.reports.json import variance_document
+
+    found = Run.find(run, open_store(store))
+    arms = arm_variances(found, case_cost=case_cost)
+    if as_json:
+        print_json(variance_document(found.id, arms))
+    else:
+        print_variances(arms)
+
+
+def print_variances(arms: list[ArmVariance]) -> None:
+    """Shares and advice, for people."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from fairtrial.cli.tables import table
+    from fairtrial.core.text import printable
+
+    console = Console(highlight=False)
+    console.print(Text("Shares of the uncertainty of each mean", style="bold"))
+    console.print()
+    console.print(table(_COLUMNS, map(_cells, arms)))
+    console.print()
+    for arm in arms:
+        console.print(Text(printable(f"{arm.label}: {arm.advice}")), soft_wrap=True)
+        for step in arm.steps:
+            console.print(Text(f"  {_step_line(arm, step)}"), soft_wrap=True)
+
+
+def _cells(arm: ArmVariance) -> list[str]:
+    from fairtrial.analyse.words import number
+
+    parts = arm.components
+    shares = {name: f"{100 * share:.0f} %" for name, share in arm.shares.items()}
+    repeat = shares["repeat"] if parts.repeat is not None else "unknown"
+    judge = shares["judge"] if parts.judge is not None else "–"
+    best = "–" if arm.best_repeats is None else f"{max(1.0, arm.best_repeats):.1f}"
+    return [arm.label, number(arm.std_err, 2), shares["case"], repeat, judge, best]
+
+
+def _step_line(arm: ArmVariance, step: Step) -> str:
+    from fairtrial.analyse.words import money, number
+
+    parts = arm.components
+    said = {
+        "cases": f"{max(1, parts.cases // 10)} more cases",
+        "repeats": "one more answer to every case",
+        "judgements": "one more judgement of every answer",
+    }[step.what]
+    price = f"{step.calls} calls" if step.cost_usd is None else money(step.cost_usd)
+    return f"{said}: standard error {number(arm.std_err, 2)} → {number(step.std_err, 2)} for {price}"

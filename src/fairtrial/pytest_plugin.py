@@ -1,0 +1,132 @@
+"""fairtrial in pytest: a marker names the suite, a fixture runs it once and holds it to its terms.
+
+    @pytest.mark.fairtrial("suite.yaml", repeats=3)
+    def test_capitals(fairtrial):
+        fairtrial.gate(min_score=80, against="main")
+
+Everything is imported when it is used: a test session that does not use it does not pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from fairtrial.analyse import Run
+    from fairtrial.analyse.compare import Comparison
+    from fairtrial.core.score import Score, Unscored
+
+_RUNS: pytest.StashKey[dict[tuple[str, str], Run]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where runs are kept."""
+    parser.getgroup("fairtrial").addoption(
+        "--fairtrial-store", metavar="URL", default=None, help="The store of runs: sqlite:///file.db or a file name."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers", "fairtrial(suite, **options): the suite of this test, run once a session; options as of `RunOptions`"
+    )
+    config.stash[_RUNS] = {}
+
+
+@pytest.fixture
+def fairtrial(request: pytest.FixtureRequest) -> FairTrial:
+    """Runs suites and holds them to their terms."""
+    return FairTrial(request)
+
+
+class FairTrial:
+    """What the fixture gives to a test."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+
+    @property
+    def run(self) -> Run:
+        """The run of the suite that the test's marker names; made once a session."""
+        marker = self._request.node.get_closest_marker("fairtrial")
+        if marker is None or not marker.args:
+            raise pytest.UsageError('say which suite: @pytest.mark.fairtrial("suite.yaml")')
+        return self.run_suite(marker.args[0], **marker.kwargs)
+
+    def run_suite(self, suite: str | Path, **options: Any) -> Run:
+        """Run a suite, given by its path from the test's own folder; the same suite and options only once a session."""
+        from fairtrial import api, pipeline
+        from fairtrial.cli.options import load_dotenv
+        from fairtrial.config import RunOptions
+
+        path = (self._request.path.parent / suite).resolve()
+        runs = self._request.config.stash[_RUNS]
+        key = (str(path), repr(sorted(options.items())))
+        if key not in runs:
+            load_dotenv()
+            runs[key] = api.run(pipeline.load(path, RunOptions(**options)), store=self._store_url())
+        return runs[key]
+
+    def open_run(self, name: str) -> Run:
+        """A stored run: by id, tag, unambiguous prefix, or `latest`."""
+        from fairtrial import api
+
+        return api.open_run(name, store=self._store_url())
+
+    def gate(
+        self,
+        *,
+        min_score: float | None = None,
+        against: str | None = None,
+        margin: float | None = None,
+        min_coverage: float = 95.0,
+        arms: Sequence[str] = (),
+        these_cases: bool = False,
+        unsure: Literal["fail", "skip", "pass"] = "fail",
+        run: Run | None = None,
+    ) -> None:
+        """Fail the test unless the run keeps its terms; scores are 0–100. `unsure` is for what nobody can tell."""
+        __tracebackhide__ = True
+        from fairtrial.analyse.contestants import find_sources, sources_of
+        from fairtrial.analyse.gate import Terms, gate, gate_line
+
+        held = run or self.run
+        terms = Terms(
+            min_score=None if min_score is None else min_score / 100,
+            margin=None if margin is None else margin / 100,
+            min_coverage=min_coverage / 100,
+            arms=tuple(arms),
+            these_cases=these_cases,
+        )
+        other = find_sources([against], held.store)[0] if against else None
+        found = gate(sources_of(held)[0], other, terms)
+        said = "\n".join(gate_line(check) for check in found.checks if check.result != "passed")
+        if found.result == "failed" or (found.result == "cannot tell" and unsure == "fail"):
+            pytest.fail(f"run {held.id}: gate {found.result}\n{said}", pytrace=False)
+        if found.result == "cannot tell" and unsure == "skip":
+            pytest.skip(said)
+
+    def compare(self, a: str, b: str, *, margin: float | None = None, run: Run | None = None) -> Comparison:
+        """Two arms of the run; the margin is in points of 100."""
+        from fairtrial import api
+
+        return api.compare(run or self.run, a, b, margin=None if margin is None else margin / 100)
+
+    def score(self, scorer: str, *, response: str, expected: str | None = None, **options: Any) -> Score | Unscored:
+        """Score one answer, without a suite."""
+        from fairtrial import api
+
+        return api.score(scorer, response=response, expected=expected, **options)
+
+    def _store_url(self) -> str | None:
+        import os
+
+        given: str | None = self._request.config.getoption("--fairtrial-store")
+        if given or os.environ.get("FAIRTRIAL_STORE"):
+            return given or os.environ["FAIRTRIAL_STORE"]
+        return f"sqlite:///{self._request.config.rootpath}/.fairtrial/fairtrial.db"
