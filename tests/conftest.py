@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -83,3 +84,19 @@ async def model_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callabl
 def numbered(count: int, expected: str = "42") -> list[dict[str, Any]]:
     """So many different cases."""
     return [{"id": f"q{n}", "input": f"Question {n}?", "expected": expected} for n in range(count)]
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Any]:
+    """Debian's or any installed Chromium; `.ci/run` installs one and insists on it."""
+    found = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := which(name))), None)
+    if found is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("no Chromium: apt-get install chromium")
+        pytest.skip("no Chromium here")
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        await opened.close()

@@ -125,11 +125,59 @@ def test_variance_components():
     assert variance_components(np.full((3, 2), 0.5)).shares == {"case": 0.0, "repeat": 0.0, "judge": 0.0}
 
 
+def test_variance_components_of_ragged_data():
+    rng = np.random.default_rng(19)
+    cube = 0.5 + rng.normal(0, 0.2, (3000, 1, 1)) + rng.normal(0, 0.1, (3000, 5, 1)) + rng.normal(0, 0.05, (3000, 5, 3))
+    cube[rng.random((3000, 5)) < 0.3] = np.nan
+    cube[rng.random((3000, 5, 3)) < 0.2] = np.nan
+    found = variance_components(cube)
+    assert (found.case**0.5, found.repeat**0.5, found.judge**0.5) == pytest.approx((0.2, 0.1, 0.05), rel=0.06)
+    one = variance_components(cube[:, :1, :1])
+    assert one.repeat is None and one.judge is None and one.shares == {"case": 1.0, "repeat": 0.0, "judge": 0.0}
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_sign_flips_in_both_ways(n):
+    """Few sizes are counted, many are drawn: the same distribution."""
+    rng = np.random.default_rng(n)
+    d = rng.choice([-1.0, 0.0, 1.0], n, p=[0.2, 0.5, 0.3])
+    expected = reference.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1).pvalue
+    assert sign_flip(d) == pytest.approx(expected, abs=0.02)
+    assert sign_flip(rng.normal(0, 1, n) + 2) < 0.001
+
+
 class TestBootstrap:
     def test_close_to_scipy(self):
         values = np.random.default_rng(4).beta(2, 5, 60)
         expected = reference.bootstrap((values,), np.mean, n_resamples=20_000, rng=1).confidence_interval
         assert bootstrap_ci(values).ci == pytest.approx((expected.low, expected.high), abs=0.004)
+
+    def test_equal_to_arch_on_the_same_draws(self):
+        from arch.bootstrap import IIDBootstrap
+
+        from fairtrial.stats.bootstrap import _bca, _jackknife
+
+        values = np.random.default_rng(15).beta(2, 5, 60)
+        other = IIDBootstrap(values, seed=np.random.default_rng(16))
+        expected = other.conf_int(np.mean, reps=5000, method="bca").ravel()
+        found = _bca(other._results.ravel(), values.mean(), _jackknife(values, np.ones(60)), 0.95)
+        assert found == pytest.approx(tuple(expected), abs=1e-6)
+
+    def test_counting_kinds_is_the_same_as_drawing_units(self):
+        """0/1 scores take the quick way; a hair of noise makes them take the other."""
+        rng = np.random.default_rng(17)
+        values = (rng.random(400) < 0.3).astype(float)
+        quick, slow = bootstrap_ci(values), bootstrap_ci(values + rng.normal(0, 1e-9, 400))
+        assert quick.ci == pytest.approx(slow.ci, abs=0.004)
+
+    def test_weights(self):
+        rng = np.random.default_rng(18)
+        values, weights = rng.random(200), rng.integers(1, 4, 200)
+        found = bootstrap_ci(values, weights=weights)
+        assert found.mean == pytest.approx(np.average(values, weights=weights))
+        from fairtrial.stats import aggregate
+
+        assert found.ci == pytest.approx(aggregate(values, weights).ci95, abs=0.006)
 
     def test_coverage_with_clusters_and_repeats(self):
         rng = np.random.default_rng(5)
@@ -192,6 +240,29 @@ class TestRatings:
         worth = (rng.random(3000) < 1 / (1 + np.exp(other - one))).astype(float)
         found = elo(one[keep], other[keep], worth[keep])
         assert np.argsort(found.ratings).tolist() == [0, 1, 2] and np.mean(found.ratings) == pytest.approx(1000)
+
+    def test_equal_to_evalica(self):
+        import evalica
+
+        rng = np.random.default_rng(13)
+        one = rng.integers(0, 4, 500)
+        other = (one + rng.integers(1, 4, 500)) % 4
+        worth = rng.choice([0.0, 0.5, 1.0], 500)
+        winners = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
+        battles = ([str(n) for n in one], [str(n) for n in other], [winners[w] for w in worth])
+        expected = np.log(evalica.bradley_terry(*battles, tolerance=1e-13, limit=100_000).scores.sort_index())
+        strengths = (np.asarray(bradley_terry(one, other, worth).ratings) - 1000) * np.log(10) / 400
+        assert strengths == pytest.approx(np.asarray(expected - expected.mean()), abs=1e-6)
+        expected = evalica.elo(*battles, k=32.0).scores.sort_index()
+        assert elo(one, other, worth, orders=1).ratings == pytest.approx(list(expected), abs=1e-6)
+
+    def test_elo_of_a_million_battles(self):
+        rng = np.random.default_rng(14)
+        one = rng.integers(0, 5, 1_000_000)
+        other = (one + rng.integers(1, 5, 1_000_000)) % 5
+        started = time.perf_counter()
+        elo(one, other, rng.choice([0.0, 0.5, 1.0], 1_000_000))
+        assert time.perf_counter() - started < 30
 
     @pytest.mark.slow
     def test_a_million_battles(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from io import TextIOWrapper
 from pathlib import Path
 
 from fairtrial.analyse import Run
@@ -19,6 +20,8 @@ _ENDINGS = {
     ".jsonl": "jsonl",
     ".csv": "csv",
     ".md": "md",
+    ".html": "html",
+    ".parquet": "parquet",
 }
 
 
@@ -36,8 +39,12 @@ def export(run: Run, path: str | Path) -> Path:
     module = importlib.import_module(f"fairtrial.reports.{format_of(path)}")
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            module.write(run, file)
+        with partial.open("wb") as file:
+            if getattr(module, "BINARY", False):
+                module.write(run, file)
+            else:
+                with TextIOWrapper(file, encoding="utf-8", newline="") as text:
+                    module.write(run, text)
         partial.replace(path)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -42,6 +42,7 @@ from fairtrial.stats import (
 Floats = NDArray[np.float64]
 Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
 _ALPHA = 0.05
+_RESAMPLES = (10_000, 3_000)  # of few cases, and of many: there the interval hardly depends on chance
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,6 +302,8 @@ class _Pair:
 
     def _run_means(self) -> RunMeansTest | None:
         """The classical test, where both have several runs."""
+        if min(len(one.source.runs) for one in (self._a, self._b)) < 2:
+            return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (self._a, self._b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
 
@@ -362,7 +365,9 @@ def _robustness(common: Common) -> list[Robustness]:
         Robustness(method="Wilcoxon signed rank", p_value=wilcoxon(means)),
         Robustness(
             method="bootstrap over cases" if common.clusters is None else "bootstrap over clusters",
-            ci95=bootstrap_ci(common.d, clusters=common.clusters, weights=common.weights).ci,
+            ci95=bootstrap_ci(
+                common.d, clusters=common.clusters, weights=common.weights, resamples=_RESAMPLES[len(units) > 1000]
+            ).ci,
         ),
     ]
     if common.clusters is None and _binary(common.a) and _binary(common.b):

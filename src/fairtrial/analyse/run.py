@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import Arm, Case, ToolUse
 from fairtrial.core.variables import display
+from fairtrial.store.opinions import reasonings
 from fairtrial.store.rows import decode
-from fairtrial.store.store import PlanRecord, RunRecord, Store
+from fairtrial.store.store import Place, PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,14 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     missing: str  # what the condition requires and the answer lacks
 
 
+class Verdict(NamedTuple):
+    """What one judge said of an answer."""
+
+    judge: str
+    value: float | None
+    reasoning: str
+
+
 class Run:
     """A run as stored: it can be read while it goes on, and long after."""
 
@@ -138,11 +147,27 @@ class Run:
 
     def trials(self) -> Iterator[TrialRecord]:
         """Every stored trial, streamed in the order of cases, arms and repeats."""
+        return (trial for _, trial in self._placed_trials())
+
+    def judged_trials(self) -> Iterator[tuple[TrialRecord, list[Verdict]]]:
+        """Every stored trial with what judges said of its answer, streamed in the same order."""
+        said = reasonings(self.store, self.id, self.record.scoring)
+        ahead = next(said, None)
+        for place, trial in self._placed_trials():
+            found = []
+            while ahead is not None and ahead[0] <= place:  # both streams are in the order of places
+                if ahead[0] == place:
+                    found.append(Verdict(*ahead[1:]))
+                ahead = next(said, None)
+            yield trial, found
+
+    def _placed_trials(self) -> Iterator[tuple[Place, TrialRecord]]:
         for first in range(0, self.plan.case_count, _SLICE):
             cases = {c.position: c for c in self.store.cases(self.plan.id, first, _SLICE)}
             rows = self.store.trial_rows(self.id, self.record.scoring, first=first, count=_SLICE)
             for row in rows:
-                yield self._trial(row, cases[row["case_position"]])
+                place = (row["case_position"], row["arm_position"], row["repeat"])
+                yield place, self._trial(row, cases[row["case_position"]])
 
     def trial(self, name: str) -> TrialRecord:
         """One trial, by its id or an unambiguous prefix of it."""

@@ -12,7 +12,7 @@ from fairtrial.cli.options import open_store, option, store_option
 @option("-o", "--output", "outputs", multiple=True, required=True, metavar="FILE", help="The file; may be repeated.")
 @store_option
 def command(run: str, outputs: tuple[str, ...], store: str | None) -> None:
-    """Write RUN to a file; its name says how: .json .jsonl .csv .md .junit.xml."""
+    """Write RUN to a file; its name says how: .json .jsonl .csv .parquet .md .html .junit.xml."""
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
     from fairtrial.export import export

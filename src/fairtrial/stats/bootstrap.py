@@ -12,6 +12,7 @@ from fairtrial.stats.distributions import normal_cdf, normal_quantile
 
 Floats = NDArray[np.float64]
 _CHUNK = 4_000_000  # numbers in memory at once
+_FEW_KINDS = 4  # units for each kind, at least, where counting kinds pays
 
 
 class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,18 +72,35 @@ def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> tuple[Floats, Floats]:
 
 
 def _draws(sums: Floats, counts: Floats, noise: Floats, resamples: int, seed: int) -> Floats:
-    """Means of resampled units. The repeats' part is a sum of many small draws: normal, with their variance."""
+    """Means of resampled units. The repeats' part is a sum of many small draws: normal, with their variance.
+
+    Units that are alike need not be told apart: how often each kind is drawn is multinomial, which is many times
+    quicker where there are few kinds (scores of 0 and 1).
+    """
     rng = np.random.default_rng(seed)
     units = len(sums)
+    kinds, often = np.unique(np.stack([sums, counts, noise], axis=1), axis=0, return_counts=True)
+    few = len(kinds) * _FEW_KINDS < units
     found = np.empty(resamples)
-    for start in range(0, resamples, max(1, _CHUNK // units)):
-        stop = min(resamples, start + max(1, _CHUNK // units))
-        chosen = rng.integers(0, units, (stop - start, units))
-        total = sums[chosen].sum(axis=1)
+    step = max(1, _CHUNK // (len(kinds) if few else units))
+    for start in range(0, resamples, step):
+        stop = min(resamples, start + step)
+        if few:
+            total, weight, spread = (rng.multinomial(units, often / units, stop - start) @ kinds).T
+        else:
+            chosen = rng.integers(0, units, (stop - start, units), dtype=np.int32)
+            total, weight, spread = (_sums(column, chosen) for column in (sums, counts, noise))
         if noise.any():
-            total = total + rng.normal(0, 1, stop - start) * np.sqrt(noise[chosen].sum(axis=1))
-        found[start:stop] = total / counts[chosen].sum(axis=1)
+            total = total + rng.normal(0, 1, stop - start) * np.sqrt(spread)
+        found[start:stop] = total / weight
     return found
+
+
+def _sums(column: Floats, chosen: NDArray[np.int32]) -> Floats | float:
+    """Sums over the chosen units; nothing needs to be looked up where all are the same."""
+    if np.all(column == column[0]):
+        return float(column[0] * chosen.shape[1])
+    return np.asarray(column[chosen].sum(axis=1), dtype=np.float64)
 
 
 def _jackknife(sums: Floats, counts: Floats) -> Floats:

@@ -7,6 +7,7 @@ functions here; the tests hold them against scipy to 1e-9.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 _TINY = 1e-300
@@ -71,6 +72,7 @@ def f_above(f: float, df1: float, df2: float) -> float:
     return beta_inc(df2 / 2, df1 / 2, df2 / (df2 + df1 * f)) if f > 0 else 1.0
 
 
+@lru_cache(maxsize=256)  # the same few degrees of freedom are asked for again and again
 def t_quantile(p: float, df: float) -> float:
     """The t below which Student's t falls with probability p."""
     if p < 0.5:

@@ -135,11 +135,18 @@ def sign_flip(d: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> float:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return float(np.mean(np.abs(signs @ values) >= observed))
     rng = np.random.default_rng(seed)
+    sizes, often = np.unique(np.abs(values[values != 0]), return_counts=True)
+    few = len(sizes) * 4 < n  # then it is quicker to draw how many of each size get a plus
     extreme, left = 0, resamples
     while left:
         chunk = min(left, max(1, 4_000_000 // n))
-        signs = 1 - 2 * rng.integers(0, 2, (chunk, n), dtype=np.int8)
-        extreme += int(np.sum(np.abs(signs @ values) >= observed))
+        if few:
+            sums = (2 * rng.binomial(often, 0.5, (chunk, len(sizes))) - often) @ sizes
+        else:
+            width = -(-n // 8)
+            bits = np.frombuffer(rng.bytes(chunk * width), dtype=np.uint8).reshape(chunk, width)
+            sums = 2 * (np.unpackbits(bits, axis=1, count=n) @ values) - values.sum()
+        extreme += int(np.sum(np.abs(sums) >= observed))
         left -= chunk
     return (extreme + 1) / (resamples + 1)
 

@@ -108,7 +108,8 @@ def elo(
 ) -> Ratings:
     """Elo's running ratings, averaged over random orders of the battles: the order is nobody's merit.
 
-    Elo forgets: of a million battles only the last thousands matter. So every order takes at most 20,000 of them.
+    One order is the given one. Elo forgets: of a million battles only the last thousands matter, so every order takes
+    at most 20,000 of them.
     """
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
     w = np.asarray(worth, dtype=np.float64)
@@ -116,7 +117,8 @@ def elo(
     ratings = np.full((orders, int(max(a.max(), b.max())) + 1), _FLOOR)
     rows = np.arange(orders)
     most = min(len(w), _REMEMBERED)
-    turns = np.stack([rng.choice(len(w), most, replace=False) for _ in range(orders)])
+    given = orders == 1
+    turns = np.arange(len(w))[None, -most:] if given else _random_orders(rng, len(w), most, orders)
     for turn in turns.T:  # one battle of every order at a time
         first, second, got = a[turn], b[turn], w[turn]
         expected = 1 / (1 + 10 ** ((ratings[rows, second] - ratings[rows, first]) / 400))
@@ -128,5 +130,9 @@ def elo(
         intervals=None,
         battles=len(w),
         prompts=None,
-        method=f"Elo, K = {k:g}, mean of {orders} orders",
+        method=f"Elo, K = {k:g}" if given else f"Elo, K = {k:g}, mean of {orders} orders",
     )
+
+
+def _random_orders(rng: np.random.Generator, count: int, most: int, orders: int) -> NDArray[np.int64]:
+    return np.stack([rng.choice(count, most, replace=False) for _ in range(orders)])

@@ -158,6 +158,24 @@ def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str
         return [(row[0], row[1], row[2]) for row in connection.execute(query)]
 
 
+def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place, str, float | None, str]]:
+    """(place, judge, value, what it said or why it said nothing) of every verdict, streamed."""
+    table = schema.judgements
+    columns = [table.c[name] for name in _PLACE]
+    query = (
+        select(*columns, table.c.judge, table.c.value, table.c.reasoning, table.c.failure_message)
+        .where(table.c.run_id == run_id, table.c.scoring == scoring)
+        .order_by(*columns, table.c.judge, table.c.number)
+        .execution_options(yield_per=2000)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query):
+            said = rows.decode(row[5])
+            if isinstance(said, dict):
+                said = "\n".join(f"{name}: {text}" for name, text in said.items())
+            yield (row[0], row[1], row[2]), row[3], row[4], str(said or row[6] or "")
+
+
 def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
     """What judges said of single answers. Verdicts on pairs are left out: two orders are no repetition."""
     table, scores = schema.judgements, schema.scores

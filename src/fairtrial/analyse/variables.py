@@ -1,0 +1,113 @@
+"""The table of variables: what a run holds fixed, what it does its best about, and what nobody controls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fairtrial.analyse.run import Run
+
+
+class Variable(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that moves a result: how far it is controlled here, what it can do, and what is done about it."""
+
+    name: str
+    control: str  # fixed, best effort, uncontrolled
+    value: str
+    impact: str
+    mitigation: str
+
+
+def variables(run: Run) -> list[Variable]:
+    """Every variable of a run. Full reproducibility is not claimed: models behind an API change."""
+    return [*_fixed(run), *_targets(run), *_tools(run), *_judges(run), *_chance(run)]
+
+
+def _fixed(run: Run) -> Iterator[Variable]:
+    plan = run.plan
+    yield Variable(
+        name="dataset",
+        control="fixed",
+        value=f"{plan.case_count} cases, SHA-256 {plan.dataset_sha256[:16]}…",
+        impact="other cases, other result",
+        mitigation="stored with the run; comparisons use common cases only",
+    )
+    yield Variable(
+        name="prompts and parameters",
+        control="fixed",
+        value=", ".join(sorted({arm.condition.name for arm in run.plan_arms})),
+        impact="wording and temperature change answers",
+        mitigation="stored before variables are filled in; part of every trial's identity",
+    )
+    yield Variable(
+        name="scorers",
+        control="fixed",
+        value=", ".join(sorted({str(arm.scorer.get("type")) for arm in run.plan_arms})),
+        impact="another scorer measures something else",
+        mitigation="stored; `rescore` keeps the earlier scores",
+    )
+
+
+def _targets(run: Run) -> Iterator[Variable]:
+    targets = {arm.target.id: arm.target for arm in run.plan_arms}
+    agents = [name for name, target in targets.items() if target.kind in ("claude_code", "tool_agent", "command")]
+    models = [name for name in targets if name not in agents]
+    if models:
+        yield Variable(
+            name="models",
+            control="uncontrolled",
+            value=", ".join(models),
+            impact="providers change models behind a name; answers vary between calls",
+            mitigation="the model's own name is kept with each answer; repeats and series show the variation",
+        )
+    if agents:
+        yield Variable(
+            name="agents",
+            control="uncontrolled",
+            value=", ".join(agents),
+            impact="an agent decides itself which tools it calls, in which order and how often",
+            mitigation="isolated settings and folders; traces are kept; repeats show the variation",
+        )
+
+
+def _tools(run: Run) -> Iterator[Variable]:
+    servers = sorted({server.name for arm in run.plan_arms for server in arm.condition.mcp})
+    if servers:
+        yield Variable(
+            name="MCP servers",
+            control="best effort",
+            value=", ".join(servers),
+            impact="a server's data, version or outage changes answers",
+            mitigation="started anew for every trial; versions and tools are stored; failed calls are counted",
+        )
+
+
+def _judges(run: Run) -> Iterator[Variable]:
+    judges = [judge["name"] for judge in run.settings.get("judges", ())]
+    if judges:
+        yield Variable(
+            name="judges",
+            control="best effort",
+            value=", ".join(judges),
+            impact="a judge's bias and noise go into every score, ±5–10 points between runs",
+            mitigation="prompts and parameters are stored; calibration, panels and human labels tell how far off",
+        )
+
+
+def _chance(run: Run) -> Iterator[Variable]:
+    repeats = sorted({arm.repeats for arm in run.plan_arms})
+    yield Variable(
+        name="chance",
+        control="uncontrolled",
+        value=f"{'–'.join(map(str, dict.fromkeys((repeats[0], repeats[-1]))))} repeats a case",
+        impact="the same question gets different answers",
+        mitigation="repeats are independent and averaged first; intervals are over cases; `--runs` makes a series",
+    )
+    yield Variable(
+        name="network and load",
+        control="best effort",
+        value=f"{run.settings.get('concurrency')} calls at once",
+        impact="time-outs and refusals leave trials without a score",
+        mitigation="calls are tried again; failures are counted apart and never scored; waiting is not latency",
+    )

@@ -1,0 +1,196 @@
+"""HTML: a run as one file that needs nothing else: figures, verdicts, conditions, and every answer one click away."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.compare import Comparisons, compare
+from fairtrial.analyse.compare_words import PAIR_COLUMNS, detail_lines, pair_cells, sentence
+from fairtrial.analyse.contestants import choose, enter, sources_of
+from fairtrial.analyse.lines import arm_lines, notes
+from fairtrial.analyse.run import Verdict
+from fairtrial.analyse.summary import ArmSummary
+from fairtrial.analyse.variables import variables
+from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.reports.html_figures import figures
+
+_PAGE = Path(__file__).parent / "html_page"
+_MOST_BYTES = 3_000_000  # of answers, packed; the whole page stays below 5 MB
+_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
+
+
+def write(run: Run, file: IO[str]) -> None:
+    """The whole page."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise NotInstalledError("an HTML report", "report") from None
+    environment = Environment(loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
+    script = (_PAGE / "report.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    packed, length = pack(run)
+    page = environment.get_template("report.html.j2").render(
+        **_context(run),
+        style=Markup((_PAGE / "report.css").read_text("utf-8")),  # noqa: S704  # our own file
+        script=Markup(script),  # noqa: S704  # our own file
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'",
+        data=packed,
+        cut=length if length < _LENGTHS[0] else None,
+        safe=Markup,
+    )
+    file.write(page)
+
+
+def _context(run: Run) -> dict[str, Any]:
+    summary = run.summary()
+    compared = _compared(run)
+    return {
+        "summary": summary,
+        "headline": headline(summary),
+        "made": datetime.fromtimestamp(summary.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "columns": arm_columns(summary),
+        "rows": [arm_cells(summary, arm) for arm in sorted(summary.arms, key=_worst_last)],
+        "lines": [(reporting_line(arm), arm_lines(summary, arm)) for arm in summary.arms],
+        "notes": notes(summary),
+        "failures": [failure_line(failure) for failure in summary.failures],
+        "verdicts": _verdicts(compared),
+        "pair_columns": PAIR_COLUMNS,
+        "compare_notes": [note for note in compared.notes if note not in notes(summary)] if compared else [],
+        "figures": figures(run, summary, compared),
+        "variables": variables(run),
+        "arms": run.plan_arms,
+        "suite_text": run.plan.suite_text,
+        "suite_sha256": run.plan.suite_sha256,
+        "settings": msgspec.json.format(msgspec.json.encode(run.settings), indent=2).decode(),
+        "context": msgspec.json.format(msgspec.json.encode(run.context), indent=2).decode(),
+    }
+
+
+def _worst_last(arm: ArmSummary) -> float:
+    return 1.0 if arm.aggregate.mean is None else -arm.aggregate.mean
+
+
+def _compared(run: Run) -> Comparisons | None:
+    if len(run.plan_arms) < 2:
+        return None
+    field = enter(sources_of(run))
+    try:
+        return compare(field, choose(field))
+    except FairtrialError:
+        return None  # no two arms have a scored case in common yet
+
+
+def _verdicts(found: Comparisons | None) -> list[dict[str, Any]]:
+    if found is None:
+        return []
+    return [
+        {"sentence": sentence(pair), "cells": pair_cells(pair), "lines": detail_lines(pair), "verdict": pair.verdict}
+        for pair in found.pairs
+    ]
+
+
+def pack(run: Run) -> tuple[str, int]:
+    """Every case and trial, compressed; texts are cut so far that the page stays small. The second is where."""
+    for length in _LENGTHS:
+        packed = _packed(run, length)
+        if packed is not None:
+            return base64.b64encode(packed).decode(), length
+    raise FairtrialError(f"run {run.id} has too many trials for one page; `fairtrial export` writes all of them")
+
+
+def _packed(run: Run, length: int) -> bytes | None:
+    """None as soon as it gets too large: nobody waits for what will be thrown away."""
+    sink = _Sink()
+    with gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=6, mtime=0) as file:
+        for piece in _pieces(run, length):
+            file.write(piece)
+            if sink.size > _MOST_BYTES:
+                return None
+    return sink.value() if sink.size <= _MOST_BYTES else None
+
+
+class _Sink:
+    """Where compressed bytes go, counted."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        self._parts.append(data)
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def value(self) -> bytes:
+        """Everything."""
+        return b"".join(self._parts)
+
+
+def _pieces(run: Run, length: int) -> Iterator[bytes]:
+    """One JSON document: arms, then cases with their trials, as small as can be."""
+    encode = msgspec.json.encode
+    yield b'{"arms":' + encode([arm.name for arm in run.plan_arms]) + b',"cases":['
+    numbers = {arm.name: arm.position for arm in run.plan_arms}
+    case: str | None = None
+    for trial, verdicts in run.judged_trials():
+        if trial.case_id == case:
+            yield b","
+        else:
+            yield (b"]}," if case is not None else b"") + _case_head(trial, length)
+        case = trial.case_id
+        yield encode(_trial(trial, numbers[trial.arm], verdicts, length))
+    yield (b"]}" if case is not None else b"") + b"]}"
+
+
+def _case_head(trial: TrialRecord, length: int) -> bytes:
+    about = {
+        "id": trial.case_id,
+        "input": _cut(trial.input, length),
+        "expected": _cut(trial.expected, length),
+        "kinds": [kind for kind in (trial.category, trial.difficulty, *trial.tags) if kind],
+    }
+    return msgspec.json.encode(about)[:-1] + b',"trials":['
+
+
+def _trial(trial: TrialRecord, arm: int, verdicts: list[Verdict], length: int) -> list[Any]:
+    """[arm, repeat, score or status, answer, notes, facts, verdicts, tool calls], without what is empty at the end."""
+    score = trial.status if trial.score is None else round(100 * trial.score, 2)
+    said = trial.answer if trial.answer is not None else trial.failure_message
+    note = trial.notes if trial.score is not None else trial.unscored_message
+    facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), trial.cost_usd, trial.completion_tokens]
+    calls = (trial.trace or {}).get("tool_calls") or [] if length else []
+    shown = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
+    said_of_it = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
+    found = [arm, trial.repeat, score, _cut(said, length), _cut(note, length), facts, said_of_it, shown]
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+def _cut(text: str | None, length: int) -> str | None:
+    if text is None or len(text) <= length:
+        return text
+    return f"{text[:length]}…"
+
+
+def _points(value: float | None) -> float | None:
+    return None if value is None else round(100 * value, 1)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value)

@@ -1,0 +1,136 @@
+"""The figures of the HTML report: numbers of a run as rows for `charts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import stdev
+
+import numpy as np
+
+from fairtrial import charts
+from fairtrial.analyse import Run
+from fairtrial.analyse.compare import Comparisons
+from fairtrial.analyse.planning import arm_variances
+from fairtrial.analyse.summary import RunSummary
+from fairtrial.charts import Figure
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store import totals
+from fairtrial.store.rows import decode
+
+_MOST_PAIRS = 30
+_BINS = 10
+
+
+def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list[Figure]:
+    """Every figure that this run has numbers for."""
+    positions = [arm.position for arm in run.plan_arms]
+    scores = totals.trial_scores(run.store, run.id, run.plan.id, run.record.scoring, positions)
+    values = {arm.name: list(scores[arm.position].by_case.values()) for arm in run.plan_arms}
+    return [
+        *_means(summary),
+        *_differences(compared),
+        *_score_and_cost(summary),
+        *_distributions(values),
+        *_repeats(values),
+        *_variance(run),
+        *_calibration(run, summary),
+    ]
+
+
+def _means(summary: RunSummary) -> Iterator[Figure]:
+    rows = []
+    for arm in summary.arms:
+        bounds = arm.aggregate.ci95
+        rows.append(
+            {
+                "label": arm.arm,
+                "value": None if arm.aggregate.mean is None else 100 * arm.aggregate.mean,
+                "low": None if bounds is None else 100 * bounds[0],
+                "high": None if bounds is None else 100 * bounds[1],
+            }
+        )
+    if any(row["value"] is not None for row in rows):
+        yield charts.forest("Mean scores with 95 % intervals", rows, axis="score")
+
+
+def _differences(compared: Comparisons | None) -> Iterator[Figure]:
+    pairs = [pair for pair in compared.pairs if pair.difference is not None] if compared else []
+    rows = [
+        {
+            "label": f"{pair.a} − {pair.b}",
+            "value": 100 * (pair.difference or 0.0),
+            "low": None if pair.ci95 is None else 100 * pair.ci95[0],
+            "high": None if pair.ci95 is None else 100 * pair.ci95[1],
+            "group": pair.verdict,
+        }
+        for pair in pairs[:_MOST_PAIRS]
+    ]
+    if rows:
+        more = f" (the first {_MOST_PAIRS} of {len(pairs)})" if len(pairs) > _MOST_PAIRS else ""
+        yield charts.forest(f"Differences on the same cases{more}", rows, axis="points, first minus second", zero=True)
+
+
+def _score_and_cost(summary: RunSummary) -> Iterator[Figure]:
+    """What a score costs: money where it is known, else time."""
+    scored = [(arm, 100 * arm.aggregate.mean) for arm in summary.arms if arm.aggregate.mean is not None]
+    paid = [(arm, mean) for arm, mean in scored if arm.cost_usd]
+    if paid:
+        rows = [{"label": arm.arm, "x": (arm.cost_usd or 0.0) / max(1, arm.scored), "y": mean} for arm, mean in paid]
+        yield charts.scatter("Score and cost", rows, x_axis="USD for one answer", y_axis="score")
+    timed = [(arm, mean) for arm, mean in scored if (arm.latency_ms.p50 or 0.0) >= 1]
+    if timed and not paid:
+        rows = [{"label": arm.arm, "x": (arm.latency_ms.p50 or 0.0) / 1000, "y": mean} for arm, mean in timed]
+        yield charts.scatter("Score and latency", rows, x_axis="seconds, median", y_axis="score")
+
+
+def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
+    rows = []
+    for arm, cases in values.items():
+        rows += _bins(arm, 100 * np.asarray([value for scores in cases for value in scores]), 100.0)
+    if rows:
+        yield charts.histogram("How scores are distributed", rows, axis="score")
+
+
+def _repeats(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
+    """How far answers to the same case differ: 0 is an arm that one can rely on."""
+    rows = []
+    for arm, cases in values.items():
+        rows += _bins(arm, 100 * np.asarray([stdev(scores) for scores in cases if len(scores) > 1]), 75.0)
+    if any(row["count"] for row in rows):
+        title = "How far repeats of the same case differ"
+        yield charts.histogram(title, rows, axis="deviation between repeats, points")
+
+
+def _bins(label: str, values: np.ndarray[tuple[int], np.dtype[np.float64]], most: float) -> list[charts.Row]:
+    if not len(values):
+        return []
+    counts, edges = np.histogram(np.clip(values, 0, most), bins=_BINS, range=(0, most))
+    return [
+        {"label": label, "bin": f"{edges[n]:g}–{edges[n + 1]:g}", "count": int(count)} for n, count in enumerate(counts)
+    ]
+
+
+def _variance(run: Run) -> Iterator[Figure]:
+    try:
+        arms = arm_variances(run)
+    except FairtrialError:
+        return  # nothing varies
+    names = {"case": "cases", "repeat": "repeats", "judge": "judges"}
+    rows = [
+        {"label": arm.label, "part": names[part], "share": share} for arm in arms for part, share in arm.shares.items()
+    ]
+    yield charts.shares("Where the uncertainty comes from", rows, order=list(names.values()))
+
+
+def _calibration(run: Run, summary: RunSummary) -> Iterator[Figure]:
+    from fairtrial.store.opinions import judges_asked
+
+    rows = []
+    for judge, key, prompt in judges_asked(run.store, run.id, run.record.scoring) if summary.judging else ():
+        known = run.store.calibrations(key) if key else []
+        row = next((row for row in known if row["prompt_hash"] == prompt), known[0] if known else None)
+        for sample in decode(row["body"])["samples"] if row else ():
+            if sample["actual"] is not None:
+                rows.append({"judge": judge, "right": 100 * sample["expected"], "given": 100 * sample["actual"]})
+    if rows:
+        yield charts.calibration("How the judges did on samples of known worth", rows)
