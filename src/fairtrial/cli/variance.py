@@ -60,6 +60,8 @@ def _cells(arm: ArmVariance) -> list[str]:
     repeat = shares["repeat"] if parts.repeat is not None else "unknown"
     judge = shares["judge"] if parts.judge is not None else "–"
     best = "–" if arm.best_repeats is None else f"{max(1.0, arm.best_repeats):.1f}"
+    if parts.case == 0 and parts.repeat:
+        best = "many"  # the cases are all alike
     return [arm.label, number(arm.std_err, 2), shares["case"], repeat, judge, best]
 
 

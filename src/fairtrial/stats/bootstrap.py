@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairtrial.stats.distributions import normal_cdf, normal_quantile
+from fairtrial.stats.distributions import normal_cdf, normal_quantile, t_quantile
 
 Floats = NDArray[np.float64]
 _CHUNK = 4_000_000  # numbers in memory at once
@@ -35,10 +36,12 @@ def bootstrap_ci(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    expand: bool = True,
 ) -> Bootstrap:
     """BCa interval of the (weighted) mean over cases. `values` has one number a case, or for each case its repeats.
 
     With repeats, a case's repeats are resampled too, once the case was drawn. With clusters, clusters are drawn whole.
+    `expand` widens it for few units as Student's t does (Hesterberg's expanded percentiles); else it is plain BCa.
     """
     means, noises = _by_case(values)
     n = len(means)
@@ -55,7 +58,8 @@ def bootstrap_ci(
     counts = np.bincount(groups, weights=w).astype(np.float64)
     noise = np.bincount(groups, weights=w**2 * noises).astype(np.float64)
     draws = _draws(sums, counts, noise, resamples, seed)
-    return Bootstrap(ci=_bca(draws, mean, _jackknife(sums, counts), level), **common)  # type: ignore[arg-type]
+    interval = _bca(draws, mean, _jackknife(sums, counts), level, expand=expand)
+    return Bootstrap(ci=interval, **common)  # type: ignore[arg-type]
 
 
 def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> tuple[Floats, Floats]:
@@ -108,7 +112,7 @@ def _jackknife(sums: Floats, counts: Floats) -> Floats:
     return np.asarray((sums.sum() - sums) / (counts.sum() - counts), dtype=np.float64)
 
 
-def _bca(draws: Floats, mean: float, jackknife: Floats, level: float) -> tuple[float, float]:
+def _bca(draws: Floats, mean: float, jackknife: Floats, level: float, *, expand: bool) -> tuple[float, float]:
     below = (np.sum(draws < mean) + np.sum(draws == mean) / 2) / len(draws)
     if below in (0.0, 1.0):  # nothing varies
         return float(draws.min()), float(draws.max())
@@ -116,9 +120,13 @@ def _bca(draws: Floats, mean: float, jackknife: Floats, level: float) -> tuple[f
     away = jackknife.mean() - jackknife
     spread = float(np.sum(away**2)) ** 1.5
     acceleration = float(np.sum(away**3)) / (6 * spread) if spread > 0 else 0.0
+    n = len(jackknife)
+    away_from_middle = normal_quantile((1 + level) / 2)
+    if expand:
+        away_from_middle = math.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1)
     bounds = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        z = z0 + normal_quantile(tail)
+    for side in (-away_from_middle, away_from_middle):
+        z = z0 + side
         bounds.append(normal_cdf(z0 + z / (1 - acceleration * z)))
     low, high = np.quantile(draws, bounds)
     return float(low), float(high)

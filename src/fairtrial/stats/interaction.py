@@ -25,7 +25,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
 def interaction(
     d: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
 ) -> Interaction | None:
-    """Welch's analysis of variance on the differences; with clusters or weights, a cluster-robust Wald test.
+    """Welch's analysis of variance on the differences; with clusters or weights, a Wald test with jackknife errors.
 
     Groups with a single unit are left out; None where fewer than two groups remain, or nothing varies in one.
     """
@@ -62,18 +62,22 @@ def _welch(d: Floats, codes: NDArray[np.int64]) -> Interaction | None:
 
 
 def _wald(d: Floats, codes: NDArray[np.int64], units: NDArray[np.int64], w: Floats) -> Interaction | None:
-    """Weighted means of the groups with their cluster-robust covariance: a cluster may lie in several groups."""
+    """Weighted means of the groups with their jackknife covariance over clusters, which may lie in several groups.
+
+    Leaving clusters out in turn keeps the error rate at 5 % with few of them, where the plain sandwich exceeds it.
+    """
     k, count = int(codes.max()) + 1, int(units.max()) + 1
     totals = np.bincount(codes, weights=w)
     means = np.bincount(codes, weights=w * d) / totals
-    scores = np.bincount(units * k + codes, weights=w * (d - means[codes]), minlength=count * k).reshape(count, k)
-    n = len(d)
-    correction = count / (count - 1) * (n - 1) / (n - k)
-    covariance = correction * (scores.T @ scores) / np.outer(totals, totals)
+    cells = units * k + codes
+    scores = np.bincount(cells, weights=w * (d - means[codes]), minlength=count * k).reshape(count, k)
+    sizes = np.bincount(cells, weights=w, minlength=count * k).reshape(count, k)
+    left_out = -scores / (totals - sizes)  # by how much each mean moves without a cluster
+    covariance = (count - 1) / count * left_out.T @ left_out
     contrast = np.hstack([np.ones((k - 1, 1)), -np.eye(k - 1)])
     gaps, spread = contrast @ means, contrast @ covariance @ contrast.T
     if count - 1 < k - 1 or np.linalg.matrix_rank(spread) < k - 1:
         return None
     f = float(gaps @ np.linalg.solve(spread, gaps)) / (k - 1)
     df = (k - 1.0, count - 1.0)
-    return Interaction(statistic=f, p_value=f_above(f, *df), df=df, groups=k, count=n, method="cluster-robust Wald")
+    return Interaction(statistic=f, p_value=f_above(f, *df), df=df, groups=k, count=len(d), method="cluster jackknife")

@@ -85,4 +85,6 @@ def _pooled(values: Floats, means: Floats, counts: NDArray[np.int64]) -> float |
 
 
 def _harmonic(counts: NDArray[np.int64]) -> float:
+    if np.all(counts == counts[0]):
+        return float(counts[0])
     return float(len(counts) / np.sum(1 / counts))
