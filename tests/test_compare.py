@@ -6,7 +6,7 @@ from scipy import stats as reference
 
 import fairtrial as ft
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.compare_words import detail_lines, sentence
+from fairtrial.analyse.compare_words import brief_lines, detail_lines, sentence
 from fairtrial.analyse.contestants import choose, enter, find_sources, sources_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.json import comparison_document
@@ -32,6 +32,7 @@ async def test_the_verdict_is_the_paired_test(run_suite):
     assert found.p_value == pytest.approx(reference.ttest_1samp(d, 0).pvalue, abs=1e-9)
     assert found.verdict == "better" and ft.compare(run, "bad", "good").verdict == "worse"
     assert found.effect_size == pytest.approx(0.4 / d.std(ddof=1)) and found.superiority == pytest.approx(0.7)
+    assert (found.ahead, found.tied, found.behind) == (16, 24, 0)
     assert sentence(found).startswith("good is better than bad: by 40.0 points, a large effect")
     methods = {line.method: line.p_value for line in found.robustness}
     assert methods["McNemar (exact)"] == pytest.approx(2 * 0.5**16)
@@ -65,7 +66,96 @@ async def test_the_same_difference_in_every_case(run_suite):
     found = ft.compare(run, "a", "b")
     assert (found.verdict, found.p_value) == ("better", 2 / 2**10)
     run = await run_suite(targets=[arm("a", 3, 3), arm("b", 0, 3)], cases=cases(3))
-    assert ft.compare(run, "a", "b").verdict == "cannot tell"
+    few = ft.compare(run, "a", "b")
+    assert few.verdict == "cannot tell" and few.ci95[0] < 0 < few.ci95[1]
+    assert "the same difference in all 3 cases, but they are too few" in sentence(few)
+
+
+def marks(name, values):
+    """An arm that answers with numbers, which a function of the suite's author takes for the score."""
+    return {"id": name, "target": "mock:x", "options": {"answers": {f"c{n:02}": str(v) for n, v in enumerate(values)}}}
+
+
+NUMBER = {"type": "python", "function": "marks.py:score"}
+
+
+@pytest.fixture
+def as_marked(tmp_path):
+    (tmp_path / "marks.py").write_text(
+        "from fairtrial import Score\n"
+        "def score(response, expected):\n"
+        "    value = float(response)\n"
+        "    return Score(value=min(1, value), metrics={'tokens': 60 * value, 'broken': float('nan')})\n"
+    )
+
+
+async def test_rounding_is_no_certainty(run_suite, as_marked):
+    """0.9 − 0.8 and 0.8 − 0.7 differ in the 17th digit: still three equal differences, which prove nothing."""
+    run = await run_suite(
+        targets=[marks("a", [0.9, 0.8, 0.7]), marks("b", [0.8, 0.7, 0.6])], cases=cases(3), scorer=NUMBER
+    )
+    found = ft.compare(run, "a", "b")
+    assert (found.verdict, found.p_value, found.std_err) == ("cannot tell", 0.25, 0)
+    assert run.arms[0].aggregate.ci95[0] < 0.7
+
+
+async def test_metrics_without_a_scale_have_no_bounds(run_suite, as_marked):
+    values = np.random.default_rng(1).uniform(0.3, 0.9, 20)
+    run = await run_suite(targets=[marks("a", values), marks("b", values[::-1] / 2)], cases=cases(20), scorer=NUMBER)
+    found = ft.compare(run, "a", "b", metric="tokens")
+    low, high = found.ci95
+    assert low < found.difference < high and high > 1 and "broken" not in run.arms[0].metrics
+
+
+async def test_less_can_be_better(run_suite):
+    """What an answer took is compared when it is asked for, and less of it is better."""
+    run = await run_suite(
+        targets=[arm("quick", 12, 12, latency_ms=1.0), arm("slow", 12, 12, latency_ms=40.0)], cases=cases(12)
+    )
+    found = ft.compare(run, "quick", "slow", metric="latency_ms")
+    assert found.difference < 0 and found.verdict == "better" and found.ahead == 12
+    assert "latency_ms" not in {pair.metric for pair in ft.compare(run).metrics}
+
+
+async def test_weights_and_scorers_of_cases_are_said_to_differ(run_suite):
+    first = await run_suite(targets=[arm("m", 2, 4)], cases=cases(4))
+    heavy = [{**case, "weight": 5 if n == 0 else 1} for n, case in enumerate(cases(4))]
+    second = await run_suite(targets=[arm("m", 2, 4)], cases=heavy)
+    assert any("another weight or cluster" in note for note in ft.compare([first, second]).notes)
+    third = await run_suite(targets=[arm("m", 2, 4)], cases=cases(4, scorer="regex"))
+    assert any("same way" in note for note in ft.compare([first, third]).notes)
+    assert any(
+        "carry most of the weight" in note
+        for note in ft.compare(await run_suite(targets=[arm("m", 2, 4), arm("n", 1, 4)], cases=heavy)).notes
+    )
+
+
+async def test_an_arm_without_scores_is_named(run_suite):
+    run = await run_suite(
+        targets=[arm("a", 4, 4), arm("dead", 4, 4, faults={"refused": 1.0})], cases=cases(4), retry={"attempts": 1}
+    )
+    with pytest.raises(FairtrialError, match="dead has no score yet"):
+        ft.compare(run)
+
+
+async def test_failures_that_change_nothing_decide_nothing(run_suite):
+    frail = {"id": "b", "target": "mock:x", "options": {"answer": "x", "faults": {"refused": 0.3}}}
+    run = await run_suite(repeats=3, targets=[arm("a", 12, 12), frail], cases=cases(12), retry={"attempts": 1})
+    found = ft.compare(run, "a", "b")
+    assert found.failures_as_worst is not None and not any("decides" in line for line in brief_lines(found))
+
+
+async def test_many_tags_are_quick(run_suite):
+    import time
+
+    run = await run_suite(
+        targets=[arm("a", 1500, 2000), arm("b", 1000, 2000)],
+        cases=[{**case, "tags": [f"t{n // 2}", "all"]} for n, case in enumerate(cases(2000))],
+        concurrency=50,
+    )
+    started = time.perf_counter()
+    ft.compare(run)
+    assert time.perf_counter() - started < 20
 
 
 async def test_many_pairs_are_adjusted(run_suite):
@@ -108,14 +198,14 @@ async def test_both_failure_policies(run_suite):
     assert failed > 5 and found.count == 40 - failed and found.only_one == failed
     assert found.difference == 0 and found.failures_as_worst.count == 40
     assert found.failures_as_worst.difference > 0.2
-    assert any("decides this comparison" in line for line in detail_lines(found))
+    assert any("decides this comparison" in line for line in brief_lines(found))
     assert any("Different coverage" in note for note in ft.compare(run).notes)
 
 
 async def test_kinds_of_cases(run_suite):
     """The second arm fails on hard cases only: the effect differs by difficulty, and so does the verdict."""
     kinds = [{**case, "difficulty": "hard" if n % 2 else "easy", "tags": ["odd"]} for n, case in enumerate(cases())]
-    for case in kinds[::2]:
+    for case in (*kinds[::2], kinds[1]):
         case["tags"] = []
     bad = {n for n in range(40) if n % 2 == 0} | {1, 3}
     # One easy case is missed too, so that both groups vary.
@@ -123,7 +213,7 @@ async def test_kinds_of_cases(run_suite):
     found = ft.compare(run, "good", "bad")
     groups = {(group.by, group.value): group for group in found.groups}
     assert groups["difficulty", "hard"].verdict == "better" and groups["difficulty", "easy"].verdict == "cannot tell"
-    assert groups["difficulty", "hard"].count == 20 and groups["tag", "odd"].difference == pytest.approx(0.9)
+    assert groups["difficulty", "hard"].count == 20 and groups["tag", "odd"].difference == pytest.approx(18 / 19)
     differs = {item.by: item.test for item in found.differs}
     easy, hard = np.array([1.0] + [0.0] * 19), np.array([0.0, 0.0] + [1.0] * 18)
     welch = reference.ttest_ind(easy, hard, equal_var=False)
@@ -274,7 +364,12 @@ def test_the_interaction_equals_references():
     moved = (left - whole) @ np.array([[1, 1], [-1, 0], [0, -1]])
     spread = (len(left) - 1) / len(left) * moved.T @ moved
     gaps = np.array([whole[0] - whole[1], whole[0] - whole[2]])
-    statistic = gaps @ np.linalg.solve(spread, gaps) / 2
+    count = len(left)
+    statistic = gaps @ np.linalg.solve(spread, gaps) * (count - 2) / ((count - 1) * 2)  # Hotelling's T² as F
     assert found.statistic == pytest.approx(statistic, rel=1e-9)
-    assert found.p_value == pytest.approx(reference.f.sf(statistic, 2, len(left) - 1), abs=1e-9)
+    assert found.p_value == pytest.approx(reference.f.sf(statistic, 2, count - 2), abs=1e-9)
+    # Weights that are all the same change nothing, clusters of one neither.
+    assert interaction(d, kinds, np.arange(60), np.full(60, 2.0)).p_value == pytest.approx(
+        interaction(d, kinds).p_value, abs=1e-9
+    )
     assert interaction([0.1, 0.2], ["a", "b"]) is None and interaction([0, 0, 1, 1], [0, 0, 1, 1]) is None

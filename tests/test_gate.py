@@ -42,17 +42,58 @@ async def test_regression(run_suite):
         name: gate(sources_of(run)[0], sources_of(before)[0], Terms())
         for name, run in {"same": same, "worse": worse, "vague": vague}.items()
     }
-    assert check(results["same"], "regression") == {"m": "passed"}
-    assert check(results["worse"], "regression") == {"m": "failed"}
-    assert check(results["vague"], "regression") == {"new": "cannot tell", "m": "cannot tell"}
+    lost = {"other": "cannot tell"}  # the baseline has it, and these runs do not
+    assert check(results["same"], "regression") == {"m": "passed", **lost}
+    assert check(results["worse"], "regression") == {"m": "failed", **lost}
+    assert check(results["vague"], "regression") == {"new": "cannot tell", "m": "cannot tell", **lost}
     wide = gate(sources_of(vague)[0], sources_of(before)[0], Terms(margin=0.2, arms=("m",)))
     assert check(wide, "regression") == {"m": "passed"}
-    strict = gate(sources_of(same)[0], sources_of(before)[0], Terms(these_cases=True))
+    strict = gate(sources_of(same)[0], sources_of(before)[0], Terms(these_cases=True, arms=("m",)))
     assert check(strict, "regression") == {"m": "passed"}
     with pytest.raises(FairtrialError, match="against itself"):
         gate(sources_of(same)[0], sources_of(same)[0], Terms())
     with pytest.raises(FairtrialError, match="above 0"):
         gate(sources_of(same)[0], sources_of(before)[0], Terms(margin=0.0))
+
+
+async def test_numbers_that_mean_what_they_say(run_suite):
+    """7 of 10 is 70 %, also in binary; and 0.7 is not meant as 0.7 points."""
+    run = await run_suite(targets=[arm("m", 7, 10)], cases=cases(10))
+    source = sources_of(run)[0]
+    assert gate(source, None, Terms(min_score=70 / 100, these_cases=True)).result == "passed"
+    with pytest.raises(FairtrialError, match="was 70 meant"):
+        gate(source, None, Terms(min_score=0.007))
+    with pytest.raises(FairtrialError, match="cannot be met"):
+        gate(source, None, Terms(min_score=5.0))
+    with pytest.raises(FairtrialError, match="no arm has a metric `gap`"):
+        gate(source, None, Terms(min_score=1.0, metric="gap"))
+    assert "Only coverage" in gate(source, None, Terms()).notes[0]
+
+
+async def test_agreeing_by_chance_proves_no_minimum(run_suite):
+    two = await run_suite(
+        targets=[arm("m", 4, 4)], cases=[{**c, "cluster": f"k{n // 2}"} for n, c in enumerate(cases(4))]
+    )
+    assert gate(sources_of(two)[0], None, Terms(min_score=0.99)).result == "cannot tell"
+
+
+async def test_failures_do_not_hide_a_loss(run_suite):
+    before = await run_suite(targets=[arm("m", 200, 200)], cases=cases(200))
+    frail = await run_suite(
+        targets=[arm("m", 200, 200, faults={"refused": 0.06})], cases=cases(200), retry={"attempts": 1}
+    )
+    found = gate(sources_of(frail)[0], sources_of(before)[0], Terms(min_score=0.97, margin=0.02, min_coverage=0.9))
+    assert check(found, "minimum") == {"m": "cannot tell"} and check(found, "regression") == {"m": "cannot tell"}
+    assert found.exit_code == 101
+
+
+async def test_hardly_a_case_in_common_proves_nothing(run_suite):
+    before = await run_suite(targets=[arm("m", 40)], cases=cases())
+    reworded = [{**case, "input": f"other {n}"} if n else case for n, case in enumerate(cases())]
+    after = await run_suite(targets=[arm("m", 1)], cases=reworded)
+    found = gate(sources_of(after)[0], sources_of(before)[0], Terms(these_cases=True))
+    assert check(found, "regression") == {"m": "cannot tell"}
+    assert any("different cases" in note for note in found.notes)
 
 
 async def test_coverage(run_suite):
@@ -98,6 +139,7 @@ async def test_the_command(run_suite, store, tmp_path, monkeypatch):
         (["tag", "latest"], "how shall the run be called"),
         (["tag", "latest", "latest"], "cannot be a name"),
         (["tag", "latest", "a b"], "cannot be a name"),
+        (["tag", "latest", "1m"], "beginning of an id"),
         (["tag", "--delete", "nobody"], "no run is called"),
     ],
 )
@@ -130,6 +172,10 @@ def test_bad(fairtrial):
 def test_unsure(fairtrial):
     fairtrial.gate(min_score=95, arms=["echo"], unsure="skip")
 
+@pytest.mark.fairtrial("suite.yaml")
+def test_misspelt(fairtrial):
+    fairtrial.gate(min_score=95, arms=["echo"], unsure="failed")
+
 def test_without_a_suite(fairtrial):
     assert fairtrial.score("numeric", response="about 42", expected="42").value == 1
 
@@ -142,7 +188,7 @@ def test_plug_in(pytester):
     pytester.makefile(".yaml", suite=SUITE)
     pytester.makepyfile(TESTS)
     found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-v")
-    found.assert_outcomes(passed=2, failed=2, skipped=1)
+    found.assert_outcomes(passed=2, failed=3, skipped=1)
     found.stdout.fnmatch_lines(["*gate failed*", "*failed: minimum of mute: 0.0*", "*say which suite*"])
     from fairtrial.store import Store
 

@@ -339,7 +339,8 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
         4: ("drop table pairs", "drop table labels", "alter table judgements drop column judge_key"),
     }
     since[5] = tuple(f"alter table trials drop column {name}" for name in ("tool_calls", "tool_errors", "tools"))
-    for version in (1, 2, 3, 4):
+    since[6] = ("drop table tags",)
+    for version in (1, 2, 3, 4, 5):
         path = str(tmp_path / f"{version}.db")
         new = Store(path)
         shape = _shape(path)

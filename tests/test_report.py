@@ -56,7 +56,7 @@ async def run(run_suite):
 async def test_it_shows_everything(run, visit, tmp_path):
     page = await visit(export(run, tmp_path / "report.html"))
     assert page.trouble == [] and (await page.title()).startswith("test")
-    text = await page.inner_text("main")
+    text = await page.text_content("main")
     for said in (
         "good<b> is better than poor",
         "counted as 0",

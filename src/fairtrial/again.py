@@ -38,7 +38,8 @@ async def aresume(
     if record.status == "completed":
         return Run(store, record)
     work, variables, folder = stored_work(store, record.id, mode, overrides or {})
-    work = msgspec.structs.replace(work, stops=record.status != "stopped")
+    if work.stopped is not None and mode == "resume":
+        work = _to_the_end(store, work)
     how = store.scoring(record.id, record.scoring)
     work = with_judge(store, work, variables, folder, how.get("judge"))
     check_prices(work.arms, work.settings)
@@ -47,6 +48,17 @@ async def aresume(
         scoring = Scoring(folder, how.get("scorer"), record.scoring)
         with store.lease(record.id):
             return await session(store, work, targets, variables, scoring, watch)
+
+
+def _to_the_end(store: Store, work: Work) -> Work:
+    """Somebody wants the cases that a stopped run did not need; from now on it does not stop by itself."""
+    stop = work.settings.stop
+    assert stop is not None
+    settings = msgspec.structs.replace(work.settings, stop=msgspec.structs.replace(stop, over=True))
+    stored = msgspec.json.decode(store.find_run(work.run_id).settings)
+    stored["stop"]["over"] = True
+    store.set_run(work.run_id, settings=canonical_json(stored))
+    return msgspec.structs.replace(work, settings=settings)
 
 
 async def arescore(
@@ -68,7 +80,7 @@ async def arescore(
     store = store or Store(create=False)
     record = store.find_run(name)
     work, variables, folder = stored_work(store, record.id, "rescore", overrides or {})
-    work = msgspec.structs.replace(with_judge(store, work, variables, folder, judge), stops=False)
+    work = with_judge(store, work, variables, folder, judge)
     judged = _check_rescoring(store, work, variables, folder, scorer)
     needed = work.settings.judges if judged else ()
     check_keys(needed)

@@ -53,7 +53,7 @@ def forest(title: str, rows: Sequence[Row], *, axis: str, zero: bool = False) ->
     for layer in layers[-2:]:
         layer["encoding"]["y"] = _names("label")
         if any("group" in row for row in rows):
-            layer["encoding"]["color"] = _colours("group")
+            layer["encoding"]["color"] = _verdicts("group")
     spec = {"data": {"values": known}, "height": {"step": 24}, "layer": layers}
     words = "; ".join(_with_interval(row) for row in rows)
     return _figure(title, spec, f"{axis}: {words}")
@@ -82,7 +82,13 @@ def histogram(title: str, rows: Sequence[Row], *, axis: str) -> Figure:
     x = {"field": "bin", "type": "ordinal", "title": axis, "axis": {"labelAngle": 0}}
     y = {"field": "count", "type": "quantitative", "title": None, "axis": {"tickCount": 3}}
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    header = {"labelColor": _INK, "labelAngle": 0, "labelAlign": "left", "labelLimit": 200}
+    header = {
+        "labelColor": _INK,
+        "labelOrient": "top",
+        "labelAnchor": "start",
+        "labelLimit": 400,
+        "labelFontWeight": "bold",
+    }
     spec = {
         "data": {"values": list(rows)},
         "facet": {"row": {"field": "label", "type": "nominal", "title": None, "sort": labels, "header": header}},
@@ -143,6 +149,21 @@ def calibration(title: str, rows: Sequence[Row]) -> Figure:
 def _names(field: str) -> Row:
     axis = {"labelLimit": 260, "ticks": False, "domain": False, "labelPadding": 8}
     return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": axis}
+
+
+_VERDICTS = {"better": "#009e73", "worse": "#d55e00", "equivalent": "#0072b2", "cannot tell": "#7f7f7f"}
+
+
+def _verdicts(field: str) -> Row:
+    """A verdict has the same colour in every figure."""
+    scale = {"domain": list(_VERDICTS), "range": list(_VERDICTS.values())}
+    return {"field": field, "type": "nominal", "title": None, "scale": scale}
+
+
+def short(name: str, most: int = 40) -> str:
+    """A name that fits beside a figure: its middle is left out."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
 
 def _colours(field: str) -> Row:

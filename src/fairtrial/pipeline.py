@@ -86,7 +86,7 @@ def _stop_rule(suite: Suite) -> StopSpec:
         raise FairtrialError("stopping early needs cases that count alike and stand alone: no `weight`, no `cluster`")
     if suite.case_count < FEWEST:
         raise FairtrialError(f"stopping early begins at {FEWEST} cases, and this suite has {suite.case_count}")
-    return StopSpec(when=when, margin=margin, best_at=max(FEWEST, suite.case_count // 2))
+    return StopSpec(when=when, margin=margin)
 
 
 def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
@@ -278,6 +278,8 @@ def _set_status(store: Store, run_id: str, engine: Engine) -> None:
     planned = totals.planned_trials(store, engine.work.plan_id, engine.work.arms)
     scored = sum(arm.scored for arm in totals.arm_totals(store, run_id, record.scoring).values())
     status = "completed" if scored == sum(planned) else "incomplete"
+    if status == "incomplete" and engine.work.stopped is not None and engine.work.mode != "resume":
+        status = "stopped"  # trying failures again, or scoring anew, does not make it an unfinished one
     if engine.halt is not None and engine.work.mode != "rescore":
         if engine.halt.interrupted:
             status = "interrupted"
@@ -286,5 +288,5 @@ def _set_status(store: Store, run_id: str, engine: Engine) -> None:
     if engine.work.mode == "rescore":  # rescoring changes what is known, not when the run ended
         store.set_run(run_id, status=status)
         return
-    reason = engine.halt.reason if engine.halt else None
+    reason = engine.halt.reason if engine.halt else engine.work.stopped if status == "stopped" else None
     store.set_run(run_id, status=status, reason=reason, ended_at=time.time())

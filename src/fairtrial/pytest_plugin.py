@@ -63,13 +63,17 @@ class FairTrial:
         from fairtrial import api, pipeline
         from fairtrial.cli.options import load_dotenv
         from fairtrial.config import RunOptions
+        from fairtrial.core.errors import FairtrialError
 
         path = (self._request.path.parent / suite).resolve()
         runs = self._request.config.stash[_RUNS]
         key = (str(path), repr(sorted(options.items())))
         if key not in runs:
             load_dotenv()
-            runs[key] = api.run(pipeline.load(path, RunOptions(**options)), store=self._store_url())
+            try:
+                runs[key] = api.run(pipeline.load(path, RunOptions(**options)), store=self._store_url())
+            except FairtrialError as error:
+                pytest.fail(str(error), pytrace=False)
         return runs[key]
 
     def open_run(self, name: str) -> Run:
@@ -86,25 +90,34 @@ class FairTrial:
         margin: float | None = None,
         min_coverage: float = 95.0,
         arms: Sequence[str] = (),
+        metric: str = "",
         these_cases: bool = False,
         unsure: Literal["fail", "skip", "pass"] = "fail",
         run: Run | None = None,
     ) -> None:
-        """Fail the test unless the run keeps its terms; scores are 0–100. `unsure` is for what nobody can tell."""
+        """Fail the test unless the run keeps its terms; scores are 0–100 as on the command line, metrics on their own
+        scale. `unsure` is for what nobody can tell."""
         __tracebackhide__ = True
         from fairtrial.analyse.contestants import find_sources, sources_of
         from fairtrial.analyse.gate import Terms, gate, gate_line
+        from fairtrial.core.errors import FairtrialError
 
+        if unsure not in ("fail", "skip", "pass"):
+            raise pytest.UsageError(f"unsure is `fail`, `skip` or `pass`, not `{unsure}`")
         held = run or self.run
         terms = Terms(
-            min_score=None if min_score is None else min_score / 100,
-            margin=None if margin is None else margin / 100,
+            min_score=None if min_score is None else min_score / (1 if metric else 100),
+            margin=None if margin is None else margin / (1 if metric else 100),
             min_coverage=min_coverage / 100,
+            metric=metric,
             arms=tuple(arms),
             these_cases=these_cases,
         )
-        other = find_sources([against], held.store)[0] if against else None
-        found = gate(sources_of(held)[0], other, terms)
+        try:
+            other = find_sources([against], held.store)[0] if against else None
+            found = gate(sources_of(held)[0], other, terms)
+        except FairtrialError as error:
+            pytest.fail(str(error), pytrace=False)
         said = "\n".join(gate_line(check) for check in found.checks if check.result != "passed")
         if found.result == "failed" or (found.result == "cannot tell" and unsure == "fail"):
             pytest.fail(f"run {held.id}: gate {found.result}\n{said}", pytrace=False)

@@ -41,6 +41,7 @@ def stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]
         arms=arms,
         settings=msgspec.structs.replace(settings, **given),
         mode=mode,
+        stopped=(record.reason or "decided") if record.status == "stopped" else None,
     )
     return work, variables, Path(plan.folder)
 

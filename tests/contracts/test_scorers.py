@@ -30,7 +30,37 @@ EXAMPLES = {
     "all_of": ({"type": "all_of", "scorers": ["exact", "boolean"]}, "Paris"),
     "weighted": ({"type": "weighted", "scorers": [{"scorer": "exact", "weight": 2}, {"scorer": "boolean"}]}, "Paris"),
 }
+EXAMPLES["optimisation"] = ({"type": "optimisation"}, None)
+# What shows everything that a scorer measures, where not every answer does.
+TELLING = {
+    "optimisation": '{"x": [0, 0, 0, 0], "objective_value": 0, "status": "optimal", "constraint_violations": [0]}'
+}
 OWN = Path(__file__).parent / "own_scorer.py"
+
+
+def metadata(name: str) -> dict | None:
+    """What travels with a case of this scorer."""
+    if name != "optimisation":
+        return None
+    from fairtrial.optim.families import make
+    from fairtrial.optim.problem import Baseline, problem_digest
+
+    problem = make("original", 4)
+    baseline = Baseline(
+        problem=problem.id,
+        status="optimal",
+        x=(0.0,) * 4,
+        objective=0.0,
+        bound=0.0,
+        gap=0.0,
+        certified=True,
+        solver="by hand",
+        version="1",
+        seconds=0.0,
+        random_objective=130.0,
+        digest=problem_digest(problem),
+    )
+    return {"problem": msgspec.to_builtins(problem), "baseline": msgspec.to_builtins(baseline)}
 
 
 def example(name: str) -> tuple[dict, str | None]:
@@ -75,14 +105,16 @@ class TestEveryScorer:
 
     def test_its_example_has_no_problem(self, name):
         spec, expected = example(name)
-        case = Case(id="c", input="q", expected=expected)
+        case = Case(id="c", input="q", expected=expected, metadata=metadata(name))
         assert list(build_scorer(spec).check(case, Path())) == []
 
     @settings(max_examples=60, deadline=None)
     @given(response=st.text(max_size=300))
     def test_any_answer_gets_the_same_valid_score_twice(self, name, response):
         spec, expected = example(name)
-        context = ScoreContext(response=response, case=Case(id="c", input="q", expected=expected), panel=PANEL)
+        context = ScoreContext(
+            response=response, case=Case(id="c", input="q", expected=expected, metadata=metadata(name)), panel=PANEL
+        )
         first, second = (asyncio.run(build_scorer(spec).score(context)) for _ in range(2))
         assert first == second
         if isinstance(first, Score):
@@ -93,7 +125,11 @@ class TestEveryScorer:
 
     def test_its_metrics_have_scales(self, name):
         spec, expected = example(name)
-        context = ScoreContext(response="x", case=Case(id="c", input="q", expected=expected), panel=PANEL)
+        context = ScoreContext(
+            response=TELLING.get(name, "x"),
+            case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
+            panel=PANEL,
+        )
         result = asyncio.run(build_scorer(spec).score(context))
         scales = build_scorer(spec).scales()
         assert set(getattr(result, "metrics", {})) == set(scales)
@@ -102,5 +138,7 @@ class TestEveryScorer:
 
     def test_an_empty_answer_is_an_answer(self, name):
         spec, expected = example(name)
-        context = ScoreContext(response="", case=Case(id="c", input="q", expected=expected), panel=PANEL)
+        context = ScoreContext(
+            response="", case=Case(id="c", input="q", expected=expected, metadata=metadata(name)), panel=PANEL
+        )
         assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)

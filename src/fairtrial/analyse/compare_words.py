@@ -19,15 +19,18 @@ class Scale:
 
     def plain(self, value: float | None) -> str:
         """A number without a sign."""
-        return "–" if value is None else f"{self.times * value:.{self.digits}f}"
+        return "–" if value is None else f"{self._rounded(value):.{self.digits}f}"
 
     def signed(self, value: float | None) -> str:
         """A difference."""
-        return "–" if value is None else f"{self.times * value + 0.0:+.{self.digits}f}"
+        return "–" if value is None else f"{self._rounded(value):+.{self.digits}f}"
 
     def interval(self, bounds: tuple[float, float] | None) -> str:
         """An interval of differences."""
         return "–" if bounds is None else f"[{self.signed(bounds[0])}, {self.signed(bounds[1])}]"
+
+    def _rounded(self, value: float) -> float:
+        return round(self.times * value, self.digits) + 0.0  # no −0.0
 
 
 def p_words(p: float | None) -> str:
@@ -37,7 +40,10 @@ def p_words(p: float | None) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
 
 
-PAIR_COLUMNS = ("arm", "against", "difference", "95% CI", "p", "cases", "verdict")
+def pair_columns(found: Comparisons) -> list[str]:
+    """The columns of the table of pairs."""
+    p = "p (Holm)" if len(found.pairs) > 1 else "p"
+    return ["arm", "against", "difference", "95% CI", p, "cases", "verdict"]
 
 
 def pair_cells(pair: Comparison) -> list[str]:
@@ -76,29 +82,65 @@ def sentence(pair: Comparison, margin: float | None = None) -> str:
 def _why_not(pair: Comparison) -> str:
     if pair.count < 2:
         return "there is one case"
-    return "all cases are of one cluster" if pair.units < 2 else "no case tells them apart"
+    if pair.units < 2:
+        return "all cases are of one cluster"
+    if not pair.difference:
+        return "no case tells them apart"
+    if pair.std_err == 0:
+        return f"the same difference in all {pair.count} cases, but they are too few to be sure"
+    return f"{pair.count} cases are not enough yet"
 
 
 def _effect(pair: Comparison) -> str:
-    if pair.effect is None or pair.superiority is None:
+    if pair.count < 2:
         return ""
+    cases = f"ahead on {pair.ahead}, tied on {pair.tied}, behind on {pair.behind} of {pair.count} cases"
+    if pair.effect is None or pair.effect_size is None:
+        return f" ({cases})"
     article = "an" if pair.effect[0] in "aeiou" else "a"
-    share = pair.superiority if pair.verdict == "better" else 1 - pair.superiority
-    return f", {article} {pair.effect} effect (ahead on {100 * share:.0f} % of the cases, ties half)"
+    return f", {article} {pair.effect} effect (d_z {abs(pair.effect_size):.2f}; {cases})"
+
+
+def brief_lines(pair: Comparison) -> list[str]:
+    """What nobody should miss: tests that do not agree, failures that decide, effects that differ."""
+    lines = []
+    says = _says(pair.p_value, pair.difference)
+    others = [line for line in pair.robustness if line.p_value is not None]
+    against = [line for line in others if (line.p_value or 0.0) >= _ALPHA] if says else []
+    for_it = [line for line in others if (line.p_value or 1.0) < _ALPHA] if not says else []
+    if against or for_it:
+        shown = ", ".join(f"{line.method} p {p_words(line.p_value)}" for line in against or for_it)
+        lines.append(f"not all tests agree (paired p {p_words(pair.p_value)}): {shown}")
+    elif others:
+        lines.append(f"{len(others)} other tests agree" if len(others) > 1 else "another test agrees")
+    worst = pair.failures_as_worst
+    if worst is not None and _says(worst.p_value, worst.difference) != says:
+        lines.append(_failures_line(pair))
+        lines.append("  what failures count for decides this comparison: look at them before you choose")
+    lines += [_differs_line(found) for found in pair.differs if found.p_value < _ALPHA]
+    if pair.run_means is not None:
+        lines += _run_means_lines(pair)
+    return lines
+
+
+def _failures_line(pair: Comparison) -> str:
+    scale, worst = Scale(pair.metric), pair.failures_as_worst
+    assert worst is not None
+    what = "the worst" if pair.metric else "0"
+    bounds = f" {scale.interval(worst.ci95)}, p {p_words(worst.p_value)}{_plain(pair)}"
+    return f"failures counted as {what}: {scale.signed(worst.difference)}{bounds}, {worst.count} cases"
+
+
+def _plain(pair: Comparison) -> str:
+    return " (unadjusted)" if pair.comparisons > 1 else ""
 
 
 def detail_lines(pair: Comparison) -> list[str]:
-    """What stands below a pair: other tests, failures, kinds of cases."""
+    """Everything below a pair: other tests, failures, kinds of cases."""
     scale = Scale(pair.metric)
-    plain = "" if pair.p_adjusted == pair.p_value else " (unadjusted)"
-    lines = [_robustness_line(line, scale, plain) for line in pair.robustness]
-    worst = pair.failures_as_worst
-    if worst is not None:
-        what = "the worst" if pair.metric else "0"
-        bounds = f" {scale.interval(worst.ci95)}, p {p_words(worst.p_value)}{plain}"
-        lines.append(f"failures counted as {what}: {scale.signed(worst.difference)}{bounds}, {worst.count} cases")
-        if _says(worst.p_value, worst.difference) != _says(pair.p_value, pair.difference):
-            lines.append("  what failures count for decides this comparison: look at them before you choose")
+    lines = [_robustness_line(line, scale, _plain(pair)) for line in pair.robustness]
+    if pair.failures_as_worst is not None:
+        lines.append(_failures_line(pair))
     if pair.run_means is not None:
         lines += _run_means_lines(pair)
     lines += [_group_line(group, scale) for group in pair.groups]
@@ -121,12 +163,12 @@ def _robustness_line(line: Robustness, scale: Scale, plain: str) -> str:
 def _run_means_lines(pair: Comparison) -> list[str]:
     found = pair.run_means
     assert found is not None
+    if found.pooled_std_err == 0:
+        return [f"run means never varied ({Scale('').signed(found.score_diff)}): no test can be made of them"]
     lines = [
         f"run means (pooled t): {Scale('').signed(found.score_diff)}, p {p_words(found.p_value)}, "
         f"Cohen's d {found.effect_size:.2f} ({found.effect})"
     ]
-    if found.note:
-        lines.append(f"  {found.note}")
     if found.is_significant != (pair.verdict in ("better", "worse")):
         lines.append(
             "  it differs from the verdict because it asks only about these very cases; "
@@ -142,13 +184,17 @@ def _group_line(group: Group, scale: Scale) -> str:
 
 def _differs_line(found: Differs) -> str:
     about = f"between cases with and without tag {found.value}" if found.by == "tag" else f"by {found.by}"
-    answer = "yes" if found.test.p_value < _ALPHA else "cannot tell"
-    return f"does the difference differ {about}? {answer}, p {p_words(found.test.p_value)}"
+    answer = "yes" if found.p_value < _ALPHA else "cannot tell"
+    return f"does the difference differ {about}? {answer}, p {p_words(found.p_value)}"
 
 
 def headline(found: Comparisons) -> str:
     """What is compared, in one line."""
-    runs = ", ".join(found.run_ids) if len(found.sources) == 1 else " against ".join(found.sources)
+    runs = " against ".join(found.sources)
+    if len(found.sources) == 1 and len(found.run_ids) == 1:
+        runs = found.run_ids[0]
+    elif len(found.sources) == 1:
+        runs = f"series {found.sources[0]} ({len(found.run_ids)} runs)"
     count = len(found.pairs)
-    adjusted = f", p-values adjusted for {count} comparisons (Holm)" if count > 1 else ""
+    adjusted = f"; p-values are adjusted for {count} comparisons (Holm), intervals are not" if count > 1 else ""
     return f"{found.metric or 'score'} of {runs}{adjusted}"

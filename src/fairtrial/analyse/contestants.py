@@ -10,6 +10,7 @@ import msgspec
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm, StopSpec
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
@@ -17,6 +18,7 @@ from fairtrial.store.opinions import judges_asked
 from fairtrial.store.outcomes import CaseFacts, case_facts, endings
 
 SCORE = ""  # the name of the score among the metrics
+TAKEN = ("latency_ms", "cost_usd")  # what an answer took: compared only when asked for
 
 
 class Source(NamedTuple):
@@ -33,34 +35,40 @@ class Contestant:
         self.source, self.arm = source, arm
         self.label = arm.name
         self.values: dict[str, dict[str, list[float]]] = {SCORE: {}}
-        self.scales: dict[str, tuple[float, float]] = {SCORE: (0.0, 1.0)}
+        self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
         self.failed: dict[str, int] = {}
+        self.places: dict[str, int] = {}  # where each case stands in the arm's own plan
+        self.scorers: dict[str, bytes] = {}  # what scored each case
+        self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that had a say
         self.planned = self.ended = self.scored = 0
-        self.scored_by: set[bytes] = set()
-        self.judged = False  # a model had a say in its scores
         self.stop: StopSpec | None = None  # when its run was allowed to end early
 
-    def add(self, case: str, value: float | None, metrics: Mapping[str, tuple[float, float, float]]) -> None:
+    def add(self, case: str, value: float, metrics: Mapping[str, tuple[float, float | None, float | None]]) -> None:
         """One scored trial."""
-        if value is None:
-            return
         self.scored += 1
         self.values[SCORE].setdefault(case, []).append(value)
-        for name, (found, low, high) in metrics.items():
-            self.scales[name] = (low, high)
+        for name, (found, worst, best) in metrics.items():
+            self.scales[name] = (worst, best)
             self.values.setdefault(name, {}).setdefault(case, []).append(found)
 
     def means(self, metric: str = SCORE, *, failures: bool = False) -> dict[str, float]:
         """The mean over repeats of every case; with `failures`, a failed trial counts as the worst value."""
         values = self.values.get(metric, {})
-        if not failures:
+        worst = self.scales.get(metric, (None, None))[0]
+        if not failures or worst is None:
             return {case: sum(found) / len(found) for case, found in values.items()}
-        worst = self.scales[metric][0]
         return {
             case: (sum(values.get(case, ())) + worst * self.failed.get(case, 0))
             / (len(values.get(case, ())) + self.failed.get(case, 0))
             for case in values.keys() | self.failed.keys()
         }
+
+    def sign(self, metric: str) -> int:
+        """1 where more is better, −1 where less is."""
+        worst, best = self.scales.get(metric, (None, None))
+        if best is None:
+            return 1
+        return -1 if worst is None or best < worst else 1
 
     @property
     def coverage(self) -> float:
@@ -77,15 +85,16 @@ class Field(NamedTuple):
     weights: dict[str, float]
     clusters: dict[str, str]
     same_cases: bool
+    uneven_facts: int  # cases that have another weight or cluster in another run: the first one named counts
 
     def common(self, a: Contestant, b: Contestant, metric: str = SCORE, *, failures: bool = False) -> Common:
         """The cases that both have a value for; with `failures`, a failed trial counts as the worst one."""
         one, other = a.means(metric, failures=failures), b.means(metric, failures=failures)
         return common_cases(one, other, self.weights, self.clusters)
 
-    def aggregate(self, one: Contestant, metric: str = SCORE) -> Aggregate:
+    def aggregate(self, one: Contestant, metric: str = SCORE, *, failures: bool = False) -> Aggregate:
         """One contestant by itself."""
-        means = one.means(metric)
+        means = one.means(metric, failures=failures)
         clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
         weights = [self.weights[key] for key in means]
         return aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
@@ -117,48 +126,53 @@ def enter(sources: Sequence[Source]) -> Field:
     """Read every arm of the sources. Where an arm's name is in several of them, the source is part of its label."""
     facts: dict[str, CaseFacts] = {}
     contestants: list[Contestant] = []
-    plans: dict[tuple[str, str], list[str]] = {}
+    plans: dict[tuple[str, str], list[CaseFacts]] = {}
+    uneven = 0
     for source in sources:
         own: dict[str, Contestant] = {}
         for run in source.runs:
             place = (run.store.path, run.plan.id)
             if place not in plans:
-                found = list(case_facts(run.store, run.plan.id))
-                plans[place] = [case.key for case in found]
-                for case in found:
-                    facts.setdefault(case.key, case)
+                plans[place] = list(case_facts(run.store, run.plan.id))
+                for case in plans[place]:
+                    known = facts.setdefault(case.key, case)
+                    uneven += (known.weight, known.cluster) != (case.weight, case.cluster)
             _read(run, source, own, plans[place])
         contestants += own.values()
     names = [contestant.arm.name for contestant in contestants]
     for contestant in contestants:
         if names.count(contestant.arm.name) > 1:
             contestant.label = f"{contestant.arm.name}@{contestant.source.label}"
-    same = len({frozenset(keys) for keys in plans.values()}) == 1
+    same = len({frozenset(case.key for case in cases) for cases in plans.values()}) == 1
     weights = {key: case.weight for key, case in facts.items()}
     clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
-    return Field(tuple(sources), tuple(contestants), facts, weights, clusters, same)
+    return Field(tuple(sources), tuple(contestants), facts, weights, clusters, same, uneven)
 
 
-def _read(run: Run, source: Source, own: dict[str, Contestant], keys: list[str]) -> None:
+def _read(run: Run, source: Source, own: dict[str, Contestant], cases: Sequence[CaseFacts]) -> None:
     arms = [own.setdefault(arm.name, Contestant(source, arm)) for arm in run.plan_arms]
-    settings = run.settings
-    how = run.store.scoring(run.id, run.record.scoring)
-    judges: Any = how.get("judge") or [judge["name"] for judge in settings.get("judges", ())]
-    judged = bool(judges_asked(run.store, run.id, run.record.scoring))
+    how: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
+    judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
     planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
+    stopped = run.status == "stopped"
     for contestant, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
-        contestant.planned += 0 if run.status == "stopped" else trials  # what was not needed is not missing
-        contestant.judged = contestant.judged or judged
-        contestant.stop = msgspec.convert(settings.get("stop"), StopSpec | None)
-        by = {"scorer": how.get("scorer") or arm.scorer, "judges": judges}
-        contestant.scored_by.add(msgspec.json.encode(by, order="deterministic"))
+        contestant.planned += 0 if stopped else trials  # what was not needed is not missing
+        contestant.judges |= judges
+        contestant.stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
+        everywhere = msgspec.json.encode(how.get("scorer") or arm.scorer, order="deterministic")
+        for case in cases:
+            contestant.scorers[case.key] = everywhere if how.get("scorer") or not case.scorer else case.scorer
+            contestant.places[case.key] = case.position
     for ending in endings(run.store, run.id, run.record.scoring):
-        contestant, case = arms[ending.arm], keys[ending.case]
+        contestant, key = arms[ending.arm], cases[ending.case].key
+        if ending.pending:
+            continue
         contestant.ended += 1
-        contestant.planned += run.status == "stopped"
-        contestant.add(case, ending.value, ending.metrics)
+        contestant.planned += stopped
+        if ending.value is not None:
+            contestant.add(key, ending.value, ending.metrics)
         if ending.failed:
-            contestant.failed[case] = contestant.failed.get(case, 0) + 1
+            contestant.failed[key] = contestant.failed.get(key, 0) + 1
 
 
 def choose(field: Field, names: Sequence[str] = ()) -> list[tuple[Contestant, Contestant]]:
@@ -186,6 +200,14 @@ def pick(field: Field, name: str) -> Contestant:
         known = ", ".join(one.label for one in field.contestants)
         raise FairtrialError(f"there is no arm `{name}`; there are: {known}")
     raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in found)}")
+
+
+def check_metric(contestants: Iterable[Contestant], metric: str) -> None:
+    """Refuse a metric that nobody has, and say which there are."""
+    known = dict.fromkeys(name for one in contestants for name in one.values if name != SCORE)
+    if metric != SCORE and metric not in known:
+        there = f"there are: {', '.join(known)}" if known else "these runs have none beside the score"
+        raise FairtrialError(f"no arm has a metric `{metric}`; {there}")
 
 
 def _pairs(contestants: Sequence[Contestant]) -> list[tuple[Contestant, Contestant]]:

@@ -9,13 +9,15 @@ import msgspec
 
 from fairtrial.analyse.compare import Comparison, compare
 from fairtrial.analyse.compare_words import Scale, p_words
-from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, enter, pick
+from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, check_metric, enter, pick
 from fairtrial.core.errors import FairtrialError
+from fairtrial.stats import Aggregate, equivalence
 
 Result = Literal["passed", "failed", "cannot tell"]
 EXIT_CODES: dict[Result, int] = {"passed": 0, "failed": 100, "cannot tell": 101}
 BEARABLE = 0.05  # the loss that nobody minds, unless they say so
 _FEWEST_ALIKE = 5  # cases that all differ by the same, so that chance is below 5 %
+_ROUNDING = 1e-9
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,20 +32,24 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One demand on one arm."""
+    """One demand on one arm, in words and in numbers (scores 0–1)."""
 
     name: str
     arm: str
     result: Result
     message: str
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    limit: float | None = None
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """Every check, and what they come to."""
+    """Every check, what they come to, and what should be known before that is believed."""
 
     run_ids: list[str]
     against: list[str]
     checks: list[Check]
+    notes: list[str] = []
 
     @property
     def result(self) -> Result:
@@ -59,66 +65,162 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
     """Hold a run or series to its terms, and against another one."""
+    _check_terms(terms, against)
     if against is not None and {run.id for run in source.runs} & {run.id for run in against.runs}:
         raise FairtrialError("a run cannot be held against itself: name an earlier one, or give it a tag")
     field = enter([source] if against is None else [source, against])
     own = [one for one in field.contestants if one.source is source]
+    check_metric(own, terms.metric)
     if terms.arms:
-        own = [pick(Field(field.sources[:1], tuple(own), *field[2:]), name) for name in terms.arms]
+        own = [pick(field._replace(contestants=tuple(own)), name) for name in terms.arms]
     checks = [*_coverage(own, terms)]
+    notes: list[str] = []
     if terms.min_score is not None:
         checks += _minimum(field, own, terms, terms.min_score)
     if against is not None:
-        checks += _regression(field, own, against, terms)
+        found, notes = _regression(field, own, against, terms)
+        checks += found
+    if terms.min_score is None and against is None:
+        notes = ["Only coverage was asked for: --min-score and --against ask for more."]
     return Gate(
         run_ids=[run.id for run in source.runs],
         against=[run.id for run in against.runs] if against else [],
         checks=checks,
+        notes=notes,
     )
+
+
+def _check_terms(terms: Terms, against: Source | None) -> None:
+    """Numbers that nobody can have meant."""
+    if terms.metric:
+        if against is not None and terms.margin is None:
+            raise FairtrialError(f"which loss of `{terms.metric}` is bearable? Give a --margin on its own scale")
+        return
+    least = terms.min_score
+    if least is not None and 0 < least <= 0.01:
+        raise FairtrialError(
+            f"scores are 0 to 100: a minimum of {100 * least:g} asks for nothing; was {1e4 * least:g} meant?"
+        )
+    if least is not None and not 0 <= least <= 1:
+        raise FairtrialError(f"scores are 0 to 100: a minimum of {100 * least:g} cannot be met, or means nothing")
+    if terms.margin is not None and terms.margin > 1:
+        raise FairtrialError(f"scores are 0 to 100: a margin of {100 * terms.margin:g} points allows everything")
 
 
 def _coverage(own: Sequence[Contestant], terms: Terms) -> Iterator[Check]:
     for one in own:
         share = one.scored / one.planned if one.planned else 0.0
-        enough = share >= terms.min_coverage
-        message = f"{one.scored} of {one.planned} trials have a score (at least {100 * terms.min_coverage:g} %)"
-        yield Check(name="coverage", arm=one.arm.name, result="passed" if enough else "failed", message=message)
+        yield Check(
+            name="coverage",
+            arm=one.arm.name,
+            result="passed" if share >= terms.min_coverage - _ROUNDING else "failed",
+            message=f"{one.scored} of {one.planned} trials have a score (at least {100 * terms.min_coverage:g} %)",
+            value=share,
+            limit=terms.min_coverage,
+        )
 
 
 def _minimum(field: Field, own: Sequence[Contestant], terms: Terms, least: float) -> Iterator[Check]:
+    """Met only if it is met with failures left out, and with failures counted as the worst."""
     scale = Scale(terms.metric)
     for one in own:
         found = field.aggregate(one, terms.metric)
-        result: Result = "cannot tell"
-        if found.mean is None:
-            message = "no score"
-        else:
+        result = _above(found, least, terms)
+        message = "no score"
+        if found.mean is not None:
             bounds = found.ci95
-            if terms.these_cases:
-                result = "passed" if found.mean >= least else "failed"
-            elif bounds is not None:
-                result = "passed" if bounds[0] >= least else "failed" if bounds[1] < least else "cannot tell"
             shown = "n = 1" if bounds is None else f"95% CI [{scale.plain(bounds[0])}, {scale.plain(bounds[1])}]"
+            shown = "on these cases" if terms.these_cases else shown
             message = f"{scale.plain(found.mean)} ({shown}), at least {scale.plain(least)}"
-        yield Check(name="minimum", arm=one.arm.name, result=result, message=message)
+        if result == "passed" and one.failed:
+            strict = field.aggregate(one, terms.metric, failures=True)
+            if _above(strict, least, terms) != "passed":
+                result = "cannot tell"
+                message += f"; with {sum(one.failed.values())} failures counted as 0 it is {scale.plain(strict.mean)}"
+        yield Check(
+            name="minimum",
+            arm=one.arm.name,
+            result=result,
+            message=message,
+            value=found.mean,
+            interval=None if terms.these_cases else found.ci95,
+            limit=least,
+        )
 
 
-def _regression(field: Field, own: Sequence[Contestant], against: Source, terms: Terms) -> Iterator[Check]:
+def _above(found: Aggregate, least: float, terms: Terms) -> Result:
+    if found.mean is None:
+        return "cannot tell"
+    if terms.these_cases:
+        return "passed" if found.mean >= least - _ROUNDING else "failed"
+    if found.ci95 is None:
+        return "cannot tell"
+    low, high = found.ci95
+    return "passed" if low >= least - _ROUNDING else "failed" if high < least - _ROUNDING else "cannot tell"
+
+
+def _regression(
+    field: Field, own: Sequence[Contestant], against: Source, terms: Terms
+) -> tuple[list[Check], list[str]]:
     margin = terms.margin if terms.margin is not None else 0.0 if terms.these_cases else BEARABLE
-    before = {one.arm.name: one for one in field.contestants if one.source is against}
-    pairs = [(one, before[one.arm.name]) for one in own if one.arm.name in before]
-    for one in own:
-        if one.arm.name not in before:
-            message = f"{against.label} has no such arm"
-            yield Check(name="regression", arm=one.arm.name, result="cannot tell", message=message)
-    if not pairs:
-        return
     if margin <= 0 and not terms.these_cases:
         raise FairtrialError("a loss of nothing at all can never be ruled out: give a --margin above 0")
-    compared = compare(field, pairs, metric=terms.metric, margin=margin or None)
-    for (one, _), pair in zip(pairs, compared.pairs, strict=True):
+    before = {one.arm.name: one for one in field.contestants if one.source is against}
+    names = {one.arm.name for one in own}
+    checks = [_unknown(one.arm.name, f"{against.label} has no such arm") for one in own if one.arm.name not in before]
+    if not terms.arms:
+        checks += [
+            _unknown(name, f"{against.label} has it, and this run does not") for name in before if name not in names
+        ]
+    pairs = [(one, before[one.arm.name]) for one in own if one.arm.name in before]
+    usable = [pair for pair in pairs if all(one.values.get(terms.metric) for one in pair)]
+    checks += [
+        _unknown(one.arm.name, "no score on one of the two sides") for one, other in pairs if (one, other) not in usable
+    ]
+    if not usable:
+        return checks, []
+    compared = compare(field, usable, metric=terms.metric, margin=margin or None)
+    for (one, other), pair in zip(usable, compared.pairs, strict=True):
         result, message = _held(pair, margin, terms)
-        yield Check(name="regression", arm=one.arm.name, result=result, message=f"{message} against {against.label}")
+        if result == "passed" and (trouble := _waved_through(field, one, other, pair, margin, terms)):
+            result, message = "cannot tell", f"{message}; {trouble}"
+        checks.append(
+            Check(
+                name="regression",
+                arm=one.arm.name,
+                result=result,
+                message=f"{message} against {against.label}",
+                value=pair.difference,
+                interval=pair.equivalence.ci90 if pair.equivalence and not terms.these_cases else None,
+                limit=-margin,
+            )
+        )
+    return checks, compared.notes
+
+
+def _unknown(arm: str, message: str) -> Check:
+    return Check(name="regression", arm=arm, result="cannot tell", message=message)
+
+
+def _waved_through(
+    field: Field, one: Contestant, other: Contestant, pair: Comparison, margin: float, terms: Terms
+) -> str:
+    """Why a regression may have passed unseen: hardly a case in common, or failures instead of wrong answers."""
+    cases = len(one.places)
+    if pair.count < terms.min_coverage * min(cases, len(other.places)) * (1 - _ROUNDING):
+        return f"only {pair.count} of {cases} cases can be compared"
+    worst = pair.failures_as_worst
+    if worst is None or worst.difference is None:
+        return ""
+    sign = one.sign(terms.metric)
+    bound = sign * worst.difference
+    if not terms.these_cases:
+        strict = field.common(one, other, terms.metric, failures=True)
+        within = equivalence(strict.d, margin, strict.clusters, strict.weights)
+        bound = min(bound, sign * within.ci90[0] if sign > 0 else -within.ci90[1]) if within is not None else bound
+    if bound > -margin - (_ROUNDING if terms.these_cases else 0.0):
+        return ""
+    return f"with failures counted as the worst it is {Scale(terms.metric).signed(worst.difference)}"
 
 
 def _held(pair: Comparison, margin: float, terms: Terms) -> tuple[Result, str]:
@@ -126,15 +228,25 @@ def _held(pair: Comparison, margin: float, terms: Terms) -> tuple[Result, str]:
     scale = Scale(terms.metric)
     if pair.difference is None:
         return "cannot tell", "no case in common"
+    less = _less_is_better(pair)
+    gain = -pair.difference if less else pair.difference
     shown = f"{scale.signed(pair.difference)}{scale.unit}"
+    allowed = f"margin {scale.plain(margin)}"
     if terms.these_cases:
-        return ("passed" if pair.difference >= -margin else "failed"), f"{shown} on {pair.count} cases"
+        kept = gain >= -margin - _ROUNDING
+        return ("passed" if kept else "failed"), f"{shown} on {pair.count} cases, {allowed}"
     interval = pair.equivalence.ci90 if pair.equivalence is not None else None
-    enough = bool(pair.std_err) or pair.units >= _FEWEST_ALIKE
-    message = f"{shown} (90% CI {scale.interval(interval)}, p {p_words(pair.p_adjusted)}), margin {scale.plain(margin)}"
-    if interval is not None and enough and interval[0] > -margin:
-        return "passed", message
+    message = f"{shown} (90% CI {scale.interval(interval)}, p {p_words(pair.p_adjusted)}), {allowed}"
+    if interval is not None:
+        least = -interval[1] if less else interval[0]
+        if least > -margin and (pair.std_err or pair.units >= _FEWEST_ALIKE):
+            return "passed", message
     return ("failed" if pair.verdict == "worse" else "cannot tell"), message
+
+
+def _less_is_better(pair: Comparison) -> bool:
+    worst, best = pair.scale
+    return best is not None and (worst is None or best < worst)
 
 
 def gate_line(check: Check) -> str:

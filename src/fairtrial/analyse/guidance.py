@@ -12,11 +12,12 @@ _FEW_CLUSTERS = 10
 Pairs = Sequence[tuple[Contestant, Contestant]]
 
 
-def guidance(field: Field, pairs: Pairs, counts: Sequence[tuple[int, int]]) -> list[str]:
+def guidance(field: Field, pairs: Pairs, counts: Sequence[tuple[int, int]], metric: str = SCORE) -> list[str]:
     """One sentence for each thing to mind; `counts` has the common cases and the units of every pair."""
     return [
         *_about_cases(field, counts),
-        *_about_scores(pairs),
+        *_about_weights(field, pairs, metric),
+        *_about_scores(field, pairs),
         *_about_runs(field),
         *_about_stopping(pairs),
         *_about_noise(pairs),
@@ -37,16 +38,46 @@ def _about_cases(field: Field, counts: Sequence[tuple[int, int]]) -> Iterator[st
         yield f"Few clusters ({min(clusters)}): the interval is rougher than it looks."
 
 
-def _about_scores(pairs: Pairs) -> Iterator[str]:
-    if any(a.scored_by != b.scored_by for a, b in pairs):
+def _about_weights(field: Field, pairs: Pairs, metric: str) -> Iterator[str]:
+    if field.uneven_facts:
+        yield (
+            f"{field.uneven_facts} cases have another weight or cluster in another run: those of the run named first "
+            "count."
+        )
+    for a, b in pairs:
+        common = field.common(a, b, metric)
+        if common.plain or len(common.keys) < 2:
+            continue
+        sizes: dict[str, float] = {}
+        for key, weight in zip(common.clusters or common.keys, common.weights, strict=True):
+            sizes[key] = sizes.get(key, 0.0) + float(weight)
+        worth = sum(sizes.values()) ** 2 / sum(size**2 for size in sizes.values())
+        if worth < 0.6 * len(sizes):
+            what = "clusters" if common.clusters else "cases"
+            yield (
+                f"A few {what} carry most of the weight: {len(sizes)} count as {worth:.0f}, and the interval is "
+                "rougher than it looks; the sign-flip line (--details) holds all the same."
+            )
+            return
+
+
+def _about_scores(field: Field, pairs: Pairs) -> Iterator[str]:
+    if any(_scored_otherwise(a, b) for a, b in pairs):
         yield "Not all of these were scored in the same way (another scorer or judge): the difference may be theirs."
     a, b = max(pairs, key=lambda pair: abs(pair[0].coverage - pair[1].coverage))
     if abs(a.coverage - b.coverage) > 1e-9:
         low, high = (a, b) if a.coverage < b.coverage else (b, a)
+        failures = "; --details shows the difference with failures counted as 0" if a.failed or b.failed else ""
         yield (
             f"Different coverage: {high.label} has a score for {100 * high.coverage:.0f} % of its trials, {low.label} "
-            f"for {100 * low.coverage:.0f} %; where failures are no accident, look at the line that counts them as 0."
+            f"for {100 * low.coverage:.0f} %{failures}."
         )
+
+
+def _scored_otherwise(a: Contestant, b: Contestant) -> bool:
+    if a.judges != b.judges and (a.judges or b.judges) and a.source is not b.source:
+        return True
+    return any(a.scorers[case] != b.scorers[case] for case in a.scorers.keys() & b.scorers.keys())
 
 
 def _about_runs(field: Field) -> Iterator[str]:
@@ -57,10 +88,16 @@ def _about_runs(field: Field) -> Iterator[str]:
 
 
 def _about_stopping(pairs: Pairs) -> Iterator[str]:
-    if any(one.stop is not None for pair in pairs for one in pair):
-        same = all(a.source is b.source for a, b in pairs)
-        kept = "verdict, interval and p hold whenever it stopped" if same else "across runs that is not accounted for"
-        yield f"A run was allowed to stop as soon as its result was sure: {kept}; kinds of cases are only a hint."
+    stopping = [(a, b) for a, b in pairs if a.stop is not None or b.stop is not None]
+    if not stopping:
+        return
+    if all(a.source is b.source and len(a.source.runs) == 1 for a, b in stopping):
+        yield (
+            "This run was allowed to stop as soon as its result was sure: verdict, interval and p hold whenever it "
+            "stopped; kinds of cases are only a hint."
+        )
+    else:
+        yield "A run was allowed to stop as soon as its result was sure: this comparison does not account for that."
 
 
 def _about_noise(pairs: Pairs) -> Iterator[str]:
@@ -68,7 +105,7 @@ def _about_noise(pairs: Pairs) -> Iterator[str]:
     once = [
         one
         for one in people
-        if one.judged and all(len(found) < 2 for found in one.values[SCORE].values()) and one.values[SCORE]
+        if one.judges and one.values[SCORE] and all(len(found) < 2 for found in one.values[SCORE].values())
     ]
     if once:
         yield (

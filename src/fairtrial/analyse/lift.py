@@ -8,6 +8,7 @@ import msgspec
 
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Paired
 from fairtrial.store import Store, totals
@@ -20,7 +21,7 @@ class Lift(msgspec.Struct, frozen=True, kw_only=True):
     arm: str
     baseline: str
     metric: str
-    scale: tuple[float, float]
+    scale: Scale
     paired: Paired
 
 
@@ -49,5 +50,5 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
     return found
 
 
-def _lift(arm: Arm, base: Arm, metric: str, scale: tuple[float, float], cases: Common) -> Lift:
+def _lift(arm: Arm, base: Arm, metric: str, scale: Scale, cases: Common) -> Lift:
     return Lift(arm=arm.name, baseline=base.name, metric=metric, scale=scale, paired=cases.difference(scale))

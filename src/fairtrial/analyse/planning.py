@@ -39,6 +39,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
 
     sources: list[str]
     beta: float
+    alpha: float  # for each pair: 5 % shared by all of them
     pairs: list[PairPower]
 
 
@@ -50,16 +51,21 @@ def plan_power(
     beta: float = 0.2,
 ) -> Power:
     """From the differences seen so far. With clusters, a case counts as much as it did here."""
-    found = [planned for a, b in pairs if (planned := _pair_power(field, a, b, deltas, beta)) is not None]
+    alpha = 0.05 / max(1, len(pairs))
+    found = [planned for a, b in pairs if (planned := _pair_power(field, a, b, deltas, alpha, beta)) is not None]
     if not found:
-        raise FairtrialError("no two arms have two cases in common: there is nothing to plan by yet")
-    return Power(sources=[source.label for source in field.sources], beta=beta, pairs=found)
+        raise FairtrialError(
+            "no two arms differ from case to case on two common cases: there is nothing to plan by yet"
+        )
+    return Power(sources=[source.label for source in field.sources], beta=beta, alpha=alpha, pairs=found)
 
 
-def _pair_power(field: Field, a: Contestant, b: Contestant, deltas: Sequence[float], beta: float) -> PairPower | None:
+def _pair_power(
+    field: Field, a: Contestant, b: Contestant, deltas: Sequence[float], alpha: float, beta: float
+) -> PairPower | None:
     common = field.common(a, b)
     paired = common.difference((0.0, 1.0))
-    if paired.std_err is None or paired.count < 2:
+    if not paired.std_err or paired.count < 2:
         return None
     # What a case contributes to the uncertainty of the mean: clusters and weights are in it.
     spread = paired.std_err * np.sqrt(paired.count)
@@ -68,7 +74,13 @@ def _pair_power(field: Field, a: Contestant, b: Contestant, deltas: Sequence[flo
     case_variance = spread**2 if noise is None else max(0.0, spread**2 - noise / repeats)
     options = REPEATS if noise is not None else (round(repeats),)
     needed = [
-        (delta, [(r, power(float(np.sqrt(case_variance + (noise or 0.0) / r)), delta, beta=beta)) for r in options])
+        (
+            delta,
+            [
+                (r, power(float(np.sqrt(case_variance + (noise or 0.0) / r)), delta, alpha=alpha, beta=beta))
+                for r in options
+            ],
+        )
         for delta in deltas
     ]
     return PairPower(
@@ -79,7 +91,7 @@ def _pair_power(field: Field, a: Contestant, b: Contestant, deltas: Sequence[flo
         case_sd=float(np.sqrt(case_variance)),
         noise_sd=None if noise is None else float(np.sqrt(noise)),
         repeats=repeats,
-        detectable=detectable(float(spread), paired.count, beta=beta),
+        detectable=detectable(float(spread), paired.count, alpha=alpha, beta=beta),
         cases_needed=needed,
     )
 
@@ -97,17 +109,15 @@ def _noise(a: Contestant, b: Contestant, keys: Sequence[str]) -> float | None:
 
 
 def _harmonic(counts: Sequence[int]) -> float:
-    return float(len(counts) / np.sum(1 / np.asarray(counts)))
+    return float(counts[0]) if len(set(counts)) == 1 else float(len(counts) / np.sum(1 / np.asarray(counts)))
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to spend more, and what the standard error would then be."""
+    """One way to spend what one more answer to every case costs, and what the standard error would then be."""
 
     what: str
-    calls: int
-    cost_usd: float | None  # None where prices are unknown
+    more: float  # cases, repeats of each, or judgements of each answer
     std_err: float
-    gain: float  # variance taken off by a dollar, or by a call where prices are unknown
 
 
 class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +128,8 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
     shares: dict[str, float]
     std_err: float
     best_repeats: float | None
+    calls: int  # what each step takes, the making of cases included
+    cost_usd: float | None  # None where prices are unknown
     steps: list[Step]
     advice: str
 
@@ -135,13 +147,14 @@ def arm_variances(run: Run, *, case_cost: float = 1.0) -> list[ArmVariance]:
     """Every arm of a run; `case_cost` is what making a new case costs, in answers."""
     spent = totals.arm_totals(run.store, run.id, run.record.scoring)
     judged = totals.judge_totals(run.store, run.id, run.record.scoring)
+    errors = {arm.arm: arm.aggregate.std_err for arm in run.arms}
     cubes = _cubes(run)
     found = []
     for arm in run.plan_arms:
-        cube = cubes.get(arm.position)
-        if cube is not None and len(cube) > 1:
+        cube, error = cubes.get(arm.position), errors[arm.name]
+        if cube is not None and len(cube) > 1 and error is not None:
             prices = _prices(spent[arm.position], judged.get(arm.position))
-            found.append(_arm_variance(arm.name, variance_components(cube), prices, case_cost))
+            found.append(_arm_variance(arm.name, variance_components(cube), error, prices, case_cost))
     if not found:
         raise FairtrialError("no arm has scores of two cases: nothing varies yet")
     return found
@@ -156,40 +169,40 @@ def _prices(spent: totals.ArmTotals, judged: totals.JudgeTotals | None) -> Price
     return Prices((spent.cost_usd or 0.0) / max(1, answers), verdict, True, judged is not None)
 
 
-def _arm_variance(label: str, found: Components, prices: Prices, case_cost: float) -> ArmVariance:
-    steps = _steps(found, prices, case_cost)
+def _arm_variance(label: str, found: Components, error: float, prices: Prices, case_cost: float) -> ArmVariance:
+    answer = prices.answer + (found.judgements * prices.verdict if prices.judged else 0.0)
+    budget = found.cases * answer  # one more answer to every case
+    steps = _steps(found, error, prices, case_cost, budget, answer)
     return ArmVariance(
         label=label,
         components=found,
         shares=found.shares,
-        std_err=float(np.sqrt(found.mean_variance)),
+        std_err=error,
         best_repeats=found.best_repeats(case_cost, 1.0),
+        calls=round(found.cases * (1 + (found.judgements if prices.judged else 0))),
+        cost_usd=budget if prices.known else None,
         steps=steps,
-        advice=_advice(found, max(steps, key=lambda step: step.gain)),
+        advice=_advice(found, error, min(steps, key=lambda step: step.std_err)),
     )
 
 
-def _steps(found: Components, prices: Prices, case_cost: float) -> list[Step]:
-    """A tenth more cases, one more answer to every case, one more verdict on every answer: which pays best?"""
+def _steps(
+    found: Components, error: float, prices: Prices, case_cost: float, budget: float, answer: float
+) -> list[Step]:
+    """The same budget for more cases, more answers or more verdicts. The error is the run's own (with its weights and
+    clusters); the components say by which factor it changes."""
     n, r, j = found.cases, found.repeats, found.judgements
-    verdicts = j if prices.judged else 0.0
-    answer = prices.answer + verdicts * prices.verdict
-    more = max(1, n // 10)
-    steps = [("cases", found.variance(n + more, r, j), more * r * (1 + verdicts), more * (r + case_cost) * answer)]
+    options = [("cases", budget / ((r + case_cost) * answer))]
     if found.repeat is not None:
-        steps.append(("repeats", found.variance(n, r + 1, j), n * (1 + verdicts), n * answer))
-    if prices.judged and found.judge is not None:
-        steps.append(("judgements", found.variance(n, r, j + 1), n * r, n * r * prices.verdict))
-    return [
-        Step(
-            what=what,
-            calls=round(calls),
-            cost_usd=cost if prices.known else None,
-            std_err=float(np.sqrt(variance)),
-            gain=(found.mean_variance - variance) / cost if cost else 0.0,
-        )
-        for what, variance, calls, cost in steps
-    ]
+        options.append(("repeats", 1.0))
+    if prices.judged and found.judge is not None and prices.verdict:
+        options.append(("judgements", budget / (n * r * prices.verdict)))
+    steps = []
+    for what, more in options:
+        changed = {"cases": (n + more, r, j), "repeats": (n, r + more, j), "judgements": (n, r, j + more)}[what]
+        factor = found.variance(*changed) / found.mean_variance if found.mean_variance else 1.0
+        steps.append(Step(what=what, more=more, std_err=error * float(np.sqrt(factor))))
+    return steps
 
 
 _ADVICE = {
@@ -199,8 +212,8 @@ _ADVICE = {
 }
 
 
-def _advice(found: Components, best: Step) -> str:
-    if found.mean_variance == 0:
+def _advice(found: Components, error: float, best: Step) -> str:
+    if found.mean_variance == 0 or error == 0:
         return "nothing varies: every case has the same score"
     if found.repeat is None:
         return "one answer a case does not tell the model's noise from differences between cases: use --repeats 3"
@@ -212,6 +225,8 @@ def _cubes(run: Run) -> dict[int, Floats]:
     scores = totals.trial_scores(
         run.store, run.id, run.plan.id, run.record.scoring, [arm.position for arm in run.plan_arms]
     )
+    for found in scores.values():  # a weight of 0 is shown elsewhere, not counted
+        found.by_case = {case: values for case, values in found.by_case.items() if found.weights[case] > 0}
     judged = _judged_cubes(run, scores)
     return {
         position: judged.get(position, _padded(list(found.by_case.values())))
@@ -228,7 +243,7 @@ def _judged_cubes(run: Run, scores: Mapping[int, totals.TrialScores]) -> dict[in
         case, arm, repeat = said.answers[answer]
         by_arm.setdefault(arm, {}).setdefault(case, {}).setdefault(repeat, []).append(value)
     return {
-        arm: np.stack([_padded([*repeats.values()], *_shape(cases)) for repeats in cases.values()])
+        arm: np.stack([_padded([*cases[case].values()], *_shape(cases)) for case in scores[arm].by_case])
         for arm, cases in by_arm.items()
         if _is_mean(cases, scores[arm].means())
     }
@@ -236,10 +251,10 @@ def _judged_cubes(run: Run, scores: Mapping[int, totals.TrialScores]) -> dict[in
 
 def _is_mean(cases: dict[int, dict[int, list[float]]], means: Mapping[int, float]) -> bool:
     """A scorer made of scorers, or a panel's median, is more than its judges' mean."""
-    if cases.keys() != means.keys():
+    if not means.keys() <= cases.keys():
         return False
     own = {case: float(np.mean([np.mean(values) for values in found.values()])) for case, found in cases.items()}
-    return all(abs(own[case] - means[case]) < 1e-6 for case in own)
+    return all(abs(own[case] - mean) < 1e-6 for case, mean in means.items())
 
 
 def _shape(cases: dict[int, dict[int, list[float]]]) -> tuple[int, int]:

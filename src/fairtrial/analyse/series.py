@@ -32,12 +32,20 @@ def over_runs(runs: Sequence[Run]) -> dict[str, MultiRun]:
 
 
 def run_means(runs: Sequence[Run]) -> dict[str, list[tuple[str, float]]]:
-    """Every arm's mean score in every run that has one, with the run's id."""
+    """Every arm's mean score in every run that was carried through, with the run's id.
+
+    A run that was cut short has other cases than the others: its mean cannot be held against theirs.
+    """
     found: dict[str, list[tuple[str, float]]] = {}
     for run in runs:
+        planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
+        sums = totals.arm_totals(run.store, run.id, run.record.scoring)
         scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
         for arm in run.plan_arms:
             cases = scores.get(arm.position)
+            total = sums.get(arm.position)
+            if total is None or total.scored + total.failed + total.unscored < planned[arm.position]:
+                continue
             mean = None if cases is None else aggregate(cases.means, cases.weights).mean
             if mean is not None:
                 found.setdefault(arm.name, []).append((run.id, mean))
@@ -53,7 +61,7 @@ def _multi_run(scores: list[tuple[str, float]]) -> MultiRun:
         std_dev=numbers.std_dev,
         min=numbers.min,
         max=numbers.max,
-        ci95=numbers.ci95,
+        ci95=None if numbers.ci95 is None else (max(0.0, numbers.ci95[0]), min(1.0, numbers.ci95[1])),
     )
 
 

@@ -50,8 +50,16 @@ def _comparisons(runs: Sequence[Run]) -> Comparisons | None:
 def series_line(arm: str, found: MultiRun) -> str:
     """`Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`, over runs."""
     spread = "" if found.std_dev is None else f" ± {number(found.std_dev)}"
-    bounds = "n = 1" if found.ci95 is None else f"[{number(found.ci95[0])}, {number(found.ci95[1])}]"
+    bounds = _bounds(found)
     return f"{arm}: {number(found.mean)}{spread} (95% CI: {bounds})"
+
+
+def _bounds(found: MultiRun) -> str:
+    if found.ci95 is None:
+        return "n = 1"
+    if found.std_dev is not None and found.std_dev < 1e-12:
+        return "no run differed"
+    return f"[{number(found.ci95[0])}, {number(found.ci95[1])}]"
 
 
 SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95% CI", "min", "max")
@@ -59,6 +67,6 @@ SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95% CI", "min", "max")
 
 def series_cells(arm: str, found: MultiRun) -> list[str]:
     """One arm as a row."""
-    bounds = "n = 1" if found.ci95 is None else f"[{number(found.ci95[0])}, {number(found.ci95[1])}]"
+    bounds = _bounds(found)
     spread = number(found.std_dev)
     return [arm, str(len(found.scores)), number(found.mean), spread, bounds, number(found.min), number(found.max)]

@@ -12,6 +12,7 @@ from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.tools import ToolSummary, arm_tools
+from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
@@ -34,7 +35,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     std_dev: float | None
     ci95: tuple[float, float] | None
-    scale: tuple[float, float]
+    scale: Scale
 
 
 class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
+    from fairtrial.core.score import Scale
 
 _FEW_CASES = 20
 
@@ -38,8 +39,17 @@ def metric_lines(arm: ArmSummary) -> list[str]:
     for name, metric in arm.metrics.items():
         spread = "" if metric.std_dev is None else f" ± {metric.std_dev:.2f}"
         bounds = "" if metric.ci95 is None else f"95% CI: [{metric.ci95[0]:.2f}, {metric.ci95[1]:.2f}], "
-        lines.append(f"{name}: {metric.mean:.2f}{spread} ({bounds}scale {metric.scale[0]:g}–{metric.scale[1]:g})")
+        said = f"{bounds}{scale_words(metric.scale)}".removesuffix(", ")
+        lines.append(f"{name}: {metric.mean:.2f}{spread}" + (f" ({said})" if said else ""))
     return lines
+
+
+def scale_words(scale: Scale) -> str:
+    """`scale 1–5`, `scale 0–1, less is better`, or nothing where nobody said."""
+    worst, best = scale
+    if worst is None or best is None:
+        return "" if best is None else f"best {best:g}"
+    return f"scale {min(worst, best):g}–{max(worst, best):g}" + (", less is better" if best < worst else "")
 
 
 def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
@@ -141,7 +151,13 @@ def run_notes(summary: RunSummary) -> list[str]:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
     if any(arm.failed or arm.unscored for arm in summary.arms):
         notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
-    if waiting := sum(arm.waiting for arm in summary.arms):
+    waiting = sum(arm.waiting for arm in summary.arms)
+    if summary.status == "stopped":
+        notes.append(
+            f"Stopped as soon as it was sure, {waiting} trials early; calls under way were finished. The intervals of "
+            "single arms do not account for that: `fairtrial compare` does."
+        )
+    elif waiting:
         notes.append(f"{waiting} trials have not been asked.")
     coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
     if len(coverages) > 1:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from fairtrial.analyse.compare import Comparisons
-from fairtrial.analyse.compare_words import PAIR_COLUMNS, detail_lines, pair_cells, sentence
+from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
@@ -20,7 +21,6 @@ from fairtrial.core.text import printable
 
 _MOST_FAILURES = 5
 _LONG_NAME = 24
-_DETAILED = 3  # pairs that are few enough to say everything about
 
 
 def summary_table(summary: RunSummary) -> Table:
@@ -61,6 +61,8 @@ def print_series(summary: SeriesSummary) -> None:
     console.print()
     for arm, found in summary.arms.items():
         console.print(Text(series_line(arm, found)), soft_wrap=True)
+    if len({*summary.statuses}) > 1 or summary.statuses[0] not in ("completed", "incomplete"):
+        console.print(Text("Runs that were cut short are left out of these numbers.", style="yellow"))
     console.print("Intervals are over runs: how far a mean moves when these cases are run again.")
     if summary.comparisons is not None:
         console.print()
@@ -72,23 +74,18 @@ def print_comparisons(found: Comparisons, *, details: bool = False) -> None:
     console = Console(highlight=False)
     console.print(Text(printable(comparison_headline(found)), style="bold"), soft_wrap=True)
     console.print()
-    console.print(table(PAIR_COLUMNS, map(pair_cells, found.pairs), names=("arm", "against")))
+    console.print(table(pair_columns(found), map(pair_cells, found.pairs), names=("arm", "against")))
     console.print()
-    _print_sentences(console, found, details=details or len(found.pairs) <= _DETAILED)
+    for pair in found.pairs:
+        console.print(Text(printable(sentence(pair, found.margin)), style="bold"))
+        lines = detail_lines(pair) if details else brief_lines(pair)
+        lines += [sentence(item) for item in found.metrics if (item.a, item.b) == (pair.a, pair.b)]
+        for line in lines:
+            console.print(Padding(Text(printable(line)), (0, 0, 0, 2)))
     for note in found.notes:
         console.print(Text(printable(note), style="yellow"))
-
-
-def _print_sentences(console: Console, found: Comparisons, *, details: bool) -> None:
-    for pair in found.pairs:
-        console.print(Text(printable(sentence(pair, found.margin)), style="bold" if details else ""), soft_wrap=True)
-        for line in detail_lines(pair) if details else ():
-            console.print(Text(f"  {printable(line)}"), soft_wrap=True)
-        for metric in found.metrics if details else ():
-            if (metric.a, metric.b) == (pair.a, pair.b):
-                console.print(Text(f"  {printable(sentence(metric))}"), soft_wrap=True)
     if not details:
-        console.print("--details shows other tests, failures and kinds of cases for every pair")
+        console.print(Text("--details shows every test, and the difference by kinds of cases", style="dim"))
 
 
 def _print_failures(console: Console, failures: Sequence[tuple[str, str, int]]) -> None:

@@ -21,7 +21,7 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 @click.argument("run", default="latest")
 @option("--min-score", type=float, metavar="X", help="Every arm must have at least this.")
 @option("--against", metavar="RUN", help="No arm may be worse than in this run, series or tag.")
-@option("--margin", type=click.FloatRange(min=0), help="The loss against it that is bearable; 5 points.")
+@option("--margin", type=click.FloatRange(min=0), help="The loss that is bearable: 5 points; 0 with --these-cases.")
 @option("--min-coverage", type=click.FloatRange(0, 100), default=95.0, show_default=True, help="Scored trials, %.")
 @option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
 @option("--metric", default="", metavar="M", help="Look at this metric instead of the score.")
@@ -45,16 +45,17 @@ def command(
     """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell.
 
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the loss is surely smaller
-    than the margin. Where $GITHUB_STEP_SUMMARY is set, a summary is added to it.
+    than the margin. Both must hold with failures left out and with failures counted as 0. Where $GITHUB_STEP_SUMMARY is
+    set, a summary is added to it.
     """
     from fairtrial.analyse.contestants import find_sources
     from fairtrial.analyse.gate import Terms, gate
 
-    renderers = [_renderer(output) for output in outputs]
-    points = 1.0 if metric else 0.01
+    renderers = [_renderer(output, metric) for output in outputs]
+    points = 1.0 if metric else 100.0
     terms = Terms(
-        min_score=None if min_score is None else min_score * points,
-        margin=None if margin is None else margin * points,
+        min_score=None if min_score is None else min_score / points,
+        margin=None if margin is None else margin / points,
         min_coverage=min_coverage / 100,
         metric=metric,
         arms=arms,
@@ -69,13 +70,13 @@ def command(
     if as_json:
         from fairtrial.reports.json import gate_document
 
-        print_json(gate_document(found))
+        print_json(gate_document(found, metric))
     else:
         print_gate(found)
     return found.exit_code
 
 
-def _renderer(output: str) -> Callable[[Gate], str]:
+def _renderer(output: str, metric: str) -> Callable[[Gate], str]:
     """How a file is written, by its name; refused before anything is done."""
     name = output.lower()
     if name.endswith(".md"):
@@ -91,7 +92,7 @@ def _renderer(output: str) -> Callable[[Gate], str]:
 
         from fairtrial.reports.json import gate_document
 
-        return lambda found: msgspec.json.encode(gate_document(found)).decode()
+        return lambda found: msgspec.json.encode(gate_document(found, metric)).decode()
     raise click.UsageError(f"{output}: the name must end in .md, .junit.xml or .json")
 
 
@@ -123,5 +124,7 @@ def print_gate(found: Gate) -> None:
 
     console = Console(highlight=False)
     for check in found.checks:
-        console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]), soft_wrap=True)
+        console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
+    for note in found.notes:
+        console.print(Text(printable(note), style="yellow"))
     console.print(Text(f"gate {found.result}", style=f"bold {_STYLES[found.result]}"))

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.summary import RunSummary
+
+_COLUMNS = ("run", "suite", "status", "arms", "best", "scored", "started")
 
 
 @click.command()
@@ -25,32 +32,40 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"runs": [{**document(summary), "tags": tags.get(summary.run_id, [])} for summary in summaries]})
         return
-    from datetime import datetime
-
+    if not records:
+        click.echo("There is no run in this store yet; `fairtrial run SUITE` makes one.")
+        return
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+
+    from fairtrial.cli.tables import table
+
+    rows = [_cells(summary, tags) for summary in summaries]
+    Console(highlight=False).print(table(_COLUMNS, rows, names=("suite",)))
+    if len(records) > limit:
+        click.echo(f"and {len(records) - limit} older ones (--limit N)", err=True)
+
+
+def _cells(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
+    from datetime import datetime
 
     from fairtrial.analyse.words import number
 
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("run", "suite", "status", "arms", "best", "scored", "started"):
-        table.add_column(name, no_wrap=name != "suite", overflow="fold")
-    for summary in summaries:
-        means = [arm.aggregate.mean for arm in summary.arms if arm.aggregate.mean is not None]
-        table.add_row(
-            "\n".join([summary.run_id, *(f"  {tag}" for tag in tags.get(summary.run_id, ()))]),
-            Text(summary.suite),
-            summary.status,
-            str(len(summary.arms)),
-            number(max(means)) if means else "–",
-            f"{sum(arm.scored for arm in summary.arms)}/{sum(arm.trials for arm in summary.arms)}",
-            datetime.fromtimestamp(summary.created_at).astimezone().strftime("%Y-%m-%d %H:%M"),
-        )
-    console = Console(highlight=False)
-    if not records:
-        console.print("There is no run in this store yet; `fairtrial run SUITE` makes one.")
-        return
-    console.print(table)
-    if len(records) > limit:
-        click.echo(f"and {len(records) - limit} older ones (--limit N)", err=True)
+    means = [arm.aggregate.mean for arm in summary.arms if arm.aggregate.mean is not None]
+    return [
+        "\n".join([summary.run_id, *_more(summary, tags)]),
+        summary.suite,
+        summary.status,
+        str(len(summary.arms)),
+        number(max(means)) if means else "–",
+        f"{sum(arm.scored for arm in summary.arms)}/{sum(arm.trials for arm in summary.arms)}",
+        datetime.fromtimestamp(summary.created_at).astimezone().strftime("%y-%m-%d %H:%M"),
+    ]
+
+
+def _more(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
+    """Below a run's id: its names, its series, and the series' names."""
+    series = summary.series_id
+    named = [f"  {tag}" for tag in tags.get(summary.run_id, ())]
+    if series is None:
+        return named
+    return [*named, f"  of {series}", *(f"  {tag}" for tag in tags.get(series, ()))]

@@ -40,6 +40,8 @@ def command(
     if as_json:
         print_json(power_document(found))
         return
+    if len(found.pairs) > 1:
+        click.echo(f"Planned for {len(found.pairs)} comparisons at once (each at {100 * found.alpha:.2g} %).\n")
     for pair in sorted(found.pairs, key=lambda pair: -pair.detectable)[:_MOST]:
         _print_pair(pair, power)
     if len(found.pairs) > _MOST:
@@ -63,7 +65,10 @@ def _print_pair(pair: PairPower, power: float) -> None:
     )
     options = [repeats for repeats, _ in pair.cases_needed[0][1]]
     columns = ("cases needed to see", *(f"{repeats} repeat{'s' if repeats > 1 else ''}" for repeats in options))
-    rows = [[f"{100 * delta:g} points", *(f"{cases:,}" for _, cases in needed)] for delta, needed in pair.cases_needed]
+    rows = [
+        [f"{100 * delta:g} point{'' if delta == 0.01 else 's'}", *(f"{cases:,}" for _, cases in needed)]
+        for delta, needed in pair.cases_needed
+    ]
     console.print(table(columns, rows, names=("cases needed to see",)))
     if pair.noise_sd is None:
         console.print("What repeats would bring is unknown: no case has two answers of both; --repeats 3 shows it.")

@@ -49,7 +49,7 @@ def print_ranking(found: Ranking, *, matrix: bool = False) -> None:
 
     console = Console(highlight=False)
     by = "judges' verdicts on pairs" if found.by == "verdicts" else "scores, case by case"
-    heading = f"{found.metric or 'score'} on {found.cases} common cases; ratings from {by}"
+    heading = f"{found.metric or 'score'} on {found.cases} common cases; ranks by its intervals, ratings from {by}"
     console.print(Text(heading, style="bold"), soft_wrap=True)
     console.print()
     console.print(table(_COLUMNS, (_cells(place, found.metric) for place in found.places)))
@@ -72,9 +72,14 @@ def _cells(place: Place, metric: str) -> list[str]:
         scale.plain(numbers.mean),
         interval,
         "–" if place.rating is None else f"{place.rating:.0f}",
-        "–" if bounds is None else f"[{bounds[0]:.0f}, {bounds[1]:.0f}]",
+        "–" if bounds is None else f"[{_rating(bounds[0])}, {_rating(bounds[1])}]",
         "–" if place.elo is None else f"{place.elo:.0f}",
     ]
+
+
+def _rating(value: float) -> str:
+    """Far out, resampling found somebody who only wins or only loses: there is no bound."""
+    return f"{value:.0f}" if abs(value - 1000) < 1000 else "∞" if value > 0 else "-∞"
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:

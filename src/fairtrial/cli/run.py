@@ -71,6 +71,8 @@ def command(
     loaded = pipeline.load(suite, RunOptions(**options))
     if runs > 1 and loaded.settings.cache:
         raise click.UsageError("the runs of a series must be independent: --runs and --cache do not go together")
+    if runs > 1 and loaded.settings.stop:
+        raise click.UsageError("the runs of a series must be whole: --runs and --stop-when do not go together")
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
     return run_suite(loaded, runs=runs, outputs=outputs, store=store, as_json=as_json, quiet=quiet)

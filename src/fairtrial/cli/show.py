@@ -46,7 +46,8 @@ def command(
     opened = open_store(store)
     records = opened.find_runs(run)
     if len(records) > 1:
-        _show_series([Run(opened, record) for record in records], as_json=as_json)
+        parts = (trial, trials, cases, failures, claims, context)
+        _show_series([Run(opened, record) for record in records], whole=not any(parts), as_json=as_json)
         return
     found = Run(opened, records[0])
     if trial is not None:
@@ -73,7 +74,9 @@ def command(
         click.echo(step, err=True)
 
 
-def _show_series(runs: list[Run], *, as_json: bool) -> None:
+def _show_series(runs: list[Run], *, whole: bool, as_json: bool) -> None:
+    if not whole:
+        raise click.UsageError(f"that is a series: name one of its runs ({', '.join(run.id for run in runs)})")
     from fairtrial.analyse.series_summary import summarise_series
     from fairtrial.cli.display import print_series
     from fairtrial.reports.json import series_document
@@ -88,6 +91,7 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
     from rich.text import Text
 
     from fairtrial.analyse.words import number
+    from fairtrial.cli.tables import shortened
     from fairtrial.core.text import printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
@@ -100,7 +104,8 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
         repeat = f" #{trial.repeat + 1}" if trial.repeat else ""
         said = trial.failure_message or trial.unscored_message or trial.answer or ""
         score = number(trial.score) if trial.status == "scored" else trial.status
-        shown = (trial.trial_id[:8], trial.case_id + repeat, trial.arm, score, " ".join(said.split()))
+        names = (shortened(trial.case_id + repeat, 20), shortened(trial.arm, 24))
+        shown = (trial.trial_id[:8], *names, score, " ".join(said.split()))
         table.add_row(*(Text(printable(cell)) for cell in shown))
     Console(highlight=False).print(table)
 
@@ -108,20 +113,14 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
 def _print_cases(run: Run) -> None:
     """Means over repeats, with their deviation: how reliable an arm is on each case."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     from fairtrial.analyse.cases import case_results
     from fairtrial.analyse.words import number
-    from fairtrial.core.text import printable
+    from fairtrial.cli.tables import table
 
     results = list(case_results(run))
     names = list(dict.fromkeys(name for result in results for name in result.metrics))
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("case", "arm", "scored", "score", *names):
-        left = name in ("case", "arm")
-        shown = name.replace("_", " ")  # so that a long name breaks between words
-        table.add_column(shown, justify="left" if left else "right", overflow="fold", no_wrap=name in ("arm", "score"))
+    rows = []
     for result in results:
         score = result.score
         cells = [result.case_id, result.arm, f"{score.count if score else 0}/{result.trials}"]
@@ -131,8 +130,9 @@ def _print_cases(run: Run) -> None:
             metric = result.metrics.get(name)
             spread = "" if metric is None or metric.std_dev is None else f" ± {metric.std_dev:.1f}"
             cells.append("–" if metric is None else f"{metric.mean:.1f}{spread}")
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console(highlight=False).print(table)
+        rows.append(cells)
+    columns = ("case", "arm", "scored", "score", *(name.replace("_", "\n") for name in names))
+    Console(highlight=False).print(table(columns, rows, names=("case", "arm")))
 
 
 def _print_claims(run: Run) -> None:

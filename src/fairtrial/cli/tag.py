@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 @store_option
 @json_option
 def command(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:
-    """Give RUN a NAME that works wherever a run id does; without arguments, list the names.
+    """Give RUN (or a series) a NAME that works wherever its id does; without arguments, list the names.
 
     A name that another run has moves to this one: `fairtrial tag latest main` after every release.
     """
@@ -51,7 +51,11 @@ def _set(opened: Store, run: str, name: str | None) -> dict[str, str]:
         raise click.UsageError("how shall the run be called? `fairtrial tag RUN NAME`")
     if not _NAME.fullmatch(name) or name == "latest":
         raise click.UsageError(f"`{name}` cannot be a name: up to 64 letters, digits, dots, dashes; not `latest`")
-    record = opened.find_run(run)
-    before = opened.set_tag(name, record.id)
-    moved = {"before": before} if before and before != record.id else {}
-    return {"tag": name, "run": record.id, **moved}
+    if any(found.id.startswith(name) or (found.series_id or "").startswith(name) for found in opened.runs()):
+        raise click.UsageError(f"`{name}` could be the beginning of an id: choose another name")
+    records = opened.find_runs(run)
+    series = records[0].series_id if len(records) > 1 else None
+    before = opened.set_tag(name, records[0].id, series)
+    now = series or records[0].id
+    moved = {"before": before} if before and before != now else {}
+    return {"tag": name, "series" if series else "run": now, **moved}

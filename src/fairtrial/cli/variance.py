@@ -9,7 +9,7 @@ import click
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.planning import ArmVariance, Step
+    from fairtrial.analyse.planning import ArmVariance
 
 _COLUMNS = ("arm", "std. error", "cases", "repeats", "judge", "best repeats")
 
@@ -47,9 +47,9 @@ def print_variances(arms: list[ArmVariance]) -> None:
     console.print(table(_COLUMNS, map(_cells, arms)))
     console.print()
     for arm in arms:
-        console.print(Text(printable(f"{arm.label}: {arm.advice}")), soft_wrap=True)
-        for step in arm.steps:
-            console.print(Text(f"  {_step_line(arm, step)}"), soft_wrap=True)
+        console.print(Text(printable(f"{arm.label}: {arm.advice}")))
+        if arm.std_err:
+            console.print(Text(f"  {_steps_line(arm)}"), soft_wrap=True)
 
 
 def _cells(arm: ArmVariance) -> list[str]:
@@ -59,20 +59,17 @@ def _cells(arm: ArmVariance) -> list[str]:
     shares = {name: f"{100 * share:.0f} %" for name, share in arm.shares.items()}
     repeat = shares["repeat"] if parts.repeat is not None else "unknown"
     judge = shares["judge"] if parts.judge is not None else "–"
-    best = "–" if arm.best_repeats is None else f"{max(1.0, arm.best_repeats):.1f}"
+    best = "–" if arm.best_repeats is None else f"{max(1, round(arm.best_repeats))}"
     if parts.case == 0 and parts.repeat:
         best = "many"  # the cases are all alike
     return [arm.label, number(arm.std_err, 2), shares["case"], repeat, judge, best]
 
 
-def _step_line(arm: ArmVariance, step: Step) -> str:
+def _steps_line(arm: ArmVariance) -> str:
+    """What the price of one more answer to every case would buy."""
     from fairtrial.analyse.words import money, number
 
-    parts = arm.components
-    said = {
-        "cases": f"{max(1, parts.cases // 10)} more cases",
-        "repeats": "one more answer to every case",
-        "judgements": "one more judgement of every answer",
-    }[step.what]
-    price = f"{step.calls} calls" if step.cost_usd is None else money(step.cost_usd)
-    return f"{said}: standard error {number(arm.std_err, 2)} → {number(step.std_err, 2)} for {price}"
+    price = f"{arm.calls} more calls" if arm.cost_usd is None else money(arm.cost_usd)
+    words = {"cases": "{:.0f} more cases", "repeats": "one more repeat", "judgements": "{:.1f} more judgements each"}
+    bought = [f"{words[step.what].format(step.more)} → {number(step.std_err, 2)}" for step in arm.steps]
+    return f"standard error {number(arm.std_err, 2)}; with {price}: {', or '.join(bought)}"

@@ -11,6 +11,9 @@ import msgspec
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.suite import Case
 
+Scale = tuple[float | None, float | None]  # worst and best; best below worst: less is better; None: no such bound
+ANY: Scale = (None, None)
+
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """A value from 0 to 1, and how it came about."""

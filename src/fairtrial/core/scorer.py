@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.suite import Case
 
 
@@ -31,7 +31,7 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Whether a judge is asked."""
         return self.judged
 
-    def scales(self) -> dict[str, tuple[float, float]]:
+    def scales(self) -> dict[str, Scale]:
         """The metrics it measures beside the score, each with its scale."""
         return {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-FEWEST = 50  # complete cases: the sequence is asymptotic, and holds from about there on
+FEWEST = 20  # complete cases, so that a handful of lucky ones is not all that anybody asked
 
 
 def case_order(run_id: str, count: int) -> list[int]:

@@ -216,7 +216,7 @@ class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     when: Literal["decided", "equivalent"]
     margin: float | None = None
-    best_at: int = 100  # the number of cases for which the sequence is tuned
+    over: bool = False  # somebody wanted the rest all the same: the run goes on to its end
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

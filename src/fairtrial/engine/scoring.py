@@ -12,7 +12,7 @@ from fairtrial.core.answer import Answer
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
 from fairtrial.core.options import build_scorer
-from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.trial import Trial
@@ -30,7 +30,7 @@ class Scoring:
         """What scores this trial."""
         return self._override or trial.arm.scorer_of(trial.case)
 
-    def scales_of(self, trial: Trial) -> dict[str, tuple[float, float]]:
+    def scales_of(self, trial: Trial) -> dict[str, Scale]:
         """The scales of what is measured beside this trial's score."""
         return self._scorer(self.spec_of(trial)).scales()
 
@@ -67,5 +67,11 @@ def _checked(result: object) -> Score | Unscored:
         return Unscored(kind="range", message=f"the scorer returned {type(result).__name__}, not a score")
     value = result.value
     if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
-        return msgspec.structs.replace(result, value=float(value))
+        metrics = {name: float(found) for name, found in result.metrics.items() if _is_number(found)}
+        return msgspec.structs.replace(result, value=float(value), metrics=metrics)
     return Unscored(kind="range", message=f"the scorer gave {value!r}, not a number from 0 to 1")
+
+
+def _is_number(value: object) -> bool:
+    """A metric that is no number says nothing, and must not make a run unreadable."""
+    return isinstance(value, bool | int | float) and math.isfinite(value)

@@ -54,7 +54,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     mode: Mode
     fresh: bool = False  # nothing of it is stored yet, so nothing needs to be looked up
-    stops: bool = True  # as soon as `settings.stop` allows; a run that stopped once goes on to its end
+    stopped: str | None = None  # why it had ended early, where it had
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -87,6 +87,7 @@ class Engine:
         self._ladders: dict[str, Ladder] = {}
         self._answered: set[str] = set()
         self._in_a_row: dict[str, int] = {}
+        self._given_up: dict[str, str] = {}  # targets that nobody is behind any more; the others go on without them
         self._session: asyncio.Task[None] | None = None
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in work.settings.judges)
         self._panel = Panel(judges=judges, how=work.settings.panel)
@@ -94,7 +95,9 @@ class Engine:
         self._decision: Decision | None = None
         if work.settings.stop is not None:
             self._order = case_order(work.run_id, work.case_count)
-            self._decision = Decision(work.settings.stop, work.arms, self._order) if work.stops else None
+            if work.mode == "resume" and not work.settings.stop.over:
+                self._decision = Decision(work.settings.stop, work.arms, self._order)
+        self._moved = asyncio.Event()  # a case is complete: those who were too far ahead may go on
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
     def interrupt(self) -> None:
@@ -109,6 +112,8 @@ class Engine:
             self._session = asyncio.create_task(self._all_lanes())
             try:
                 await self._session
+                if self._given_up:
+                    self._stop(Halt("; ".join(self._given_up.values())))
             except asyncio.CancelledError:
                 self._session.cancel()
                 await asyncio.gather(self._session, return_exceptions=True)
@@ -134,7 +139,8 @@ class Engine:
             for name, arms in lanes.items():
                 for arm in arms:
                     self._ladders[arm.target.id] = self._ladder(self._targets[arm.target.id], gate, limiters[name])
-                group.create_task(self._lane(arms, workers=2 * self._width(arms) + 16))
+                width = self._width(arms)
+                group.create_task(self._lane(arms, workers=width if self._decision else 2 * width + 16))
 
     def _open_bench(self, gate: Gate, limiters: dict[str, Limiter]) -> None:
         """Judges climb the same ladder, and share the limits of a provider with its other models."""
@@ -180,7 +186,7 @@ class Engine:
 
     async def _lane(self, arms: Sequence[Arm], workers: int) -> None:
         async def attend(trial: Trial) -> None:
-            if self.halt is None:
+            if self.halt is None and trial.arm.target.id not in self._given_up:
                 await self._attend(trial)
 
         await for_each(self._trials(arms), attend, workers)
@@ -190,12 +196,15 @@ class Engine:
         work = self.work
         for first in range(0, work.case_count, _SLICE):
             cases, stored = await self._read(self._slice, first)
+            numbers = {case.position: first + number for number, case in enumerate(cases)}
             for trial in trials_of(cases, arms, benchmark_mode=work.settings.benchmark_mode):
+                number = numbers[trial.case.position]
                 if self.halt is not None:
                     return
                 row = stored.get((trial.case.position, trial.arm.position, trial.repeat))
                 step = next_step(row, work.mode)
                 if self._decision is not None:
+                    await self._keep_level(number)
                     self._decision.expect(trial.case)
                     if step == "nothing" and row is not None:
                         self._look(trial, row["score_value"])
@@ -221,11 +230,20 @@ class Engine:
             rows = () if work.fresh else store.trial_rows(work.run_id, self._scoring.number, cases=chosen)
         return cases, {(row["case_position"], row["arm_position"], row["repeat"]): row for row in rows}
 
+    async def _keep_level(self, number: int) -> None:
+        """Where the run may end at any case, no lane runs far ahead of the others: what it asks might not be needed."""
+        while self._decision is not None and self.halt is None:
+            if number <= self._decision.complete + self.work.settings.concurrency:
+                return
+            self._moved.clear()
+            await self._moved.wait()
+
     def _look(self, trial: Trial, score: float | None) -> None:
         """One more trial has ended: is the question answered?"""
         if self._decision is None:
             return
         self._decision.ended(trial.case.position, trial.arm.position, score)
+        self._moved.set()
         if self._decision.reason is not None:
             self._stop(Halt(self._decision.reason, decided=True))
 
@@ -312,10 +330,13 @@ class Engine:
         self._in_a_row[target] = self._in_a_row.get(target, 0) + 1
         if self._in_a_row[target] >= max(_HOPELESS, 2 * self.work.settings.concurrency):
             count = self._in_a_row[target]
-            self._stop(Halt(f"{target}: the last {count} trials all failed ({result.message})"))
+            self._given_up.setdefault(target, f"{target}: the last {count} trials all failed ({result.message})")
+            if len(self._given_up) == len({arm.target.id for arm in self.work.arms}) or self._decision is not None:
+                self._stop(Halt("; ".join(self._given_up.values())))
         return False
 
     def _stop(self, halt: Halt) -> None:
+        self._moved.set()
         if self.halt is None:
             reason = self._variables.hide(halt.reason)
             self.halt = msgspec.structs.replace(halt, reason=reason)

@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.score import Scale
 
 SCHEMA_VERSION = "0.2.2"
 _GENERATION = ("temperature", "top_p", "top_k", "max_tokens")
@@ -75,13 +76,20 @@ def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, A
         _result(
             f"{summary.suite}/{arm.condition}/{name}",
             common,
-            metric.scale,
+            _known(metric.scale),
             metric.mean,
             {"ci95": list(metric.ci95) if metric.ci95 else None, "std_dev": metric.std_dev},
         )
         for name, metric in arm.metrics.items()
+        if None not in metric.scale
     ]
     return [score, *others]
+
+
+def _known(scale: Scale) -> tuple[float, float]:
+    """From the worst to the best; the format wants both."""
+    assert scale[0] is not None and scale[1] is not None
+    return scale[0], scale[1]
 
 
 def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
@@ -130,10 +138,10 @@ def _result(
         "evaluation_name": name,
         "source_data": common["source_data"],
         "metric_config": {
-            "lower_is_better": False,
+            "lower_is_better": scale[1] < scale[0],
             "score_type": "continuous",
-            "min_score": scale[0],
-            "max_score": scale[1],
+            "min_score": min(scale),
+            "max_score": max(scale),
         },
         "score_details": {"score": score, **({"uncertainty": uncertainty} if uncertainty else {})},
         "generation_config": common["generation_config"],

@@ -14,7 +14,8 @@ import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.compare import Comparisons, compare
-from fairtrial.analyse.compare_words import PAIR_COLUMNS, detail_lines, pair_cells, sentence
+from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
+from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.contestants import choose, enter, sources_of
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.run import Verdict
@@ -66,7 +67,8 @@ def _context(run: Run) -> dict[str, Any]:
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures],
         "verdicts": _verdicts(compared),
-        "pair_columns": PAIR_COLUMNS,
+        "pair_columns": pair_columns(compared) if compared else [],
+        "pair_headline": comparison_headline(compared) if compared else "",
         "compare_notes": [note for note in compared.notes if note not in notes(summary)] if compared else [],
         "figures": figures(run, summary, compared),
         "variables": variables(run),
@@ -96,7 +98,13 @@ def _verdicts(found: Comparisons | None) -> list[dict[str, Any]]:
     if found is None:
         return []
     return [
-        {"sentence": sentence(pair), "cells": pair_cells(pair), "lines": detail_lines(pair), "verdict": pair.verdict}
+        {
+            "sentence": sentence(pair, found.margin),
+            "cells": pair_cells(pair),
+            "brief": brief_lines(pair),
+            "lines": detail_lines(pair),
+            "verdict": pair.verdict,
+        }
         for pair in found.pairs
     ]
 

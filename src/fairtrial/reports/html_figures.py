@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import stdev
 
+import msgspec
 import numpy as np
 
 from fairtrial import charts
@@ -12,20 +13,21 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.compare import Comparisons
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.charts import Figure
+from fairtrial.charts import Figure, short
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import totals
 from fairtrial.store.rows import decode
 
 _MOST_PAIRS = 30
-_BINS = 10
 
 
 def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list[Figure]:
     """Every figure that this run has numbers for."""
     positions = [arm.position for arm in run.plan_arms]
     scores = totals.trial_scores(run.store, run.id, run.plan.id, run.record.scoring, positions)
-    values = {arm.name: list(scores[arm.position].by_case.values()) for arm in run.plan_arms}
+    summary = msgspec.structs.replace(summary, arms=sorted(summary.arms, key=lambda arm: -(arm.aggregate.mean or -1.0)))
+    names = {arm.name: arm.position for arm in run.plan_arms}
+    values = {arm.arm: list(scores[names[arm.arm]].by_case.values()) for arm in summary.arms}
     return [
         *_means(summary),
         *_differences(compared),
@@ -43,7 +45,7 @@ def _means(summary: RunSummary) -> Iterator[Figure]:
         bounds = arm.aggregate.ci95
         rows.append(
             {
-                "label": arm.arm,
+                "label": short(arm.arm),
                 "value": None if arm.aggregate.mean is None else 100 * arm.aggregate.mean,
                 "low": None if bounds is None else 100 * bounds[0],
                 "high": None if bounds is None else 100 * bounds[1],
@@ -57,7 +59,7 @@ def _differences(compared: Comparisons | None) -> Iterator[Figure]:
     pairs = [pair for pair in compared.pairs if pair.difference is not None] if compared else []
     rows = [
         {
-            "label": f"{pair.a} − {pair.b}",
+            "label": f"{short(pair.a, 28)} − {short(pair.b, 28)}",
             "value": 100 * (pair.difference or 0.0),
             "low": None if pair.ci95 is None else 100 * pair.ci95[0],
             "high": None if pair.ci95 is None else 100 * pair.ci95[1],
@@ -75,18 +77,20 @@ def _score_and_cost(summary: RunSummary) -> Iterator[Figure]:
     scored = [(arm, 100 * arm.aggregate.mean) for arm in summary.arms if arm.aggregate.mean is not None]
     paid = [(arm, mean) for arm, mean in scored if arm.cost_usd]
     if paid:
-        rows = [{"label": arm.arm, "x": (arm.cost_usd or 0.0) / max(1, arm.scored), "y": mean} for arm, mean in paid]
+        rows = [
+            {"label": short(arm.arm), "x": (arm.cost_usd or 0.0) / max(1, arm.scored), "y": mean} for arm, mean in paid
+        ]
         yield charts.scatter("Score and cost", rows, x_axis="USD for one answer", y_axis="score")
     timed = [(arm, mean) for arm, mean in scored if (arm.latency_ms.p50 or 0.0) >= 1]
     if timed and not paid:
-        rows = [{"label": arm.arm, "x": (arm.latency_ms.p50 or 0.0) / 1000, "y": mean} for arm, mean in timed]
+        rows = [{"label": short(arm.arm), "x": (arm.latency_ms.p50 or 0.0) / 1000, "y": mean} for arm, mean in timed]
         yield charts.scatter("Score and latency", rows, x_axis="seconds, median", y_axis="score")
 
 
 def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
     rows = []
     for arm, cases in values.items():
-        rows += _bins(arm, 100 * np.asarray([value for scores in cases for value in scores]), 100.0)
+        rows += _bins(short(arm), 100 * np.asarray([value for scores in cases for value in scores]), 100.0, 10)
     if rows:
         yield charts.histogram("How scores are distributed", rows, axis="score")
 
@@ -95,16 +99,16 @@ def _repeats(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
     """How far answers to the same case differ: 0 is an arm that one can rely on."""
     rows = []
     for arm, cases in values.items():
-        rows += _bins(arm, 100 * np.asarray([stdev(scores) for scores in cases if len(scores) > 1]), 75.0)
+        rows += _bins(short(arm), 100 * np.asarray([stdev(scores) for scores in cases if len(scores) > 1]), 80.0, 8)
     if any(row["count"] for row in rows):
         title = "How far repeats of the same case differ"
         yield charts.histogram(title, rows, axis="deviation between repeats, points")
 
 
-def _bins(label: str, values: np.ndarray[tuple[int], np.dtype[np.float64]], most: float) -> list[charts.Row]:
+def _bins(label: str, values: np.ndarray[tuple[int], np.dtype[np.float64]], most: float, bins: int) -> list[charts.Row]:
     if not len(values):
         return []
-    counts, edges = np.histogram(np.clip(values, 0, most), bins=_BINS, range=(0, most))
+    counts, edges = np.histogram(np.clip(values, 0, most), bins=bins, range=(0, most))
     return [
         {"label": label, "bin": f"{edges[n]:g}–{edges[n + 1]:g}", "count": int(count)} for n, count in enumerate(counts)
     ]
@@ -117,7 +121,9 @@ def _variance(run: Run) -> Iterator[Figure]:
         return  # nothing varies
     names = {"case": "cases", "repeat": "repeats", "judge": "judges"}
     rows = [
-        {"label": arm.label, "part": names[part], "share": share} for arm in arms for part, share in arm.shares.items()
+        {"label": short(arm.label), "part": names[part], "share": share}
+        for arm in arms
+        for part, share in arm.shares.items()
     ]
     yield charts.shares("Where the uncertainty comes from", rows, order=list(names.values()))
 

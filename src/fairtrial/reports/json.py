@@ -260,9 +260,13 @@ def variance_document(run_id: str, arms: Sequence[ArmVariance]) -> dict[str, Any
     return {"run_id": run_id, "arms": shape}
 
 
-def gate_document(found: Gate) -> dict[str, Any]:
-    """The published shape of a gate's result."""
-    return {**msgspec.to_builtins(found), "result": found.result, "exit_code": found.exit_code}
+def gate_document(found: Gate, metric: str = "") -> dict[str, Any]:
+    """The published shape of a gate's result; scores and coverage are 0–100, a metric is on its own scale."""
+    shape: dict[str, Any] = msgspec.to_builtins(found)
+    for check in shape["checks"]:
+        if check["name"] == "coverage" or not metric:
+            check.update({name: in_points(check[name], inside=True) for name in ("value", "interval", "limit")})
+    return {**shape, "result": found.result, "exit_code": found.exit_code}
 
 
 def _share(share: Aggregate) -> dict[str, Any]:

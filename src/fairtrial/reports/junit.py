@@ -41,7 +41,7 @@ def render_gate(found: Gate) -> str:
     tags = {"failed": "failure", "cannot tell": "error"}
     for check in found.checks:
         tag = tags.get(check.result)
-        finding = f"<{tag} message={_attribute(check.message)}/>" if tag else ""
+        finding = f"<{tag} message={_attribute(f'{check.result}: {check.message}')}/>" if tag else ""
         lines.append(
             f"  <testcase classname={_attribute(check.arm)} name={_attribute(check.name)}>{finding}</testcase>"
         )

@@ -43,6 +43,7 @@ def render_gate(found: Gate) -> str:
     for check in found.checks:
         cells = (check.name, check.arm, check.result, check.message)
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
+    lines += ["", *(f"> {_plain(note)}" for note in found.notes)] if found.notes else []
     against = f" against {', '.join(found.against)}" if found.against else ""
     return "\n".join([*lines, "", f"run {', '.join(found.run_ids)}{against}", ""])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fairtrial.core.judge import Judge
-from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
 from fairtrial.judging.fence import Fence
@@ -63,7 +63,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
         if not (case.expected or "").strip():
             yield "a golden_judge needs the golden answer as `expected`"
 
-    def scales(self) -> dict[str, tuple[float, float]]:
+    def scales(self) -> dict[str, Scale]:
         return dict.fromkeys(METRICS, (1.0, 5.0))
 
     def top_mark(self) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from fairtrial.core.judge import Judge
-from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
 from fairtrial.judging.fence import Fence
@@ -56,7 +56,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
         if len(set(names)) < len(names):
             yield "each criterion of an llm_judge needs a name of its own"
 
-    def scales(self) -> dict[str, tuple[float, float]]:
+    def scales(self) -> dict[str, Scale]:
         return {criterion.name: (0.0, float(self.scale)) for criterion in self.criteria}
 
     def top_mark(self) -> float:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from fairtrial.core.judge import Judge, Judgement
-from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
 from fairtrial.judging.pairs import Pair, agreed, first_share, pair_prompt
@@ -37,7 +37,7 @@ class Pairwise(Scorer, frozen=True, kw_only=True):
         if not (case.expected or "").strip():
             yield "pairwise needs the answer to compare with as `expected`"
 
-    def scales(self) -> dict[str, tuple[float, float]]:
+    def scales(self) -> dict[str, Scale]:
         return {"flipped": (0.0, 1.0), "first_position": (0.0, 1.0)}
 
     async def score(self, context: ScoreContext) -> Score | Unscored:

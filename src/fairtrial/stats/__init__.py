@@ -1,6 +1,7 @@
 """Mathematics only: arrays in, frozen results out. Nothing here knows what a run is."""
 
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
+from fairtrial.stats.betting import Bets, BettingSequence, betting_sequence
 from fairtrial.stats.bootstrap import Bootstrap, bootstrap_ci
 from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
 from fairtrial.stats.interaction import Interaction, interaction
@@ -21,12 +22,14 @@ from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.stats.planning import detectable, power
 from fairtrial.stats.ratings import Ratings, bradley_terry, elo
 from fairtrial.stats.runs import MultiRunStats, RunMeansTest, effect_words, multi_run, run_means_test
-from fairtrial.stats.sequence import Sequence, confidence_sequence, whole_sequence
+from fairtrial.stats.sequence import Sequence, confidence_sequence
 from fairtrial.stats.variance import Components, variance_components
 
 __all__ = [
     "Aggregate",
     "Agreement",
+    "Bets",
+    "BettingSequence",
     "Bootstrap",
     "Components",
     "Corrected",
@@ -40,6 +43,7 @@ __all__ = [
     "RunMeansTest",
     "Sequence",
     "aggregate",
+    "betting_sequence",
     "bootstrap_ci",
     "both_orders",
     "bradley_terry",
@@ -63,6 +67,5 @@ __all__ = [
     "sign_flip",
     "superiority",
     "variance_components",
-    "whole_sequence",
     "wilcoxon",
 ]

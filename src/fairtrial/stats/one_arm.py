@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairtrial.stats.distributions import normal_quantile, t_quantile
+from fairtrial.stats.distributions import negligible, normal_quantile, t_quantile
 
 Floats = NDArray[np.float64]
+Scale = tuple[float | None, float | None]  # worst and best; None where there is no such bound
 
 
 class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ def aggregate(
     values: ArrayLike,
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
-    scale: tuple[float, float] = (0.0, 1.0),
+    scale: Scale = (0.0, 1.0),
 ) -> Aggregate:
     """The aggregate of per-case scores. A weight of 0 is shown elsewhere, not counted here.
 
@@ -59,11 +60,18 @@ def aggregate(
         )
     mean = float(np.average(scores, weights=w))
     std_err, df, method = _standard_error(scores, w, mean, groups)
+    if std_err is not None and negligible(std_err, float(np.abs(scores).max())):
+        std_err = 0.0
+    bounds = limits(scale, scores)
     interval: tuple[float, float] | None
     if method == "t" and tuple(scale) == (0.0, 1.0) and _is_binary(scores):
         interval, method = wilson(mean, float(w.sum() ** 2 / np.sum(w**2))), "wilson"
+    elif std_err == 0 and all(math.isfinite(bound) for bound in bounds):
+        # A few cases that happen to agree do not make it certain: as wide as if each were a yes or a no.
+        units = float(w.sum() ** 2 / np.sum(w**2)) if method == "t" else df + 1.0
+        interval, method = _as_share(mean, units, bounds), "wilson, nothing varies"
     else:
-        interval = _t_interval(mean, std_err, df, scale)
+        interval = _t_interval(mean, std_err, df, bounds)
     return Aggregate(
         mean=mean,
         std_dev=float(np.std(scores, ddof=1)) if n > 1 else None,
@@ -102,6 +110,27 @@ def _t_interval(mean: float, std_err: float | None, df: int, scale: tuple[float,
         return None
     half = t_quantile(0.975, df) * std_err
     return max(scale[0], mean - half), min(scale[1], mean + half)
+
+
+def limits(scale: Scale, values: Floats) -> tuple[float, float]:
+    """Between what values can lie: the scale from below to above, without a bound that values have crossed."""
+    worst, best = scale
+    if worst is None:  # less is better, and nothing is too bad to be
+        low, high = (-math.inf if best is None else best), math.inf
+    else:
+        low, high = (worst, math.inf) if best is None else (min(worst, best), max(worst, best))
+    if len(values) and float(values.min()) < low:
+        low = -math.inf
+    if len(values) and float(values.max()) > high:
+        high = math.inf
+    return low, high
+
+
+def _as_share(mean: float, units: float, scale: tuple[float, float]) -> tuple[float, float]:
+    """Wilson's interval for a mean on a scale: no variable on it varies more than a yes or no of the same mean."""
+    width = scale[1] - scale[0]
+    low, high = wilson((mean - scale[0]) / width, units)
+    return scale[0] + width * low, scale[0] + width * high
 
 
 def _is_binary(scores: Floats) -> bool:

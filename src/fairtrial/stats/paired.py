@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairtrial.stats.distributions import normal_cdf, t_cdf, t_quantile, t_two_sided
+from fairtrial.stats.distributions import negligible, normal_cdf, t_cdf, t_quantile, t_two_sided
 
 _EXACT = 12
 
@@ -58,6 +58,8 @@ def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None, weight
         )
     sums = np.bincount(codes, weights=w * (d - mean))
     error = math.sqrt(float(np.sum(sums**2)) * count / (count - 1)) / float(w.sum())
+    if negligible(error, float(np.abs(d).max())):
+        error = 0.0
     half = t_quantile(0.975, count - 1) * error
     return Paired(
         difference=mean,
@@ -152,7 +154,7 @@ def sign_flip(d: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> float:
 
 
 def wilcoxon(d: ArrayLike) -> float | None:
-    """Wilcoxon's signed-rank test, normal approximation with ties; differences of 0 are left out."""
+    """Wilcoxon's signed-rank test: exact for up to 12 differences, else the normal approximation; 0 is left out."""
     values = np.asarray(d, dtype=np.float64)
     values = values[values != 0]
     n = len(values)
@@ -160,6 +162,8 @@ def wilcoxon(d: ArrayLike) -> float | None:
         return None
     _, codes, counts = np.unique(np.abs(values), return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
+    if n <= _EXACT:
+        return sign_flip(np.copysign(ranks, values))
     positive = float(ranks[values > 0].sum())
     variance = n * (n + 1) * (2 * n + 1) / 24 - float(np.sum(counts**3 - counts)) / 48
     z = (positive - n * (n + 1) / 4) / math.sqrt(variance)

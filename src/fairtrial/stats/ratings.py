@@ -24,6 +24,7 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     prompts: int | None
     method: str
     resamples: int = 0
+    bounded: bool = True  # whether everybody has lost and won, directly or in a chain: else ratings have no bound
 
 
 def bradley_terry(
@@ -53,7 +54,8 @@ def bradley_terry(
         backward = np.bincount(back, weights=(1 - w) * scale, minlength=size)
         return np.asarray(forward + backward, dtype=np.float64).reshape(k, k)
 
-    ratings = _rated(_strengths(wins(None)))
+    table = wins(None)
+    ratings = _rated(_strengths(table))
     intervals = None
     count = None
     if prompts is not None:
@@ -75,6 +77,7 @@ def bradley_terry(
         battles=len(w),
         prompts=count,
         method="Bradley–Terry",
+        bounded=_connected(table),
         resamples=resamples if prompts is not None else 0,
     )
 
@@ -97,6 +100,14 @@ def _strengths(wins: Floats) -> Floats:
         if largest < 1e-10:
             break
     return np.asarray(theta - theta.mean(), dtype=np.float64)
+
+
+def _connected(wins: Floats) -> bool:
+    """Whether from everybody a chain of wins leads to everybody else."""
+    reach = (wins > 0) | np.eye(len(wins), dtype=bool)
+    for _ in range(max(1, len(wins)).bit_length()):
+        reach = reach @ reach
+    return bool(reach.all())
 
 
 def _rated(theta: Floats) -> Floats:

@@ -71,12 +71,12 @@ def run_means_test(a: ArrayLike, b: ArrayLike) -> RunMeansTest | None:
     pooled = math.sqrt(squares / freedom)
     error = pooled * math.sqrt(1 / na + 1 / nb)
     note = ""
-    if error > 0:
+    if error > 1e-12 * max(1.0, abs(float(one.mean())), abs(float(other.mean()))):  # else it is rounding
         t = difference / error
         p, effect = t_two_sided(t, freedom), difference / pooled
     else:
         note = "no run differs from another of its arm: run-to-run variation cannot be judged"
-        equal = difference == 0
+        error, equal = 0.0, abs(difference) < 1e-12
         t, p, effect = (0.0, 1.0, 0.0) if equal else (math.copysign(math.inf, difference), 0.0, math.inf)
         effect = math.copysign(effect, difference)
     return RunMeansTest(

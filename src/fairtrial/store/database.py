@@ -36,6 +36,8 @@ def open_engine(store: str | None, *, create: bool) -> Engine:
     if parsed.get_backend_name() != "sqlite":
         raise StoreError(f"this version keeps runs in SQLite only; `{parsed.drivername}` is not supported")
     path = Path(parsed.database or "")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: name the store in it, such as {path}/.fairtrial/fairtrial.db")
     if not path.exists():
         if not create:
             raise StoreError(f"there is no store at {path}; `fairtrial run SUITE` makes one, or name one with --store")

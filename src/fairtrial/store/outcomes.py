@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, case, or_, select
 
 from fairtrial.store import schema
 from fairtrial.store.database import translated
@@ -22,8 +22,9 @@ class Ending(NamedTuple):
     arm: int
     case: int
     value: float | None
-    metrics: dict[str, tuple[float, float, float]]  # name: value, lowest, highest
+    metrics: dict[str, tuple[float, float | None, float | None]]  # name: value, worst, best
     failed: bool
+    pending: bool  # answered, and not yet scored
 
 
 class CaseFacts(NamedTuple):
@@ -37,12 +38,12 @@ class CaseFacts(NamedTuple):
     category: str | None
     difficulty: str | None
     tags: tuple[str, ...]
+    scorer: bytes | None  # its own, where it has one
 
 
-def endings(store: Store, run_id: str, scoring: int, *, metrics: bool = True) -> Iterator[Ending]:
-    """Every trial that has ended, streamed by case, arm and repeat."""
+def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
+    """Every trial that was answered or failed, streamed by case, arm and repeat; what it took is among its metrics."""
     trials, scores = schema.trials, schema.scores
-    extra = [scores.c.metrics] if metrics else []
     place = (trials.c.case_position, trials.c.arm_position, trials.c.repeat)
     query = (
         select(
@@ -51,7 +52,10 @@ def endings(store: Store, run_id: str, scoring: int, *, metrics: bool = True) ->
             scores.c.value,
             # An answer without the required tool use counts as the arm's own failure; a judge's outage does not.
             or_(trials.c.failure_kind.is_not(None), scores.c.unscored_kind == "tool_use"),
-            *extra,
+            and_(trials.c.failure_kind.is_(None), scores.c.value.is_(None), scores.c.unscored_kind.is_(None)),
+            scores.c.metrics,
+            case((trials.c.cached.is_(False), trials.c.latency_ms)),
+            trials.c.cost_usd,
         )
         .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)
@@ -60,14 +64,17 @@ def endings(store: Store, run_id: str, scoring: int, *, metrics: bool = True) ->
     )
     with translated(store.path), store.engine.connect() as connection:
         for row in connection.execute(query):
-            found = decode(row[4]) if metrics and row[4] is not None else {}
-            yield Ending(row[0], row[1], row[2], found, bool(row[3]))
+            found = {name: item for name, item in (decode(row[5]) or {}).items() if item[0] is not None}
+            for name, value in (("latency_ms", row[6]), ("cost_usd", row[7])):
+                if value is not None:
+                    found.setdefault(name, (value, None, 0.0))  # less is better
+            yield Ending(row[0], row[1], row[2], found, bool(row[3]), bool(row[4]))
 
 
 def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
     """Every case of a plan, streamed in its order. Equal cases are told apart by how often they came before."""
     table = schema.cases
-    names = ("position", "id", "input", "expected", "weight", "cluster", "category", "difficulty", "tags")
+    names = ("position", "id", "input", "expected", "weight", "cluster", "category", "difficulty", "tags", "scorer")
     query = select(*(table.c[name] for name in names)).where(table.c.plan_id == plan_id).order_by(table.c.position)
     seen: dict[str, int] = {}
     with translated(store.path), store.engine.connect() as connection:
@@ -83,6 +90,7 @@ def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
                 category=row["category"],
                 difficulty=row["difficulty"],
                 tags=tuple(decode(row["tags"]) or ()),
+                scorer=row["scorer"],
             )
 
 

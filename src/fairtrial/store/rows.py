@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Usage
 from fairtrial.core.judge import Judgement
-from fairtrial.core.score import Score, Unscored
+from fairtrial.core.score import ANY, Scale, Score, Unscored
 from fairtrial.core.suite import Arm, Case, ScorerSpec, ToolUse
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
@@ -200,7 +200,7 @@ def score_row(
     scorer: ScorerSpec,
     result: Score | Unscored,
     variables: Variables,
-    scales: dict[str, tuple[float, float]] | None = None,
+    scales: dict[str, Scale] | None = None,
 ) -> dict[str, Any]:
     """A score, or why there is none, as stored; every metric with its scale."""
     row = {
@@ -218,7 +218,7 @@ def score_row(
             "max": result.max,
             "notes": variables.hide(clean(result.notes)),
             "details": encode(variables.hide_all(result.details)) if result.details else None,
-            "metrics": encode({n: [v, *(scales or {}).get(n, (0, 1))] for n, v in result.metrics.items()})
+            "metrics": encode({n: [v, *(scales or {}).get(n, ANY)] for n, v in result.metrics.items()})
             if result.metrics
             else None,
             "unscored_kind": None,

@@ -220,5 +220,6 @@ tags = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("series_id", String),  # where the whole series is meant, of which the run is the first
     Column("tagged_at", Float, nullable=False),
 )

@@ -153,12 +153,13 @@ class Store:
         with translated(self.path), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def set_tag(self, name: str, run_id: str) -> str | None:
-        """Name a run; the id of the run that had the name before."""
+    def set_tag(self, name: str, run_id: str, series_id: str | None = None) -> str | None:
+        """Name a run, or the series that begins with it; the id of what had the name before."""
         table = schema.tags
-        row = {"name": name, "run_id": run_id, "tagged_at": time.time()}
+        row = {"name": name, "run_id": run_id, "series_id": series_id, "tagged_at": time.time()}
         with translated(self.path), self.engine.begin() as connection:
-            before: str | None = connection.scalar(select(table.c.run_id).where(table.c.name == name))
+            had = func.coalesce(table.c.series_id, table.c.run_id)
+            before: str | None = connection.scalar(select(had).where(table.c.name == name))
             connection.execute(_replacing(table).values(row))
         return before
 
@@ -228,25 +229,30 @@ class Store:
         found = found or [run for run in everything if run.id.startswith(name)]
         if len(found) == 1:
             return found[0]
+        series = [run for run in everything if run.series_id and run.series_id.startswith(tagged or name)]
+        if not found and series:
+            shown = ", ".join(run.id for run in series[::-1])
+            raise FairtrialError(f"`{name}` is a series: name one of its runs ({shown})")
         if not found:
             raise FairtrialError(f"there is no run `{name}`, and no tag of that name; `fairtrial list` shows them all")
         shown = ", ".join(run.id for run in found[:5])
         raise FairtrialError(f"`{name}` could be {len(found)} runs ({shown}); write more of the id")
 
     def tags(self) -> dict[str, str]:
-        """The names that people gave to runs, with the runs' ids."""
+        """The names that people gave to runs and series, with their ids."""
         table = schema.tags
+        query = select(table.c.name, func.coalesce(table.c.series_id, table.c.run_id))
         with translated(self.path), self.engine.connect() as connection:
-            return {row[0]: row[1] for row in connection.execute(select(table.c.name, table.c.run_id))}
+            return {row[0]: row[1] for row in connection.execute(query)}
 
     def find_runs(self, name: str) -> list[RunRecord]:
-        """The run of that name, or the runs of the series of that id, oldest first."""
-        series = [run for run in self.runs() if run.series_id is not None and run.series_id.startswith(name)]
+        """The run of that name, or the runs of the series of that id or tag, oldest first."""
+        everything = self.runs()
+        wanted = self.tags().get(name, name)
+        series = [run for run in everything if run.series_id is not None and run.series_id.startswith(wanted)]
         if not series or len({run.series_id for run in series}) > 1:
             return [self.find_run(name)]
-        if name in self.tags():
-            return [self.find_run(name)]
-        if any(run.id.startswith(name) for run in self.runs()):
+        if any(run.id.startswith(wanted) for run in everything):
             raise FairtrialError(f"`{name}` could be a run or a series; write more of the id")
         return series[::-1]
 

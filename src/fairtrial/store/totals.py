@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import and_, case, func, select
 
+from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.store import schema
 from fairtrial.store.database import translated
@@ -151,7 +152,7 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
 class MetricScores:
     """One metric of one arm: its mean on each case, over repeats, with the cases' weights."""
 
-    def __init__(self, scale: tuple[float, float]) -> None:
+    def __init__(self, scale: Scale) -> None:
         self.scale = scale
         self.sums: dict[int, float] = {}
         self.counts: dict[int, int] = {}
@@ -181,6 +182,8 @@ def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict
     with translated(store.path), store.engine.connect() as connection:
         for arm, case_position, metrics, weight in connection.execute(query):
             for name, (value, low, high) in decode(metrics).items():
+                if value is None:
+                    continue
                 metric = found.setdefault(arm, {}).setdefault(name, MetricScores((low, high)))
                 metric.add(case_position, value, weight)
     return found

@@ -2,7 +2,7 @@
 // What a model wrote only ever becomes text: nothing here sets HTML.
 const PAGE = 50;
 const $ = (id) => document.getElementById(id);
-const state = { trials: [], shown: [], page: 0, cases: [], arms: [], only: null };
+const state = { trials: [], shown: [], page: 0, cases: [], arms: [], only: null, spread: [] };
 
 function element(name, text, className) {
   const made = document.createElement(name);
@@ -53,7 +53,9 @@ function choose() {
       (!words || has(trial.case.id) || has(trial.answer) || has(trial.note) || has(trial.case.input) || trial.case.kinds.some(has)),
   );
   const order = $("order").value;
-  if (order !== "case") {
+  if (order === "differ") {
+    state.shown = [...state.shown].sort((a, b) => state.spread[b.place] - state.spread[a.place]);
+  } else if (order !== "case") {
     const sign = order === "worst" ? 1 : -1;
     const worth = (trial) => (scored(trial) ? trial.score : -1);
     state.shown = [...state.shown].sort((a, b) => sign * (worth(a) - worth(b)));
@@ -154,6 +156,10 @@ function heat() {
     pen.fillRect(x, y, size - 1, size - 1);
     if (value === null) { pen.strokeStyle = "#888"; pen.strokeRect(x + 0.5, y + 0.5, size - 2, size - 2); }
   }));
+  state.spread = means.map((values) => {
+    const known = values.filter((value) => value !== null);
+    return known.length > 1 ? Math.max(...known) - Math.min(...known) : -1;
+  });
   const at = (event) => {
     const place = Math.floor(event.offsetX / size) + wide * Math.floor(event.offsetY / block), arm = Math.floor((event.offsetY % block) / size);
     return place < count && arm < arms ? { place, arm } : null;

@@ -1,0 +1,57 @@
+"""A problem as a Pyomo model. Pyomo's one home, with `solve`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairtrial.core.errors import NotInstalledError
+from fairtrial.optim.problem import Expression, Problem
+
+
+def pyomo() -> Any:
+    """Pyomo's modelling names, or a sentence."""
+    try:
+        from pyomo import environ
+    except ImportError:
+        raise NotInstalledError("solving problems", "optim") from None
+    return environ
+
+
+def pyomo_model(problem: Problem) -> Any:
+    """The model; `model.x[i]` are the variables, counted from 0."""
+    pe = pyomo()
+    model = pe.ConcreteModel(problem.id)
+    whole = set(problem.integers)
+    model.x = pe.Var(
+        range(problem.n),
+        domain=lambda _, i: pe.Integers if i in whole else pe.Reals,
+        bounds=lambda _, i: (problem.lower[i], problem.upper[i]),
+    )
+    sense = pe.minimize if problem.sense == "minimise" else pe.maximize
+    model.objective = pe.Objective(expr=pyomo_expression(problem.objective, model.x, pe), sense=sense)
+    model.rows = pe.ConstraintList()
+    for row in problem.constraints:
+        body = pyomo_expression(row.body, model.x, pe)
+        if row.relation == "<=":
+            model.rows.add(body <= row.bound)
+        elif row.relation == ">=":
+            model.rows.add(body >= row.bound)
+        else:
+            model.rows.add(body == row.bound)
+    return model
+
+
+def pyomo_expression(body: Expression, x: Any, pe: Any) -> Any:
+    """An expression over Pyomo variables."""
+    terms = [body.constant]
+    terms += [c * x[i] for i, c in body.linear]
+    terms += [q * x[i] * x[j] for i, j, q in body.quadratic]
+    for square in body.squares:
+        terms.append(square.weight * (sum(c * x[i] for i, c in square.linear) + square.constant) ** 2)
+    for monomial in body.monomials:
+        term = monomial.weight
+        for i, p in monomial.powers:
+            term = term * x[i] ** p
+        terms.append(term)
+    terms += [wave.weight * pe.cos(wave.rate * x[wave.variable] + wave.shift) for wave in body.waves]
+    return sum(terms)

@@ -1,0 +1,214 @@
+"""A problem as data: variables, objective, constraints. One evaluator; nobody else computes an objective."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Relation = Literal["<=", ">=", "=="]
+
+
+class Square(msgspec.Struct, frozen=True, array_like=True):
+    """weight · (Σ c·x_i + constant)²."""
+
+    weight: float
+    linear: tuple[tuple[int, float], ...]
+    constant: float = 0.0
+
+
+class Monomial(msgspec.Struct, frozen=True, array_like=True):
+    """weight · Π x_i^p."""
+
+    weight: float
+    powers: tuple[tuple[int, int], ...]
+
+
+class Wave(msgspec.Struct, frozen=True, array_like=True):
+    """weight · cos(rate·x_i + shift)."""
+
+    weight: float
+    variable: int
+    rate: float
+    shift: float = 0.0
+
+
+class Expression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A sum of terms of every kind. Variables are counted from 0 here, from 1 in texts."""
+
+    constant: float = 0.0
+    linear: tuple[tuple[int, float], ...] = ()
+    quadratic: tuple[tuple[int, int, float], ...] = ()  # (i, j, q): q·x_i·x_j
+    squares: tuple[Square, ...] = ()
+    monomials: tuple[Monomial, ...] = ()
+    waves: tuple[Wave, ...] = ()
+
+    def value(self, x: Floats) -> float:
+        """The expression at a point."""
+        total = self.constant
+        total += math.fsum(c * x[i] for i, c in self.linear)
+        total += math.fsum(q * x[i] * x[j] for i, j, q in self.quadratic)
+        for square in self.squares:
+            total += square.weight * (math.fsum(c * x[i] for i, c in square.linear) + square.constant) ** 2
+        for monomial in self.monomials:
+            total += monomial.weight * math.prod(float(x[i]) ** p for i, p in monomial.powers)
+        total += math.fsum(wave.weight * math.cos(wave.rate * x[wave.variable] + wave.shift) for wave in self.waves)
+        return float(total)
+
+    def gradient(self, x: Floats) -> Floats:
+        """The slope at a point."""
+        slope = np.zeros(len(x))
+        for i, c in self.linear:
+            slope[i] += c
+        for i, j, q in self.quadratic:
+            slope[i] += q * x[j]
+            slope[j] += q * x[i]
+        for square in self.squares:
+            inside = math.fsum(c * x[i] for i, c in square.linear) + square.constant
+            for i, c in square.linear:
+                slope[i] += 2 * square.weight * inside * c
+        for monomial in self.monomials:
+            for i, p in monomial.powers:
+                others = math.prod(float(x[j]) ** r for j, r in monomial.powers if j != i)
+                slope[i] += monomial.weight * p * float(x[i]) ** (p - 1) * others
+        for wave in self.waves:
+            slope[wave.variable] -= wave.weight * wave.rate * math.sin(wave.rate * x[wave.variable] + wave.shift)
+        return slope
+
+    def coefficients(self) -> Iterator[float]:
+        """Every factor of a variable: what a row is scaled by."""
+        yield from (c for _, c in self.linear)
+        yield from (q for _, _, q in self.quadratic)
+        for square in self.squares:
+            yield from (square.weight * c for _, c in square.linear)
+        yield from (monomial.weight for monomial in self.monomials)
+        yield from (wave.weight for wave in self.waves)
+
+    def groups(self) -> Iterator[tuple[int, ...]]:
+        """Variables that occur together in a term."""
+        yield from ((i,) for i, _ in self.linear)
+        yield from ((i, j) for i, j, _ in self.quadratic)
+        yield from (tuple(i for i, _ in square.linear) for square in self.squares)
+        yield from (tuple(i for i, _ in monomial.powers) for monomial in self.monomials)
+        yield from ((wave.variable,) for wave in self.waves)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether there is nothing but linear terms."""
+        return not (self.quadratic or self.squares or self.monomials or self.waves)
+
+
+class Constraint(msgspec.Struct, frozen=True, kw_only=True):
+    """body (relation) bound."""
+
+    body: Expression
+    relation: Relation
+    bound: float
+
+    @property
+    def norm(self) -> float:
+        """The Euclidean norm of the row's coefficients; 1 for a row without any."""
+        return math.sqrt(math.fsum(c * c for c in self.body.coefficients())) or 1.0
+
+    def violation(self, x: Floats) -> float:
+        """By how much it is missed, scaled by the row's norm; 0 where it holds."""
+        gap = self.body.value(x) - self.bound
+        missed = {"<=": gap, ">=": -gap, "==": abs(gap)}[self.relation]
+        return max(0.0, missed) / self.norm
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One instance. `convex` and `tight` say why it has its difficulty."""
+
+    id: str
+    family: str
+    n: int
+    seed: int
+    sense: Literal["minimise", "maximise"] = "minimise"
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    integers: tuple[int, ...] = ()
+    objective: Expression
+    constraints: tuple[Constraint, ...] = ()
+    convex: bool = True
+    tight: bool = False
+    floor: float | None = None  # an objective that is known by construction to be never below this
+
+    @property
+    def difficulty(self) -> str:
+        """easy: small, convex, few constraints; hard: non-convex or a tight feasible region; medium: the rest."""
+        if self.tight or (not self.convex and not (self.integers and self.n <= 10)):
+            return "hard"
+        small = self.n <= 10 and self.convex and len(self.constraints) <= self.n and self._plain
+        return "easy" if small else "medium"
+
+    @property
+    def _plain(self) -> bool:
+        return not (self.integers or self.objective.waves or self.objective.monomials)
+
+    @cached_property
+    def box(self) -> tuple[Floats, Floats]:
+        """The bounds as arrays."""
+        return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+
+    def value(self, x: Floats) -> float:
+        """The objective, recomputed."""
+        return self.objective.value(x)
+
+    def violations(self, x: Floats) -> Violations:
+        """Every way in which a point is infeasible."""
+        low, high = self.box
+        outside = np.maximum(np.maximum(low - x, x - high), 0.0)
+        fractions = [abs(float(x[i]) - round(float(x[i]))) for i in self.integers]
+        return Violations(
+            constraints=tuple(constraint.violation(x) for constraint in self.constraints),
+            bounds=float(outside.max(initial=0.0)),
+            integrality=max(fractions, default=0.0),
+        )
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether one objective beats another."""
+        return one < other if self.sense == "minimise" else one > other
+
+
+class Violations(msgspec.Struct, frozen=True):
+    """By how much a point misses each constraint (scaled by its row's norm), the bounds and integrality."""
+
+    constraints: tuple[float, ...]
+    bounds: float
+    integrality: float
+
+    @property
+    def largest(self) -> float:
+        """The worst of them."""
+        return max((*self.constraints, self.bounds, self.integrality), default=0.0)
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """What a solver found, and how far it is certified."""
+
+    problem: str
+    status: Literal["optimal", "infeasible", "feasible", "unknown"]
+    x: tuple[float, ...] | None
+    objective: float | None
+    bound: float | None
+    gap: float | None  # relative, between objective and bound
+    certified: bool
+    solver: str
+    version: str
+    seconds: float
+    random_objective: float | None  # the mean of random feasible points: "no better than chance"
+    digest: str  # of the problem that was solved
+
+
+def problem_digest(problem: Problem) -> str:
+    """What the problem is, in 16 characters: a baseline belongs to exactly this."""
+    import hashlib
+
+    return hashlib.sha256(msgspec.json.encode(problem, order="deterministic")).hexdigest()[:16]

@@ -1,0 +1,117 @@
+"""A problem as text: precise, compact and always the same. Variables are counted from 1; sparse data are triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairtrial.optim.problem import Constraint, Expression, Problem
+
+FORMAT = (
+    "Answer with one JSON object and nothing else: "
+    '{{"x": [x_1, ..., x_{n}], "objective_value": number, "status": "optimal"}}. '
+    '"x" has exactly {n} numbers. If no point satisfies all constraints, answer '
+    '{{"x": null, "objective_value": null, "status": "infeasible"}}.'
+)
+
+
+def problem_text(problem: Problem) -> str:
+    """The problem, and the one sentence that states the format: the same in every style."""
+    return f"{statement(problem)}\n\n{FORMAT.format(n=problem.n)}"
+
+
+def statement(problem: Problem) -> str:
+    """The problem alone."""
+    lines = [f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.", *_bounds(problem)]
+    lines.append(f"{problem.sense.capitalize()} f(x) = {_sum(_terms(problem.objective, problem.n))}.")
+    if problem.constraints:
+        lines.append("Subject to:")
+        lines += [f"({number}) {_constraint(row, problem.n)}" for number, row in enumerate(problem.constraints, 1)]
+    else:
+        lines.append("There are no other constraints.")
+    return "\n".join(lines)
+
+
+def _domain(problem: Problem) -> str:
+    if not problem.integers:
+        return "real numbers"
+    if len(problem.integers) == problem.n:
+        return "integers"
+    return f"real numbers; integers are: {', '.join(f'x_{i + 1}' for i in problem.integers)}"
+
+
+def _bounds(problem: Problem) -> Iterator[str]:
+    pairs = list(zip(problem.lower, problem.upper, strict=True))
+    if len(set(pairs)) == 1:
+        yield f"Bounds: {number(pairs[0][0])} <= x_i <= {number(pairs[0][1])} for every i."
+        return
+    listed = "; ".join(f"({i}, {number(low)}, {number(high)})" for i, (low, high) in enumerate(pairs, 1))
+    yield f"Bounds, as triplets (i, lower, upper): {listed}."
+
+
+def _constraint(row: Constraint, n: int) -> str:
+    return f"{_sum(_terms(row.body, n))} {row.relation} {number(row.bound)}"
+
+
+def _sum(terms: Sequence[str]) -> str:
+    return " + ".join(terms) or "0"
+
+
+def _terms(body: Expression, n: int) -> list[str]:
+    """Every kind of term as one sum; what is the same for all variables is written once."""
+    terms = [number(body.constant)] if body.constant else []
+    terms += _linear(body.linear, n)
+    terms += _quadratic(body.quadratic, n)
+    for square in body.squares:
+        inside = [*_linear(square.linear, n), *([number(square.constant)] if square.constant else [])]
+        weight = "" if square.weight == 1 else f"{number(square.weight)}*"
+        terms.append(f"{weight}({_sum(inside)})^2")
+    if body.monomials:
+        listed = "; ".join(
+            f"{number(item.weight)}*{'*'.join(_power(i, p) for i, p in item.powers)}" for item in body.monomials
+        )
+        terms.append(f"sum of [{listed}]")
+    if body.waves:
+        listed = "; ".join(
+            f"({wave.variable + 1}, {number(wave.weight)}, {number(wave.rate)}, {number(wave.shift)})"
+            for wave in body.waves
+        )
+        terms.append(f"sum over (i, a, b, c) of a*cos(b*x_i + c), with (i, a, b, c) in [{listed}]")
+    return terms
+
+
+def _power(i: int, p: int) -> str:
+    return f"x_{i + 1}" if p == 1 else f"x_{i + 1}^{p}"
+
+
+def _linear(linear: Sequence[tuple[int, float]], n: int) -> list[str]:
+    if not linear:
+        return []
+    if _uniform([i for i, _ in linear], [c for _, c in linear], n):
+        weight = linear[0][1]
+        return [f"{'' if weight == 1 else f'{number(weight)}*'}sum(x_i for every i)"]
+    if len(linear) <= 6:
+        return [f"{number(c)}*x_{i + 1}" for i, c in linear]
+    listed = "; ".join(f"({i + 1}, {number(c)})" for i, c in linear)
+    return [f"sum over (i, c) of c*x_i, with (i, c) in [{listed}]"]
+
+
+def _quadratic(quadratic: Sequence[tuple[int, int, float]], n: int) -> list[str]:
+    if not quadratic:
+        return []
+    diagonal = [(i, q) for i, j, q in quadratic if i == j]
+    if len(diagonal) == len(quadratic) and _uniform([i for i, _ in diagonal], [q for _, q in diagonal], n):
+        weight = diagonal[0][1]
+        return [f"{'' if weight == 1 else f'{number(weight)}*'}sum(x_i^2 for every i)"]
+    if len(quadratic) <= 3:
+        return [f"{number(q)}*x_{i + 1}*x_{j + 1}" for i, j, q in quadratic]
+    listed = "; ".join(f"({i + 1}, {j + 1}, {number(q)})" for i, j, q in quadratic)
+    return [f"sum over (i, j, q) of q*x_i*x_j, with (i, j, q) in [{listed}]"]
+
+
+def _uniform(indices: Sequence[int], weights: Sequence[float], n: int) -> bool:
+    return list(indices) == list(range(n)) and len(set(weights)) == 1 and n > 3
+
+
+def number(value: float) -> str:
+    """A number with all its digits and none more."""
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,0 +1,124 @@
+"""What an answer is worth: everything recomputed from its x, nothing believed."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+
+from fairtrial.optim.answer import Answered
+from fairtrial.optim.problem import Baseline, Problem
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer held against the problem and its baseline. What cannot be said without a point is None."""
+
+    quality: float  # 0–100
+    feasible: bool
+    violation: float | None
+    objective: float | None
+    absolute_gap: float | None
+    relative_gap: float | None
+    normalised_gap: float
+    distance: float | None  # to the baseline's x
+    misreported_objective: bool | None
+    misreported_violations: bool | None
+    status_right: bool | None  # None where none was claimed
+    beaten: bool  # feasible, and better than the baseline beyond the tolerance
+    note: str
+
+
+def verify(
+    problem: Problem, baseline: Baseline, answered: Answered, *, tolerance: float = 1e-6, report_tolerance: float = 1e-3
+) -> Verified:
+    """Quality, gaps, feasibility, and what was misreported."""
+    if baseline.status == "infeasible":
+        return _infeasible(answered)
+    if answered.x is None:
+        return _without_point(answered)
+    x = np.asarray(answered.x, dtype=np.float64)
+    objective, violation = problem.value(x), problem.violations(x).largest
+    if not math.isfinite(objective) or not math.isfinite(violation):
+        return _without_point(answered, note="the point is so far off that nothing can be computed at it")
+    assert baseline.objective is not None and baseline.x is not None
+    feasible = violation <= tolerance
+    sign = 1.0 if problem.sense == "minimise" else -1.0
+    behind = sign * (objective - baseline.objective)  # positive: worse than the baseline
+    gap = normalised_gap(problem, baseline, objective)
+    quality = 100 * (1 - gap) if feasible else 50 * (1 - gap) * max(0.0, 1 - violation)
+    beaten = feasible and behind < -1e-6 * max(1.0, abs(baseline.objective))
+    return Verified(
+        quality=quality,
+        feasible=feasible,
+        violation=violation,
+        objective=objective,
+        absolute_gap=abs(behind),
+        relative_gap=abs(behind) / max(abs(baseline.objective), 1e-8),
+        normalised_gap=gap,
+        distance=float(np.linalg.norm(x - np.asarray(baseline.x))),
+        misreported_objective=_differs(answered.objective, objective, report_tolerance),
+        misreported_violations=_differs(answered.violations, violation, report_tolerance),
+        status_right=None if answered.status is None else (answered.status == "optimal") == (feasible and gap <= 1e-3),
+        beaten=beaten,
+        note=_note(objective, baseline.objective, violation, feasible=feasible, beaten=beaten),
+    )
+
+
+def normalised_gap(problem: Problem, baseline: Baseline, objective: float) -> float:
+    """0 at the optimum, 1 at no better than random feasible points; clipped to that."""
+    assert baseline.objective is not None
+    chance = baseline.random_objective
+    if chance is None or chance == baseline.objective:
+        return 0.0 if math.isclose(objective, baseline.objective, rel_tol=1e-6, abs_tol=1e-9) else 1.0
+    return min(1.0, max(0.0, (objective - baseline.objective) / (chance - baseline.objective)))
+
+
+def _differs(claimed: float | None, truth: float, tolerance: float) -> bool | None:
+    return None if claimed is None else abs(claimed - truth) > tolerance * max(1.0, abs(truth))
+
+
+def _note(objective: float, best: float, violation: float, *, feasible: bool, beaten: bool) -> str:
+    if beaten:
+        return f"BASELINE BEATEN: {objective:.8g} is better than {best:.8g}, and feasible"
+    where = "feasible" if feasible else f"infeasible by {violation:.3g}"
+    return f"{where}, objective {objective:.6g}, baseline {best:.6g}"
+
+
+def _infeasible(answered: Answered) -> Verified:
+    """Where no point is feasible, the right answer is to say so."""
+    right = answered.status == "infeasible"
+    return Verified(
+        quality=100.0 if right else 0.0,
+        feasible=right,  # nothing was claimed that is not so
+        violation=None,
+        objective=None,
+        absolute_gap=None,
+        relative_gap=None,
+        normalised_gap=0.0 if right else 1.0,
+        distance=None,
+        misreported_objective=None,
+        misreported_violations=None,
+        status_right=None if answered.status is None else right,
+        beaten=False,
+        note="infeasible, as it says" if right else "no point is feasible here, and the answer does not say so",
+    )
+
+
+def _without_point(answered: Answered, note: str = "") -> Verified:
+    """An answer without a usable point scores 0: it is an answer."""
+    return Verified(
+        quality=0.0,
+        feasible=False,
+        violation=None,
+        objective=None,
+        absolute_gap=None,
+        relative_gap=None,
+        normalised_gap=1.0,
+        distance=None,
+        misreported_objective=None,
+        misreported_violations=None,
+        status_right=None if answered.status is None else False,
+        beaten=False,
+        note=note or f"no usable point: {', '.join(answered.findings) or 'it claims that none is feasible'}",
+    )

@@ -1,0 +1,108 @@
+"""`optimisation`: an answer to an optimisation problem, verified against a certified baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.score import Scale, Score, ScoreContext
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+from fairtrial.optim.answer import Answered, read_answer
+from fairtrial.optim.problem import Baseline, Problem
+from fairtrial.optim.verify import Verified, verify
+
+
+class Optimisation(Scorer, frozen=True, kw_only=True):
+    """Solution quality 0–100: how far from random towards the certified optimum, halved and more if infeasible.
+
+    Objective and violations are recomputed from `x`; what the answer claims about them is only compared. Metrics:
+    instruction following and each of its checks, feasibility, gaps, distance, what was misreported.
+    """
+
+    guide: ClassVar = Guide(
+        scale="0–100, from the normalised gap",
+        reproducibility="exact",
+        best_for="optimisation problems of the suite `optimisation`",
+    )
+    tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
+    report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
+
+    def scales(self) -> dict[str, Scale]:
+        """Worst to best; None where there is no worst."""
+        rates = ("instruction_following", "valid_json", "right_length", "only_json", "feasible", "status_right")
+        faults = ("truncated", "misreported_objective", "misreported_violations")
+        gaps = ("relative_gap", "absolute_gap", "violation", "l2_distance")
+        return {
+            **dict.fromkeys((*rates, "baseline_beaten"), (0.0, 1.0)),
+            **dict.fromkeys(faults, (1.0, 0.0)),
+            **dict.fromkeys(gaps, (None, 0.0)),
+            "normalised_gap": (1.0, 0.0),
+            "quality": (0.0, 100.0),
+        }
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        try:
+            problem_of(case)
+        except (KeyError, TypeError, msgspec.ValidationError):
+            yield "the scorer optimisation needs a problem and its baseline: use `suite: optimisation`"
+
+    async def score(self, context: ScoreContext) -> Score:
+        problem, baseline = problem_of(context.case)
+        truncated = context.finish_reason == "length"
+        answered = read_answer(context.response, problem.n, truncated=truncated)
+        verified = verify(problem, baseline, answered, tolerance=self.tolerance, report_tolerance=self.report_tolerance)
+        return Score(
+            value=min(1.0, max(0.0, verified.quality / 100)),
+            confidence=1.0 if baseline.certified else None,
+            notes=verified.note,
+            raw=verified.quality,
+            max=100.0,
+            details={"findings": list(answered.findings), **_told(answered, verified, baseline)},
+            metrics=_metrics(answered, verified),
+        )
+
+
+def problem_of(case: Case) -> tuple[Problem, Baseline]:
+    """The problem and the baseline that travel with a case."""
+    data: dict[str, Any] = case.metadata or {}
+    return msgspec.convert(data["problem"], Problem), msgspec.convert(data["baseline"], Baseline)
+
+
+def _told(answered: Answered, verified: Verified, baseline: Baseline) -> dict[str, Any]:
+    return {
+        "objective": verified.objective,
+        "claimed_objective": answered.objective,
+        "baseline_objective": baseline.objective,
+        "violation": verified.violation,
+        "claimed_violation": answered.violations,
+        "status": answered.status,
+        "certified": baseline.certified,
+        "baseline_beaten": verified.beaten,
+    }
+
+
+def _metrics(answered: Answered, verified: Verified) -> dict[str, float]:
+    findings = set(answered.findings)
+    known: dict[str, float | bool | None] = {
+        "instruction_following": answered.follows,
+        "valid_json": not findings & {"no_json"} and not (findings == {"truncated"} and answered.x is None),
+        "right_length": not findings & {"wrong_length", "missing_x", "no_json", "x_not_a_list"},
+        "only_json": answered.only_json,
+        "truncated": "truncated" in findings,
+        "feasible": verified.feasible,
+        "status_right": verified.status_right,
+        "quality": verified.quality,
+        "normalised_gap": verified.normalised_gap,
+        "relative_gap": verified.relative_gap,
+        "absolute_gap": verified.absolute_gap,
+        "violation": verified.violation,
+        "l2_distance": verified.distance,
+        "misreported_objective": verified.misreported_objective,
+        "misreported_violations": verified.misreported_violations,
+        "baseline_beaten": verified.beaten,
+    }
+    return {name: float(value) for name, value in known.items() if value is not None}
