@@ -42,7 +42,7 @@ def write_suite(tmp_path: Path) -> Callable[..., Path]:
 
     def write(name: str = "suite.yaml", **keys: Any) -> Path:
         suite = {"name": "test", "targets": ["mock:echo"], **keys}
-        if "cases" not in suite and "dataset" not in suite:
+        if not {"cases", "dataset", "suite"} & suite.keys():
             suite["cases"] = [{"id": "one", "input": "Say Paris", "expected": "Paris"}]
         path = tmp_path / name
         path.write_text(yaml.safe_dump(suite, sort_keys=False), "utf-8")

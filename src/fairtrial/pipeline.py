@@ -15,7 +15,7 @@ import hashlib
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib import import_module
 from importlib.metadata import version
@@ -114,13 +114,27 @@ def _needs_price(spec: TargetSpec) -> bool:
 
 def warnings(suite: Suite) -> list[str]:
     """What is allowed but should be known before the numbers are believed."""
-    found = list(suite.notes)
+    found = [*suite.notes, *_confounded(suite)]
     for judge in suite.settings.judges:
         own = [arm.target.id for arm in suite.arms if family_of(arm.target) == family_of(judge.target)]
         if own and suite.settings.panel.own_family == "flag":
             names = ", ".join(dict.fromkeys(own))
             found.append(f"the judge {judge.name} is of the same family as {names}: it may favour it")
     return found
+
+
+def _confounded(suite: Suite) -> Iterator[str]:
+    """Styles that change more than the tone."""
+    from fairtrial.optim.styles import confounded
+
+    own = {arm.condition.name: arm.condition for arm in suite.arms if arm.condition.prompts}
+    for name, condition in own.items():
+        word = next((word for prompt in condition.prompts if (word := confounded(prompt))), None)
+        if word and len({arm.condition.name for arm in suite.arms}) > 1:
+            yield (
+                f"the wording of condition `{name}` speaks of the format (`{word}`): what it does to the answers "
+                "cannot be told from its tone"
+            )
 
 
 async def arun(

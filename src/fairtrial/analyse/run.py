@@ -199,7 +199,7 @@ class Run:
             target=arm.target.id,
             condition=arm.condition.name,
             status=status_of(row),
-            input=case.input,
+            input=arm.condition.asked(case.input, row["repeat"]),
             expected=case.expected,
             weight=case.weight,
             tags=case.tags,

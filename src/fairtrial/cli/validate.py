@@ -31,7 +31,10 @@ def _report(suite: str) -> int:
     from fairtrial import pipeline
     from fairtrial.estimate import estimate
 
-    plan = estimate(pipeline.load(suite))
+    loaded = pipeline.load(suite)
+    for warning in pipeline.warnings(loaded):
+        click.echo(f"warning: {warning}", err=True)
+    plan = estimate(loaded)
     click.echo(f"{suite} is fine: {plan.cases} cases × {len(plan.arms)} arms, {plan.trials} trials")
     return 0
 

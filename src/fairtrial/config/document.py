@@ -91,6 +91,11 @@ class ConditionEntry(Document, frozen=True, kw_only=True):
 
     system: str | None = None
     system_file: str | None = None
+    prompt: Annotated[str | list[str] | None, Meta(description="Wordings around the case; {{input}} is the case.")] = (
+        None
+    )
+    prompt_file: str | None = None
+    style: Annotated[str | None, Meta(description="A built-in style: polite, strict, neutral, terse, expert, …")] = None
     mcp: Annotated[list[str], Meta(description="Which of `mcp_servers` an agent is given; no others.")] = []
     require_tool_use: Annotated[bool, Meta(description="Mark trials in which no tool was used.")] = False
     require_tool_success: Annotated[bool, Meta(description="Mark trials in which no tool call succeeded.")] = False
@@ -130,6 +135,23 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     cluster: str | None = None
 
 
+class SuiteEntry(Document, frozen=True, kw_only=True):
+    """A built-in suite of problems; what is not given does not choose."""
+
+    shorthand: ClassVar[str] = "kind"
+    kind: Literal["optimisation"]
+    ids: Annotated[list[str], Meta(description="Exactly these, such as box_qp-10 or convex_qp-s3-50.")] = []
+    family: list[str] = []
+    n: list[Annotated[int, Meta(ge=3)]] = []
+    difficulty: list[Literal["easy", "medium", "hard"]] = []
+    count: Annotated[int, Meta(ge=1)] | None = None
+    seed: Annotated[int, Meta(ge=1)] = 1
+    time_limit: Annotated[float, Meta(gt=0, description="Seconds for a baseline that does not ship.")] = 60.0
+    styles: Annotated[list[str], Meta(description="Conditions, where the suite names none.")] = msgspec.field(
+        default_factory=lambda: ["polite", "strict"]
+    )
+
+
 class ProviderEntry(Document, frozen=True, kw_only=True):
     """A server of your own."""
 
@@ -147,6 +169,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     targets: Annotated[list[TargetEntry], Meta(min_length=1)]
     cases: list[CaseEntry] = []
     dataset: DatasetEntry | None = None
+    suite: Annotated[SuiteEntry | None, Meta(description="Problems that come with fairtrial.")] = None
     params: ParamsEntry | None = None
     benchmark_mode: bool = False
     system: str | None = None

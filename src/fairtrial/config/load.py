@@ -73,7 +73,7 @@ def _read_document(source: Source) -> SuiteDocument | None:
     for path, message in problems:
         if path not in source.unset:
             source.problem(path, message)
-    if document and not document.cases and document.dataset is None and not problems:
+    if document and not (document.cases or document.dataset or document.suite) and not problems:
         source.problem((), "there is nothing to ask: give `cases` or a `dataset`")
     return document
 

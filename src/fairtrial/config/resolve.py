@@ -21,6 +21,7 @@ from fairtrial.core.providers import KNOWN, Provider, find_provider, split_name
 from fairtrial.core.suite import (
     BENCHMARK_LOCK,
     DEFAULT_PARAMS,
+    INPUT,
     Arm,
     Condition,
     JudgeSpec,
@@ -29,6 +30,7 @@ from fairtrial.core.suite import (
     TargetSpec,
 )
 from fairtrial.core.variables import Variables
+from fairtrial.optim.styles import styles
 
 _OWN_CODE = {"python_call", "command"}
 _KINDS_BEHIND_PROVIDERS = {"openai_api", "anthropic_api", "python_call"}
@@ -46,6 +48,7 @@ def resolve_arms(
     resolver = _Targets(source, document, folder, variables)
     targets = list(_chosen_targets(source, document, options, resolver))
     conditions = list(_chosen_conditions(source, document, folder, options))
+    styled = document.suite is not None and bool(document.suite.styles)
     _check_scorer(source, ("scorer",), document.scorer)
     arms: list[Arm] = []
     for path, entry, spec in targets:
@@ -53,7 +56,7 @@ def resolve_arms(
             params, defaulted = _effective(settings, document.params, entry.params, condition_entry.params)
             scorer = _nearest(document.scorer, entry.scorer, condition_entry.scorer)
             arm = Arm(
-                name=f"{spec.id}/{name}" if document.conditions else spec.id,
+                name=f"{spec.id}/{name}" if document.conditions or styled else spec.id,
                 target=spec,
                 condition=condition,
                 params=params,
@@ -143,12 +146,13 @@ def _chosen_conditions(
     source: Source, document: SuiteDocument, folder: Path, options: RunOptions
 ) -> Iterator[tuple[str, ConditionEntry, Condition]]:
     common = ConditionEntry(system=document.system, system_file=document.system_file)
-    entries = document.conditions or {"default": common}
+    entries = _entries(document, common)
     _check_choice(source, "condition", options.conditions, list(entries))
     for name, entry in entries.items():
         if options.conditions and name not in options.conditions:
             continue
         path: KeyPath = ("conditions", name) if document.conditions else ()
+        prompts = _prompts(source, path, entry, folder)
         _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
         own = entry.system is not None or entry.system_file is not None
         system = _system_text(source, path if own else (), entry if own else common, folder)
@@ -158,12 +162,49 @@ def _chosen_conditions(
             Condition(
                 name=name,
                 system=system,
+                prompts=prompts,
                 mcp=_servers_of(source, path, entry, document, folder),
                 require_tool_use=entry.require_tool_use,
                 require_tool_success=entry.require_tool_success,
                 on_missing_tool_use=entry.on_missing_tool_use,
             ),
         )
+
+
+def _entries(document: SuiteDocument, common: ConditionEntry) -> dict[str, ConditionEntry]:
+    """The conditions: those of the suite, else the styles of its problems, else one."""
+    if document.conditions:
+        return document.conditions
+    if document.suite is not None and document.suite.styles:
+        return {style: ConditionEntry(style=style) for style in document.suite.styles}
+    return {"default": common}
+
+
+def _prompts(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
+    """A condition's wordings: its own, from a file, or those of a style."""
+    given = [name for name in ("prompt", "prompt_file", "style") if getattr(entry, name) is not None]
+    if len(given) > 1:
+        source.problem(path, f"{' and '.join(given)} say the same thing twice: choose one")
+        return ()
+    if entry.style is not None:
+        known = styles()
+        if entry.style not in known:
+            place = (*path, "style") if path else ("suite", "styles")
+            source.problem(place, f"there is no style `{entry.style}`{registry.nearest(entry.style, list(known))}")
+        return known.get(entry.style, ())
+    if entry.prompt_file is not None:
+        file = folder / entry.prompt_file
+        if not file.is_file():
+            source.problem((*path, "prompt_file"), f"there is no file {file}")
+            return ()
+        wordings = [file.read_text("utf-8")]
+    else:
+        wordings = [entry.prompt] if isinstance(entry.prompt, str) else entry.prompt or []
+    for wording in wordings:
+        if not INPUT.search(wording):
+            where = (*path, "prompt_file" if entry.prompt_file else "prompt")
+            source.problem(where, "a wording needs {{input}} (or {{problem}}), where the case stands")
+    return tuple(wordings)
 
 
 def _servers_of(

@@ -6,10 +6,18 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.document import CaseEntry, DatasetEntry, Document, JudgeEntry, SuiteDocument, TargetEntry
+from fairtrial.config.document import (
+    CaseEntry,
+    DatasetEntry,
+    Document,
+    JudgeEntry,
+    SuiteDocument,
+    SuiteEntry,
+    TargetEntry,
+)
 from fairtrial.core import registry
 
-_SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry)
+_SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry)
 # A text that may also be written as a number or a boolean, and is kept as it is spelled.
 _SCALAR = {"type": ["string", "number", "boolean"]}
 

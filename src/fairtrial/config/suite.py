@@ -57,6 +57,7 @@ class Suite:
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
         self._dataset = Dataset(document.dataset, folder) if document.dataset else None
+        self._problems = _problem_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # known once the cases were checked
         self.notes: list[str] = []  # what its author should know about how it was read
@@ -68,11 +69,13 @@ class Suite:
         return {"type": scorer} if isinstance(scorer, str) else scorer
 
     def _fingerprint(self) -> str:
-        if self._dataset and not self._document.cases:
+        if self._dataset and not self._document.cases and not self._problems:
             return self._dataset.sha256()
         digest = hashlib.sha256()
         for entry in self._document.cases:
             digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
+        for case in self._problems:
+            digest.update(canonical_json([case.id, case.input, case.metadata]) + b"\n")
         if self._dataset:
             digest.update(self._dataset.sha256().encode())
         return digest.hexdigest()
@@ -107,8 +110,10 @@ class Suite:
             path: KeyPath = ("cases", index)
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
             yield place, _inline_case(entry, index), ""
+        for built in self._problems:
+            yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:
-            for line, case, problem in self._dataset.cases(len(self._document.cases)):
+            for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._problems)):
                 yield Problem("", str(self._dataset.entry.path), line), case, problem
 
     @property
@@ -118,6 +123,13 @@ class Suite:
         chosen = [self.options.cases, self.options.limit, self.options.repeats]
         place = str(self.folder.resolve())  # files beside the suite are part of what is asked
         return content_hash([self.name, self.text, self.dataset_sha256, place, arms, chosen])[:32]
+
+
+def _problem_cases(document: SuiteDocument) -> list[Case]:
+    from fairtrial.config.problems import problem_cases  # numpy: only where there are problems
+
+    assert document.suite is not None
+    return problem_cases(document.suite, len(document.cases))
 
 
 def _inline_case(entry: CaseEntry, index: int) -> Case:

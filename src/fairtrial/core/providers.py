@@ -39,6 +39,7 @@ KNOWN: dict[str, Provider] = {
     ),
     "local": Provider(kind="local"),
     "mock": Provider(kind="mock"),
+    "replay": Provider(kind="replay"),
     "python": Provider(kind="python_call"),
     "command": Provider(kind="command"),
     "tool-agent": Provider(kind="tool_agent"),

@@ -17,6 +17,7 @@ DEFAULT_PARAMS: dict[str, Any] = {
 BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 0}
 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
+INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # where a wording has the case
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 
 
@@ -122,6 +123,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str = "default"
     system: str = ""
+    prompts: tuple[str, ...] = ()  # wordings around the case, {{input}} in each; a repeat takes the next one
     mcp: tuple[McpServer, ...] = ()
     require_tool_use: bool = False
     require_tool_success: bool = False
@@ -129,8 +131,17 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     def identity(self) -> dict[str, Any]:
         """What makes an answer one under this condition: what the target was told and given."""
-        told = {"name": self.name, "system": self.system}
+        told: dict[str, Any] = {"name": self.name, "system": self.system}
+        if self.prompts:
+            told["prompts"] = self.prompts
         return {**told, "mcp": [server.identity() for server in self.mcp]} if self.mcp else told
+
+    def asked(self, text: str, repeat: int) -> str:
+        """What a target is asked: the case in this condition's words."""
+        if not self.prompts:
+            return text
+        wording = self.prompts[repeat % len(self.prompts)]
+        return INPUT.sub(lambda _: text, wording)
 
     def missing(self, tools: ToolUse | None) -> str:
         """What the answer lacks that this condition requires; empty where nothing is."""

@@ -30,7 +30,7 @@ class Trial(msgspec.Struct, frozen=True):
         return Request(
             trial_id=self.id,
             case_id=self.case.id,
-            input=self.case.input,
+            input=self.arm.condition.asked(self.case.input, self.repeat),
             system=self.arm.condition.system,
             mcp=self.arm.condition.mcp,
             params=params,

@@ -24,7 +24,7 @@ def _rng(family: str, n: int, seed: int) -> Rng:
 
 
 def _box(n: int, low: float, high: float) -> dict[str, tuple[float, ...]]:
-    return {"lower": (low,) * n, "upper": (high,) * n}
+    return {"lower": (float(low),) * n, "upper": (float(high),) * n}
 
 
 def _some(rng: Rng, low: float, high: float, digits: int = 1) -> float:
@@ -50,7 +50,7 @@ def _ones(n: int) -> Row:
 
 
 def _linear(row: Row, relation: str, bound: float) -> Constraint:
-    return Constraint(body=Expression(linear=row), relation=relation, bound=bound)  # type: ignore[arg-type]
+    return Constraint(body=Expression(linear=row), relation=relation, bound=float(bound))  # type: ignore[arg-type]
 
 
 def original(n: int, seed: int) -> Problem:
@@ -172,14 +172,13 @@ def bilinear(n: int, seed: int) -> Problem:
 def rosenbrock(n: int, seed: int) -> Problem:
     """The curved valley: Σ 100(x_{i+1} − x_i²)² + (1 − x_i)², written out as monomials."""
     monomials = []
-    linear: list[tuple[int, float]] = []
-    quadratic: list[tuple[int, int, float]] = []
     for i, j in pairwise(range(n)):
         monomials += [Monomial(100.0, ((i, 4),)), Monomial(-200.0, ((i, 2), (j, 1)))]
-        quadratic += [(j, j, 100.0), (i, i, 1.0)]
-        linear.append((i, -2.0))
     objective = Expression(
-        constant=float(n - 1), linear=tuple(linear), quadratic=tuple(quadratic), monomials=tuple(monomials)
+        constant=float(n - 1),
+        linear=tuple((i, -2.0) for i in range(n - 1)),
+        quadratic=tuple((i, i, 1.0 if i == 0 else 100.0 if i == n - 1 else 101.0) for i in range(n)),
+        monomials=tuple(monomials),
     )
     return _made("rosenbrock", n, seed, objective, [], convex=False, floor=0.0, **_box(n, -2, 2))
 

@@ -39,7 +39,7 @@ class Wave(msgspec.Struct, frozen=True, array_like=True):
     shift: float = 0.0
 
 
-class Expression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Expression(msgspec.Struct, frozen=True, kw_only=True):
     """A sum of terms of every kind. Variables are counted from 0 here, from 1 in texts."""
 
     constant: float = 0.0

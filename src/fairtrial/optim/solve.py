@@ -189,6 +189,10 @@ def _convex_bound(problem: Problem, x: np.ndarray[Any, np.dtype[np.float64]], ti
 def _scip(problem: Problem, time_limit: float) -> Found:
     # Without verblevel 0 the direct interface dead-locks once SCIP has printed enough, past every time limit.
     options = {"display/verblevel": 0, "limits/gap": 1e-7, "numerics/feastol": 1e-9}
+    if problem.floor is not None:  # a point there is optimal, and is found long before a bound is
+        found = _run("scip_direct", problem, min(time_limit, 10.0), options)
+        if found.x is not None and problem.value(np.asarray(found.x)) <= problem.floor + CERTIFIED:
+            return found
     return _run("scip_direct", problem, time_limit, options)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from fairtrial.optim.problem import Constraint, Expression, Problem
 
 FORMAT = (
-    "Answer with one JSON object and nothing else: "
-    '{{"x": [x_1, ..., x_{n}], "objective_value": number, "status": "optimal"}}. '
-    '"x" has exactly {n} numbers. If no point satisfies all constraints, answer '
+    "Give your answer as one JSON object, the last thing you write: "
+    '{{"x": [x_1, ..., x_{n}], "objective_value": f(x), "status": "optimal"}}. '
+    '"x" has exactly {n} numbers. If no point satisfies all constraints, give '
     '{{"x": null, "objective_value": null, "status": "infeasible"}}.'
 )
 
@@ -21,7 +21,7 @@ def problem_text(problem: Problem) -> str:
 
 def statement(problem: Problem) -> str:
     """The problem alone."""
-    lines = [f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.", *_bounds(problem)]
+    lines = [f"Problem {problem.id}.", f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.", *_bounds(problem)]
     lines.append(f"{problem.sense.capitalize()} f(x) = {_sum(_terms(problem.objective, problem.n))}.")
     if problem.constraints:
         lines.append("Subject to:")
@@ -53,7 +53,16 @@ def _constraint(row: Constraint, n: int) -> str:
 
 
 def _sum(terms: Sequence[str]) -> str:
-    return " + ".join(terms) or "0"
+    """Terms with their signs: `a + b - c`."""
+    text = " + ".join(terms) or "0"
+    return text.replace(" + -", " - ")
+
+
+def _times(weight: float, what: str) -> str:
+    """A factor, left out where it is 1."""
+    if abs(weight) == 1:
+        return what if weight > 0 else f"-{what}"
+    return f"{number(weight)}*{what}"
 
 
 def _terms(body: Expression, n: int) -> list[str]:
@@ -63,11 +72,10 @@ def _terms(body: Expression, n: int) -> list[str]:
     terms += _quadratic(body.quadratic, n)
     for square in body.squares:
         inside = [*_linear(square.linear, n), *([number(square.constant)] if square.constant else [])]
-        weight = "" if square.weight == 1 else f"{number(square.weight)}*"
-        terms.append(f"{weight}({_sum(inside)})^2")
+        terms.append(_times(square.weight, f"({_sum(inside)})^2"))
     if body.monomials:
         listed = "; ".join(
-            f"{number(item.weight)}*{'*'.join(_power(i, p) for i, p in item.powers)}" for item in body.monomials
+            _times(item.weight, "*".join(_power(i, p) for i, p in item.powers)) for item in body.monomials
         )
         terms.append(f"sum of [{listed}]")
     if body.waves:
@@ -87,10 +95,9 @@ def _linear(linear: Sequence[tuple[int, float]], n: int) -> list[str]:
     if not linear:
         return []
     if _uniform([i for i, _ in linear], [c for _, c in linear], n):
-        weight = linear[0][1]
-        return [f"{'' if weight == 1 else f'{number(weight)}*'}sum(x_i for every i)"]
+        return [_times(linear[0][1], "sum(x_i for every i)")]
     if len(linear) <= 6:
-        return [f"{number(c)}*x_{i + 1}" for i, c in linear]
+        return [_times(c, f"x_{i + 1}") for i, c in linear]
     listed = "; ".join(f"({i + 1}, {number(c)})" for i, c in linear)
     return [f"sum over (i, c) of c*x_i, with (i, c) in [{listed}]"]
 
@@ -100,10 +107,12 @@ def _quadratic(quadratic: Sequence[tuple[int, int, float]], n: int) -> list[str]
         return []
     diagonal = [(i, q) for i, j, q in quadratic if i == j]
     if len(diagonal) == len(quadratic) and _uniform([i for i, _ in diagonal], [q for _, q in diagonal], n):
-        weight = diagonal[0][1]
-        return [f"{'' if weight == 1 else f'{number(weight)}*'}sum(x_i^2 for every i)"]
+        return [_times(diagonal[0][1], "sum(x_i^2 for every i)")]
     if len(quadratic) <= 3:
-        return [f"{number(q)}*x_{i + 1}*x_{j + 1}" for i, j, q in quadratic]
+        return [_times(q, f"x_{i + 1}*x_{j + 1}" if i != j else f"x_{i + 1}^2") for i, j, q in quadratic]
+    if len(diagonal) == len(quadratic):
+        listed = "; ".join(f"({i + 1}, {number(q)})" for i, q in diagonal)
+        return [f"sum over (i, q) of q*x_i^2, with (i, q) in [{listed}]"]
     listed = "; ".join(f"({i + 1}, {j + 1}, {number(q)})" for i, j, q in quadratic)
     return [f"sum over (i, j, q) of q*x_i*x_j, with (i, j, q) in [{listed}]"]
 

@@ -1,0 +1,126 @@
+"""`fairtrial baseline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import json_option, option, print_json
+
+if TYPE_CHECKING:
+    from fairtrial.optim.problem import Baseline
+
+_COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
+
+
+@click.command()
+@click.argument("problem", required=False)
+@click.argument("output", required=False, type=click.Path())
+@option("--list", "listed", is_flag=True, help="Every instance of the default suite.")
+@option("--verify", is_flag=True, help="Solve all of them again, and compare.")
+@option("--text", is_flag=True, help="Print the problem as it is asked.")
+@option("--time-limit", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Seconds for a problem.")
+@json_option
+def command(
+    problem: str | None, output: str | None, listed: bool, verify: bool, text: bool, time_limit: float, as_json: bool
+) -> int:
+    """Solve PROBLEM (such as box_qp-10) and write the solution to OUTPUT, in the format of an answer.
+
+    The solution is certified as far as its gap says: HiGHS for what is linear or convex, SCIP for the rest.
+    """
+    if listed:
+        return _list(as_json=as_json)
+    if verify:
+        return _verify(time_limit, as_json=as_json)
+    if problem is None:
+        raise click.UsageError("name a problem, or use --list or --verify")
+    from fairtrial.folders import as_answer, write_answer
+    from fairtrial.optim.library import baselines, by_name
+    from fairtrial.optim.text import problem_text
+
+    chosen = by_name(problem)
+    if text:
+        click.echo(problem_text(chosen))
+        return 0
+    found = baselines([chosen], Path(".fairtrial/baselines"), time_limit=time_limit)[0]
+    answer = as_answer(found)
+    if output is not None:
+        write_answer(Path(output), answer)
+    print_json({**answer, "baseline": found} if as_json else answer)
+    if not as_json:
+        click.echo(_line(found), err=True)
+    return 0
+
+
+def _line(found: Baseline) -> str:
+    if found.status == "infeasible":
+        return f"{found.problem}: infeasible, shown by {found.solver} {found.version} in {found.seconds:.1f} s"
+    certified = "certified" if found.certified else f"not certified: the bound is {found.bound}"
+    gap = "no bound" if found.gap is None else f"gap {found.gap:.1e}"
+    how = f"{found.solver} {found.version}, {found.seconds:.1f} s"
+    return f"{found.problem}: objective {found.objective}, {gap}, {certified} ({how})"
+
+
+def _list(*, as_json: bool) -> int:
+    from fairtrial.optim.library import Selection, baselines, select
+
+    problems = select(Selection())
+    found = baselines(problems)
+    if as_json:
+        rows = [
+            {
+                "id": problem.id,
+                "family": problem.family,
+                "n": problem.n,
+                "difficulty": problem.difficulty,
+                "objective": baseline.objective,
+                "status": baseline.status,
+                "gap": baseline.gap,
+                "bound": baseline.bound,
+                "certified": baseline.certified,
+                "solver": baseline.solver,
+                "version": baseline.version,
+                "seconds": baseline.seconds,
+            }
+            for problem, baseline in zip(problems, found, strict=True)
+        ]
+        print_json({"problems": rows})
+        return 0
+    from rich.console import Console
+
+    from fairtrial.cli.tables import table
+
+    cells = [
+        [
+            problem.id,
+            problem.family,
+            str(problem.n),
+            problem.difficulty,
+            "–" if baseline.objective is None else f"{baseline.objective:.6g}",
+            baseline.status,
+            "–" if baseline.gap is None else f"{baseline.gap:.0e}",
+        ]
+        for problem, baseline in zip(problems, found, strict=True)
+    ]
+    words = ("family", "difficulty", "status")
+    Console(highlight=False).print(table(_COLUMNS, cells, names=("id",), words=words))
+    return 0
+
+
+def _verify(time_limit: float, *, as_json: bool) -> int:
+    """Solve everything anew. A shipped baseline is wrong if a new bound excludes it, or a better point exists."""
+    from fairtrial.optim.library import verify_all
+
+    results = []
+    for result in verify_all(time_limit):
+        results.append(result)
+        if not as_json:
+            click.echo(f"{'ok  ' if result.right else 'WRONG'} {result.problem}: {result.message}")
+    if as_json:
+        print_json({"problems": results})
+    wrong = sum(not result.right for result in results)
+    if not as_json:
+        click.echo(f"{len(results) - wrong} of {len(results)} baselines hold")
+    return 1 if wrong else 0

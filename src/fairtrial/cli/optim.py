@@ -1,0 +1,192 @@
+"""`fairtrial optim`: prompt styles on optimisation problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv,
+    open_store,
+    option,
+    output_option,
+    print_json,
+    quiet_option,
+    store_option,
+)
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.optimisation import OptimisationReport, Slice
+
+_COLUMNS = ("arm", "follows", "feasible", "gap", "median", "quality", "composite")
+
+
+@click.group()
+def command() -> None:
+    """Compare prompt styles on optimisation problems with certified baselines."""
+
+
+@command.command("run")
+@click.argument("targets", nargs=-1, required=True)
+@option("--style", "styles", multiple=True, metavar="S", help="A style; polite and strict unless given.")
+@option("--family", "families", multiple=True, metavar="F", help="Only this family; may be repeated.")
+@option("--n", "sizes", multiple=True, type=click.IntRange(min=3), help="Only this size; may be repeated.")
+@option(
+    "--difficulty", "difficulties", multiple=True, type=click.Choice(["easy", "medium", "hard"]), help="Only these."
+)
+@option("--count", type=click.IntRange(min=1), help="So many instances; 30 unless given.")
+@option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to every problem.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
+@output_option
+@store_option
+@json_option
+@quiet_option
+def run(
+    targets: tuple[str, ...],
+    styles: tuple[str, ...],
+    families: tuple[str, ...],
+    sizes: tuple[int, ...],
+    difficulties: tuple[str, ...],
+    count: int | None,
+    repeats: int,
+    budget_usd: float | None,
+    outputs: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Ask TARGETS in every style; a suite file with `suite: optimisation` can do more."""
+    import yaml
+
+    from fairtrial.cli.finish import check_outputs
+    from fairtrial.cli.run import run_suite
+    from fairtrial.config import RunOptions, parse_suite
+
+    load_dotenv()
+    check_outputs(outputs)
+    chosen = {"family": list(families), "n": list(sizes), "difficulty": list(difficulties), "count": count}
+    given = {name: value for name, value in chosen.items() if value}
+    text = yaml.safe_dump(
+        {
+            "name": "optimisation",
+            "targets": list(targets),
+            "repeats": repeats,
+            "params": {"max_tokens": 8192},
+            "suite": {"kind": "optimisation", "styles": list(styles or ("polite", "strict")), **given},
+        },
+        sort_keys=False,
+    )
+    suite = parse_suite(text, file="optimisation", options=RunOptions(budget_usd=budget_usd))
+    code = run_suite(suite, runs=1, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+    if not quiet and not as_json:
+        click.echo("`fairtrial optim report` compares the styles", err=True)
+    return code
+
+
+@command.command("export")
+@click.argument("run")
+@click.argument("folder", type=click.Path())
+@store_option
+def export(run: str, folder: str, store: str | None) -> None:
+    """Write the answers of RUN into FOLDER: INSTANCE/baseline.json, INSTANCE/STYLE_1.json, …"""
+    from pathlib import Path
+
+    from fairtrial.analyse import Run
+    from fairtrial.folders import write_folder
+
+    count = write_folder(Run.find(run, open_store(store)), Path(folder))
+    click.echo(f"{count} answers written to {folder}", err=True)
+
+
+@command.command("evaluate")
+@click.argument("folder", type=click.Path())
+@option("--weights", nargs=2, type=float, default=(0.5, 0.5), show_default=True, help="Following, and closeness.")
+@store_option
+@json_option
+def evaluate(folder: str, weights: tuple[float, float], store: str | None, as_json: bool) -> None:
+    """Evaluate a FOLDER of answers that any tool has filled: INSTANCE/STYLE_1.json, …; it becomes a run."""
+    from pathlib import Path
+
+    import msgspec
+
+    from fairtrial import pipeline
+    from fairtrial.analyse.optimisation import optimisation_report
+    from fairtrial.cli.options import work_quietly
+    from fairtrial.folders import read_folder
+
+    found = work_quietly(pipeline.arun(read_folder(Path(folder)), store=open_store(store, create=True)))
+    report = optimisation_report(found, weights)
+    print_json(msgspec.to_builtins(report)) if as_json else print_report(report)
+
+
+@command.command("report")
+@click.argument("run", default="latest")
+@option("--weights", nargs=2, type=float, default=(0.5, 0.5), show_default=True, help="Following, and closeness.")
+@option("--by", type=click.Choice(["difficulty", "n", "family"]), help="A table for each of these, too.")
+@option("--details", is_flag=True, help="Every test, and the difference by kinds of problems.")
+@store_option
+@json_option
+def report(
+    run: str, weights: tuple[float, float], by: str | None, details: bool, store: str | None, as_json: bool
+) -> None:
+    """Say what each style does to the answers of RUN."""
+    import msgspec
+
+    from fairtrial.analyse import Run
+    from fairtrial.analyse.optimisation import optimisation_report
+
+    found = optimisation_report(Run.find(run, open_store(store)), weights)
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        print_report(found, by=by, details=details)
+
+
+def print_report(found: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
+    """The tables and sentences, for people."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from fairtrial.cli.display import print_comparisons
+    from fairtrial.cli.tables import table
+    from fairtrial.core.text import printable
+
+    console = Console(highlight=False)
+    console.print(Text(printable(f"run {found.run_id} · {found.suite}"), style="bold"))
+    console.print()
+    console.print(table(_COLUMNS, [[arm.arm, *_cells(arm.overall)] for arm in found.arms]))
+    console.print(
+        Text(
+            f"gap is normalised: 0 is the optimum, 1 no better than chance; composite is "
+            f"{found.weights[0]:g} following + {found.weights[1]:g} (1 − gap)",
+            style="dim",
+        )
+    )
+    for value in dict.fromkeys(name for arm in found.arms for name in arm.by[by]) if by else ():
+        console.print(Text(f"\n{by} {value}", style="bold"))
+        rows = [[arm.arm, *_cells(arm.by[by][value])] for arm in found.arms if by and value in arm.by[by]]
+        console.print(table(_COLUMNS, rows))
+    for arm in found.arms:
+        if arm.overall.truncated or arm.overall.misreported:
+            console.print(
+                f"{arm.arm}: {arm.overall.truncated} answers cut off, {arm.overall.misreported} objectives misreported"
+            )
+    if found.beaten:
+        shown = ", ".join(found.beaten[:5])
+        console.print(Text(f"BASELINE BEATEN by {len(found.beaten)} answers: {shown}", style="bold red"))
+    if found.comparisons is not None:
+        console.print()
+        print_comparisons(found.comparisons, details=details)
+
+
+def _cells(slice_: Slice) -> list[str]:
+    return [
+        f"{100 * slice_.instruction_following:.0f} %",
+        f"{100 * slice_.feasible:.0f} %",
+        f"{slice_.normalised_gap:.3f}",
+        f"{slice_.median_normalised_gap:.3f}",
+        f"{slice_.quality:.1f}",
+        f"{slice_.composite:.3f}",
+    ]

@@ -1,0 +1,82 @@
+"""The folder layout of optimisation experiments: INSTANCE/baseline.json, INSTANCE/STYLE_1.json, …; written and read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from fairtrial.analyse import Run
+from fairtrial.config import Suite, parse_suite
+from fairtrial.core.errors import FairtrialError
+from fairtrial.optim.library import baselines, by_name
+from fairtrial.optim.problem import Baseline
+from fairtrial.targets.replay import answer_files
+
+_ANSWER = re.compile(r"(.+)_[^_]+\.(json|txt|md)")
+
+
+def as_answer(found: Baseline) -> dict[str, Any]:
+    """A baseline in the format that answers have."""
+    status = "infeasible" if found.status == "infeasible" else "optimal" if found.certified else "timeout"
+    return {"x": found.x, "objective_value": found.objective, "status": status}
+
+
+def write_answer(path: Path, answer: dict[str, Any]) -> None:
+    """A baseline as a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n")
+    except OSError as error:
+        raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def write_folder(run: Run, folder: Path) -> int:
+    """Every answer of a run as INSTANCE/STYLE_N.json, beside the baseline; how many were written.
+
+    With several targets, the target stands before the style.
+    """
+    several = len({arm.target.id for arm in run.plan_arms}) > 1
+    count = 0
+    for trial in run.trials():
+        if trial.answer is None:
+            continue
+        problem = by_name(trial.case_id)
+        place = folder / problem.id
+        if not (place / "baseline.json").exists():
+            write_answer(place / "baseline.json", as_answer(baselines([problem])[0]))
+        kind = f"{trial.target}-{trial.condition}" if several else trial.condition
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", kind)
+        (place / f"{name}_{trial.repeat + 1}.json").write_text(trial.answer, "utf-8")
+        count += 1
+    return count
+
+
+def read_folder(folder: Path) -> Suite:
+    """A suite that replays the answers in a folder: one arm for each style."""
+    if not folder.is_dir():
+        raise FairtrialError(f"there is no folder {folder}")
+    instances = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    if not instances:
+        raise FairtrialError(f"{folder} has no folders of instances; each is named like a problem, such as box_qp-10")
+    styles: dict[str, int] = {}
+    for name in instances:
+        by_name(name)
+        files = [path.name for path in (folder / name).iterdir() if path.name != "baseline.json"]
+        for style in {match[1] for file in files if (match := _ANSWER.fullmatch(file))}:
+            styles[style] = max(styles.get(style, 0), len(answer_files(folder / name, style)))
+    if not styles:
+        raise FairtrialError(f"{folder} has no answers: they are files like polite_1.json beside baseline.json")
+    document = {
+        "name": folder.resolve().name,
+        "targets": [
+            {"id": style, "target": f"replay:{folder.resolve()}", "options": {"prefix": style}, "repeats": repeats}
+            for style, repeats in sorted(styles.items())
+        ],
+        "suite": {"kind": "optimisation", "ids": instances, "styles": []},
+        "retry": {"attempts": 1},
+    }
+    return parse_suite(yaml.safe_dump(document, sort_keys=False), file=str(folder), folder=folder)

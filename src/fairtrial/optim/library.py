@@ -1,0 +1,201 @@
+"""Where baselines come from: shipped with the package, solved before, or solved now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.optim.families import DEFAULT, FAMILIES, make
+from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
+
+SHIPPED = Path(__file__).parent / "baselines.json"
+Watch = Callable[[int, int], None]  # told how many are solved, of how many
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which instances; what is empty does not choose."""
+
+    family: tuple[str, ...] = ()
+    n: tuple[int, ...] = ()
+    difficulty: tuple[str, ...] = ()
+    count: int | None = None
+    seed: int = 1
+
+
+def select(selection: Selection) -> list[Problem]:
+    """The default instances that fit; with another seed or other sizes, new ones of the same families."""
+    unknown = [name for name in selection.family if name not in FAMILIES]
+    if unknown:
+        raise FairtrialError(f"there is no family `{unknown[0]}`; there are: {', '.join(FAMILIES)}")
+    sizes = {n for _, n, _ in DEFAULT}
+    if selection.seed == 1 and set(selection.n) <= sizes:
+        chosen = [make(*key) for key in DEFAULT]
+    else:
+        families = selection.family or tuple(FAMILIES)
+        wanted = selection.n or (10,)
+        chosen = [make(family, n, selection.seed) for family in families for n in wanted if _fits(family, n)]
+    found = [problem for problem in chosen if _chosen(problem, selection)]
+    if not found:
+        raise FairtrialError("no instance is left: choose other values of family, n or difficulty")
+    count = selection.count
+    if count is None or count == len(found):
+        return found
+    if count < len(found):  # spread over all kinds, not the first ones
+        return [found[len(found) * place // count] for place in range(count)]
+    return found + _more(found, selection, count - len(found))
+
+
+def _fits(family: str, n: int) -> bool:
+    return family != "bilinear" or n % 5 == 0
+
+
+def _chosen(problem: Problem, selection: Selection) -> bool:
+    return (
+        (not selection.family or problem.family in selection.family)
+        and (not selection.n or problem.n in selection.n)
+        and (not selection.difficulty or problem.difficulty in selection.difficulty)
+    )
+
+
+def _more(found: Sequence[Problem], selection: Selection, count: int) -> list[Problem]:
+    """Further seeds of the same families and sizes, in turn."""
+    kinds = [(p.family, p.n) for p in found if p.family not in ("original", "rosenbrock")]
+    if not kinds:
+        raise FairtrialError("these families have one instance of each size: choose more families or a smaller count")
+    kinds = list(dict.fromkeys(kinds))
+    first = max(2, selection.seed + 1)
+    return [make(*kinds[number % len(kinds)], first + number // len(kinds)) for number in range(count)]
+
+
+def by_name(name: str) -> Problem:
+    """An instance by its id, such as `box_qp-10` or `convex_qp-s3-50`."""
+    head, _, size = name.rpartition("-")
+    family, _, seed = head.rpartition("-s")
+    if not family:
+        family, seed = head, "1"
+    if family not in FAMILIES or not size.isdigit() or not seed.isdigit():
+        raise FairtrialError(f"there is no problem `{name}`; `fairtrial baseline --list` shows them (FAMILY-N)")
+    return make(family, int(size), int(seed))
+
+
+@lru_cache
+def shipped() -> dict[str, Baseline]:
+    """The baselines that came with the package, by the digest of their problem."""
+    if not SHIPPED.exists():
+        return {}
+    found = msgspec.json.decode(SHIPPED.read_bytes(), type=list[Baseline])
+    return {baseline.digest: baseline for baseline in found}
+
+
+def baselines(
+    problems: Sequence[Problem], cache: Path | None = None, *, time_limit: float = 60.0, watch: Watch | None = None
+) -> list[Baseline]:
+    """A baseline for each: shipped, else from the cache, else solved now, in parallel."""
+    digests = [problem_digest(problem) for problem in problems]
+    known = {digest: found for digest in digests if (found := shipped().get(digest) or _cached(cache, digest))}
+    missing = [problem for problem, digest in zip(problems, digests, strict=True) if digest not in known]
+    for number, found in enumerate(_solved(missing, time_limit), 1):
+        known[found.digest] = found
+        _keep(cache, found)
+        if watch:
+            watch(number, len(missing))
+    return [known[digest] for digest in digests]
+
+
+def _solved(problems: Sequence[Problem], time_limit: float) -> Any:
+    from fairtrial.optim.solve import baseline
+
+    if len(problems) < 2:
+        return (baseline(problem, time_limit=time_limit) for problem in problems)
+    return _in_parallel(problems, time_limit)
+
+
+def _in_parallel(problems: Sequence[Problem], time_limit: float) -> Any:
+    from multiprocessing import get_context
+
+    from fairtrial.optim.solve import baseline
+
+    with ProcessPoolExecutor(min(len(problems), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(baseline, problem, time_limit=time_limit) for problem in problems]
+        for future in futures:
+            yield future.result()
+
+
+def _cached(cache: Path | None, digest: str) -> Baseline | None:
+    path = cache / f"{digest}.json" if cache else None
+    if path is None or not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Baseline)
+    except msgspec.DecodeError:
+        return None  # half written by somebody who was killed: solved again
+
+
+def _keep(cache: Path | None, found: Baseline) -> None:
+    if cache is None:
+        return
+    cache.mkdir(parents=True, exist_ok=True)
+    partial = cache / f".{found.digest}.{os.getpid()}.part"
+    partial.write_bytes(msgspec.json.encode(found))
+    partial.replace(cache / f"{found.digest}.json")
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a shipped baseline holds against a new solution."""
+
+    problem: str
+    right: bool
+    message: str
+
+
+def verify_all(time_limit: float = 60.0) -> Iterator[Verdict]:
+    """Solve the default suite again, and hold what ships against it."""
+    problems = [make(*key) for key in DEFAULT]
+    for problem, new in zip(problems, _solved(problems, time_limit), strict=True):
+        old = shipped().get(problem_digest(problem))
+        yield _held(problem, old, new)
+
+
+def _held(problem: Problem, old: Baseline | None, new: Baseline) -> Verdict:
+    if old is None:
+        trouble, shown = "no baseline ships for it", ""
+    elif old.objective is None or old.x is None or new.objective is None:
+        shown = f"{old.status}, solved again: {new.status}"
+        trouble = "" if old.status == new.status else shown
+    else:
+        shown = f"{old.objective:.8g}, solved again: {new.objective:.8g}"
+        trouble = _trouble(problem, old.objective, np.asarray(old.x), new) if old.certified else ""
+    return Verdict(problem=problem.id, right=not trouble, message=trouble or shown)
+
+
+def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> str:
+    """What is wrong with a certified solution; empty where nothing is."""
+    away = problem.violations(x).largest
+    slack = 1e-6 * max(1.0, abs(objective))
+    if away > 1e-6 or abs(problem.value(x) - objective) > slack:
+        return f"its own x gives {problem.value(x):.8g}, off by {away:.1e}"
+    sign = 1.0 if problem.sense == "minimise" else -1.0
+    if new.objective is not None and sign * (objective - new.objective) > slack:
+        return f"{objective:.8g}, but {new.objective:.8g} was found"
+    if new.bound is not None and sign * (new.bound - objective) > slack:
+        return f"{objective:.8g} lies beyond the bound {new.bound:.8g}"
+    return ""
+
+
+def write_shipped(time_limit: float = 300.0) -> None:
+    """Solve the default suite and write what ships with the package: `python -m fairtrial.optim.library`."""
+    found = list(_solved([make(*key) for key in DEFAULT], time_limit))
+    lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in found)
+    SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
+
+
+if __name__ == "__main__":
+    write_shipped()

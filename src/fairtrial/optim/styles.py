@@ -1,0 +1,26 @@
+"""Prompt styles: several wordings of the same tone around the same problem."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from fairtrial.core.suite import INPUT
+
+_FORMAT_WORDS = re.compile(r"json|objective_value|\bkeys?\b|\bformat\b|```|\bdecimals?\b", re.IGNORECASE)
+
+
+@lru_cache
+def styles() -> dict[str, tuple[str, ...]]:
+    """The built-in styles, each with its wordings."""
+    import yaml
+
+    found = yaml.safe_load((Path(__file__).parent / "styles.yaml").read_text("utf-8"))
+    return {name: tuple(wordings) for name, wordings in found.items()}
+
+
+def confounded(template: str) -> str | None:
+    """Why a style may change more than the tone: it says something about the format, which is stated once for all."""
+    found = _FORMAT_WORDS.search(INPUT.sub("", template))
+    return None if found is None else found.group()

@@ -1,0 +1,53 @@
+"""`replay:FOLDER`: answers that lie in files, made by whatever tool: FOLDER/CASE/PREFIX_*.json, one for each repeat."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.suite import TargetSpec
+from fairtrial.core.target import Options, Target
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+class ReplayOptions(Options, frozen=True, kw_only=True):
+    """`prefix` chooses among the files of a case: `polite` takes polite_1.json, polite_2.json, …"""
+
+    prefix: str
+
+
+class Replay(Target):
+    """Reads answers instead of asking for them. A file that is not there is a failure, not an empty answer."""
+
+    options_type: ClassVar[type[Options]] = ReplayOptions
+
+    def __init__(self, spec: TargetSpec, options: ReplayOptions, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        self._prefix, self._root = options.prefix, folder / spec.model
+
+    @classmethod
+    def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
+        if not (folder / spec.model).is_dir():
+            yield f"there is no folder {folder / spec.model}"
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        files = answer_files(self._root / request.case_id, self._prefix)
+        if request.repeat >= len(files):
+            where = f"{request.case_id}/{self._prefix}_*"
+            return Failure(kind="refused", message=f"there are only {len(files)} files {where}")
+        try:
+            text = await asyncio.to_thread(files[request.repeat].read_text, "utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            return Failure(kind="malformed", message=f"{files[request.repeat].name} cannot be read: {error}")
+        return Answer(text=text, model=self.spec.id)
+
+
+def answer_files(folder: Path, prefix: str) -> list[Path]:
+    """The answers of one kind to one case, in the order of their numbers."""
+    found = [path for path in folder.glob(f"{prefix}_*") if path.suffix in (".json", ".txt", ".md")]
+    return sorted(found, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(path.stem)])
