@@ -19,18 +19,19 @@ class Scale:
 
     def plain(self, value: float | None) -> str:
         """A number without a sign."""
-        return "–" if value is None else f"{self._rounded(value):.{self.digits}f}"
+        return "–" if value is None else self._written(value, "")
 
     def signed(self, value: float | None) -> str:
         """A difference."""
-        return "–" if value is None else f"{self._rounded(value):+.{self.digits}f}"
+        return "–" if value is None else self._written(value, "+")
 
     def interval(self, bounds: tuple[float, float] | None) -> str:
         """An interval of differences."""
         return "–" if bounds is None else f"[{self.signed(bounds[0])}, {self.signed(bounds[1])}]"
 
-    def _rounded(self, value: float) -> float:
-        return round(self.times * value, self.digits) + 0.0  # no −0.0
+    def _written(self, value: float, sign: str) -> str:
+        rounded = round(self.times * value, self.digits) + 0.0  # no −0.0
+        return f"{rounded:{sign}.3g}" if abs(rounded) >= 1e6 else f"{rounded:{sign}.{self.digits}f}"
 
 
 def p_words(p: float | None) -> str:
@@ -68,7 +69,7 @@ def sentence(pair: Comparison, margin: float | None = None) -> str:
         return f"{pair.a} and {pair.b} have no case in common."
     by = f"{scale.plain(abs(pair.difference))}{scale.unit}"
     if pair.verdict in ("better", "worse"):
-        shown = f"{pair.a} is {pair.verdict} than {pair.b}{what}: by {by}{_effect(pair)}."
+        shown = f"{pair.a} is {pair.verdict} than {pair.b}: by {by}{_effect(pair)}."
         inside = pair.equivalence is not None and pair.equivalence.equivalent
         return f"{shown} That is less than ±{scale.plain(margin)}." if inside else shown
     if pair.verdict == "equivalent":
@@ -121,6 +122,23 @@ def brief_lines(pair: Comparison) -> list[str]:
     if pair.run_means is not None:
         lines += _run_means_lines(pair)
     return lines
+
+
+def metric_lines(found: Comparisons, pair: Comparison, *, details: bool) -> list[str]:
+    """The pair by its other metrics; those that tell nothing are only counted, unless all is wanted."""
+    own = [item for item in found.metrics if (item.a, item.b) == (pair.a, pair.b)]
+    shown = [item for item in own if details or item.verdict in ("better", "worse")]
+    lines = [_metric_line(item) for item in shown]
+    if len(shown) < len(own):
+        rest = len(own) - len(shown)
+        lines.append(f"by {rest} {'other metrics' if shown else 'metrics'} nobody can tell them apart")
+    return lines
+
+
+def _metric_line(item: Comparison) -> str:
+    scale = Scale(item.metric)
+    bounds = f" {scale.interval(item.ci95)}, p {p_words(item.p_adjusted)}" if item.ci95 else ""
+    return f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {item.count} cases: {item.verdict}"
 
 
 def _failures_line(pair: Comparison) -> str:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fairtrial.core.score import Scale
 
 _FEW_CASES = 20
+_MOST_METRICS = 6
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -37,11 +38,18 @@ def metric_lines(arm: ArmSummary) -> list[str]:
     """Each metric on its own scale: `completeness: 4.2 ± 0.4 (95% CI: [3.9, 4.5], scale 1–5)`."""
     lines = []
     for name, metric in arm.metrics.items():
-        spread = "" if metric.std_dev is None else f" ± {metric.std_dev:.2f}"
-        bounds = "" if metric.ci95 is None else f"95% CI: [{metric.ci95[0]:.2f}, {metric.ci95[1]:.2f}], "
+        spread = "" if metric.std_dev is None else f" ± {_own(metric.std_dev)}"
+        bounds = "" if metric.ci95 is None else f"95% CI: [{_own(metric.ci95[0])}, {_own(metric.ci95[1])}], "
         said = f"{bounds}{scale_words(metric.scale)}".removesuffix(", ")
-        lines.append(f"{name}: {metric.mean:.2f}{spread}" + (f" ({said})" if said else ""))
+        lines.append(f"{name}: {_own(metric.mean)}{spread}" + (f" ({said})" if said else ""))
+    if len(lines) > _MOST_METRICS:
+        return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics (--json shows them)"]
     return lines
+
+
+def _own(value: float) -> str:
+    """A number on a scale of its own."""
+    return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.2e}"
 
 
 def scale_words(scale: Scale) -> str:

@@ -98,14 +98,14 @@ def _list(*, as_json: bool) -> int:
             problem.family,
             str(problem.n),
             problem.difficulty,
-            "–" if baseline.objective is None else f"{baseline.objective:.6g}",
+            "–" if baseline.objective is None else f"{baseline.objective if abs(baseline.objective) > 1e-9 else 0:.6g}",
             baseline.status,
             "–" if baseline.gap is None else f"{baseline.gap:.0e}",
         ]
         for problem, baseline in zip(problems, found, strict=True)
     ]
-    words = ("family", "difficulty", "status")
-    Console(highlight=False).print(table(_COLUMNS, cells, names=("id",), words=words))
+    names = ("id", "family")
+    Console(highlight=False).print(table(_COLUMNS, cells, names=names, words=("difficulty", "status")))
     return 0
 
 

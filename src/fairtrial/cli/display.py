@@ -10,7 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from fairtrial.analyse.compare import Comparisons
-from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
+from fairtrial.analyse.compare_words import (
+    brief_lines,
+    detail_lines,
+    metric_lines,
+    pair_cells,
+    pair_columns,
+    sentence,
+)
 from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
@@ -79,7 +86,7 @@ def print_comparisons(found: Comparisons, *, details: bool = False) -> None:
     for pair in found.pairs:
         console.print(Text(printable(sentence(pair, found.margin)), style="bold"))
         lines = detail_lines(pair) if details else brief_lines(pair)
-        lines += [sentence(item) for item in found.metrics if (item.a, item.b) == (pair.a, pair.b)]
+        lines += metric_lines(found, pair, details=details)
         for line in lines:
             console.print(Padding(Text(printable(line)), (0, 0, 0, 2)))
     for note in found.notes:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fairtrial.core.text import printable
 
-_SHORTEST = 12
+_SHORTEST = 8
 
 
 def table(
