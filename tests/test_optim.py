@@ -350,6 +350,12 @@ class TestStyles:
         assert len(set(texts)) == 2 and all(case.input in text for text in texts)
         assert suite.arms[0].condition.asked(case.input, 1) != texts[0]  # another repeat, another wording
 
+    def test_choosing(self, write_suite):
+        suite = pipeline.load(write_suite(suite={"kind": "optimisation", "family": "original", "n": 10}))
+        assert suite.case_count == 1 and {arm.repeats for arm in suite.arms} == {5}  # five wordings, five repeats
+        suite = pipeline.load(write_suite(suite="optimisation", repeats=2))
+        assert suite.case_count == 30 and {arm.repeats for arm in suite.arms} == {2}
+
     def test_own_styles(self, write_suite, tmp_path):
         (tmp_path / "mine.md").write_text("Dear friend, answer in JSON with two decimals:\n{{problem}}")
         path = write_suite(
@@ -437,6 +443,7 @@ PLANTED = '''
 """A target of known quality: it starts at the optimum and walks away from it, farther in the strict style."""
 import hashlib, json, re
 import numpy as np
+from fairtrial import Answer
 from fairtrial.optim.library import baselines, by_name
 
 FOUND = {}
@@ -453,7 +460,12 @@ def answer(prompt, system, servers):
     far = %s
     low, high = problem.box
     x = np.asarray(best.x) + far * rng.random() * (rng.uniform(low, high) - np.asarray(best.x))
-    if strict and rng.random() < %s:
+    luck = rng.random()
+    if strict and luck < %s:
+        return Answer(text="Let me think. I believe that all of them are 0.")
+    if strict and luck < 2 * %s:
+        return Answer(text='{"x": [0.1, 0.2, ', finish_reason="length")
+    if strict and luck < 3 * %s:
         x = x[:-1]
     return "Here you are: " + json.dumps({"x": x.tolist(), "objective_value": problem.value(x) if len(x) == problem.n else 0})
 '''
@@ -461,8 +473,8 @@ def answer(prompt, system, servers):
 
 @pytest.mark.parametrize("planted", [True, False])
 async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite, tmp_path, planted):
-    far, cut = ("0.6 if strict else 0.05", "0.3") if planted else ("0.3", "0.0")
-    (tmp_path / "planted.py").write_text(PLANTED % (far, cut))
+    far, cut = ("0.6 if strict else 0.05", "0.1") if planted else ("0.3", "0.0")
+    (tmp_path / "planted.py").write_text(PLANTED % (far, cut, cut, cut))
     run = await run_suite(
         suite={"kind": "optimisation", "styles": ["polite", "strict"]},
         repeats=5,
@@ -476,9 +488,8 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
     assert pair.count == 30 and pair.units == 12
     if planted:
         assert pair.verdict == "better" and polite.overall.instruction_following == 1
-        assert (
-            strict.overall.instruction_following < 0.9 and strict.overall.normalised_gap > polite.overall.normalised_gap
-        )
+        assert strict.overall.instruction_following < 0.9 and strict.overall.truncated > 0
+        assert strict.overall.normalised_gap > polite.overall.normalised_gap
     else:
         assert pair.verdict == "cannot tell" and polite.overall.instruction_following == 1
     assert {"easy", "medium", "hard"} == set(polite.by["difficulty"]) and len(polite.by["family"]) == 12

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.common import Common
-from fairtrial.analyse.contestants import SCORE, TAKEN, Contestant, Field, check_metric
+from fairtrial.analyse.contestants import SCORE, TAKEN, Contestant, Field, check_metric, choose, enter, sources_of
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.kinds import kinds_of
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.series import run_means
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
@@ -172,6 +173,15 @@ def compare(
         margin=margin,
         notes=guidance(field, pairs, [(pair.count, pair.units) for pair in chosen], metric),
     )
+
+
+def compared(run: Run) -> Comparisons | None:
+    """Every two arms of a run; None where there is one, or where no two have a scored case in common."""
+    field = enter(sources_of(run))
+    try:
+        return compare(field, choose(field)) if len(run.plan_arms) > 1 else None
+    except FairtrialError:
+        return None
 
 
 def _nothing_common(pairs: Sequence[tuple[Contestant, Contestant]], metric: str) -> str:

@@ -140,10 +140,10 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
 
     shorthand: ClassVar[str] = "kind"
     kind: Literal["optimisation"]
-    ids: Annotated[list[str], Meta(description="Exactly these, such as box_qp-10 or convex_qp-s3-50.")] = []
-    family: list[str] = []
-    n: list[Annotated[int, Meta(ge=3)]] = []
-    difficulty: list[Literal["easy", "medium", "hard"]] = []
+    ids: Annotated[str | list[str], Meta(description="Exactly these, such as box_qp-10 or convex_qp-s3-50.")] = []
+    family: str | list[str] = []
+    n: Annotated[int, Meta(ge=3)] | list[Annotated[int, Meta(ge=3)]] = []
+    difficulty: Literal["easy", "medium", "hard"] | list[Literal["easy", "medium", "hard"]] = []
     count: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=1)] = 1
     time_limit: Annotated[float, Meta(gt=0, description="Seconds for a baseline that does not ship.")] = 60.0

@@ -20,6 +20,7 @@ from fairtrial.core.options import read
 from fairtrial.core.suite import Settings
 from fairtrial.core.variables import Variables
 
+STYLE_REPEATS = 5  # of problems in styles: chance and wording are part of what is measured
 _TEXT_KEYS = ("id", "input", "expected", "category", "difficulty", "cluster")
 
 
@@ -90,6 +91,8 @@ def _keep_spelling(source: Source) -> None:
 
 
 def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
+    if document.suite is not None and "repeats" not in source.value:
+        document = msgspec.structs.replace(document, repeats=STYLE_REPEATS)
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
     judges = resolve_judges(source, document, folder, variables)

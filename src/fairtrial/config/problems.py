@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,11 +19,11 @@ CACHE = Path(".fairtrial/baselines")
 
 def problem_cases(entry: SuiteEntry, first: int) -> list[Case]:
     """The chosen instances; baselines that neither ship nor were solved before are solved now."""
-    problems = [by_name(name) for name in entry.ids] or select(
+    problems = [by_name(name) for name in _several(entry.ids)] or select(
         Selection(
-            family=tuple(entry.family),
-            n=tuple(entry.n),
-            difficulty=tuple(entry.difficulty),
+            family=_several(entry.family),
+            n=_several(entry.n),
+            difficulty=_several(entry.difficulty),
             count=entry.count,
             seed=entry.seed,
         )
@@ -30,6 +31,11 @@ def problem_cases(entry: SuiteEntry, first: int) -> list[Case]:
     found = baselines(problems, CACHE, time_limit=entry.time_limit, watch=_say)
     pairs = zip(problems, found, strict=True)
     return [_case(problem, baseline, position) for position, (problem, baseline) in enumerate(pairs, first)]
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """One may be written without a list."""
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 def _case(problem: Problem, baseline: Baseline, position: int) -> Case:

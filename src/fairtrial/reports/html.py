@@ -13,10 +13,9 @@ from typing import IO, Any
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.compare import Comparisons, compare
+from fairtrial.analyse.compare import Comparisons, compared
 from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.compare_words import headline as comparison_headline
-from fairtrial.analyse.contestants import choose, enter, sources_of
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.run import Verdict
 from fairtrial.analyse.summary import ArmSummary
@@ -56,7 +55,7 @@ def write(run: Run, file: IO[str]) -> None:
 
 def _context(run: Run) -> dict[str, Any]:
     summary = run.summary()
-    compared = _compared(run)
+    found = compared(run)
     return {
         "summary": summary,
         "headline": headline(summary),
@@ -66,11 +65,11 @@ def _context(run: Run) -> dict[str, Any]:
         "lines": [(reporting_line(arm), arm_lines(summary, arm)) for arm in summary.arms],
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures],
-        "verdicts": _verdicts(compared),
-        "pair_columns": pair_columns(compared) if compared else [],
-        "pair_headline": comparison_headline(compared) if compared else "",
-        "compare_notes": [note for note in compared.notes if note not in notes(summary)] if compared else [],
-        "figures": figures(run, summary, compared),
+        "verdicts": _verdicts(found),
+        "pair_columns": pair_columns(found) if found else [],
+        "pair_headline": comparison_headline(found) if found else "",
+        "compare_notes": [note for note in found.notes if note not in notes(summary)] if found else [],
+        "figures": figures(run, summary, found),
         "variables": variables(run),
         "arms": run.plan_arms,
         "suite_text": run.plan.suite_text,
@@ -82,16 +81,6 @@ def _context(run: Run) -> dict[str, Any]:
 
 def _worst_last(arm: ArmSummary) -> float:
     return 1.0 if arm.aggregate.mean is None else -arm.aggregate.mean
-
-
-def _compared(run: Run) -> Comparisons | None:
-    if len(run.plan_arms) < 2:
-        return None
-    field = enter(sources_of(run))
-    try:
-        return compare(field, choose(field))
-    except FairtrialError:
-        return None  # no two arms have a scored case in common yet
 
 
 def _verdicts(found: Comparisons | None) -> list[dict[str, Any]]:

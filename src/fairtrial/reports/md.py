@@ -6,6 +6,9 @@ import re
 from typing import IO
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.compare import Comparisons, compared
+from fairtrial.analyse.compare_words import brief_lines, sentence
+from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
@@ -16,11 +19,11 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 def write(run: Run, file: IO[str]) -> None:
     """The summary of a run."""
-    file.write(render(run.summary()))
+    file.write(render(run.summary(), compared(run)))
 
 
-def render(summary: RunSummary) -> str:
-    """The Markdown text."""
+def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str:
+    """The Markdown text; with comparisons, every verdict in it."""
     columns = arm_columns(summary)
     lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
     lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
@@ -31,6 +34,12 @@ def render(summary: RunSummary) -> str:
         lines += [f"  - {_plain(line)}" for line in arm_lines(summary, arm)]
     if found := notes(summary):
         lines += ["", *(f"> {_plain(note)}" for note in found)]
+    if compared_arms is not None:
+        lines += ["", "## Comparison", "", _plain(comparison_headline(compared_arms)), ""]
+        for pair in compared_arms.pairs:
+            lines.append(f"- {_plain(sentence(pair, compared_arms.margin))}")
+            lines += [f"  - {_plain(line.strip())}" for line in brief_lines(pair)]
+        lines += ["", *(f"> {_plain(note)}" for note in compared_arms.notes)] if compared_arms.notes else []
     if summary.failures:
         lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
     lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]
