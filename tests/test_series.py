@@ -48,3 +48,25 @@ async def test_other_cases_are_refused(runs, run_suite):
     other = await run_suite(targets=[FAULTS], cases=numbered(2))
     with pytest.raises(FairtrialError, match="different cases"):
         ft.multi_run([*runs, other])
+
+
+async def test_a_series_has_a_name_too(write_suite, store, tmp_path):
+    """Tagged, it is found wherever a run is asked for that may be a series; elsewhere one sentence says why not."""
+    from click.testing import CliRunner
+
+    from fairtrial import pipeline
+    from fairtrial.cli.main import cli
+
+    suite = pipeline.load(write_suite(targets=[FAULTS], cases=numbered(4)))
+    runs = [await pipeline.arun(suite, store=store, series_id="0s-series") for _ in range(2)]
+
+    def call(*args):
+        return CliRunner().invoke(cli, [*args, "--store", f"sqlite:///{tmp_path}/test.db"], standalone_mode=False)
+
+    assert "series 0s-series" in call("tag", "0s-series", "nightly").stderr
+    assert [run.id for run in store.find_runs("nightly")] == [run.id for run in runs]
+    assert "2 runs" in call("show", "nightly").stdout and "of 0s-series" in call("list").stdout
+    later = await pipeline.arun(suite, store=store)
+    assert call("gate", later.id, "--against", "nightly", "--these-cases").return_value == 0
+    assert "is a series: name one of its runs" in str(call("export", "nightly", "-o", "x.json").exception)
+    assert "that is a series" in str(call("show", "nightly", "--trials").exception)
