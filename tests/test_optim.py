@@ -1,5 +1,6 @@
 """Optimisation problems: data, text, Pyomo and evaluator agree; answers get exactly what the decisions say."""
 
+import asyncio
 import json
 import math
 import pickle
@@ -20,7 +21,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.suite import McpServer
 from fairtrial.folders import read_folder, write_folder
 from fairtrial.optim.answer import read_answer
-from fairtrial.optim.families import DEFAULT, FAMILIES, make
+from fairtrial.optim.families import DEFAULT, FAMILIES, can_make, make
 from fairtrial.optim.library import Selection, baselines, by_name, select, shipped
 from fairtrial.optim.model import pyomo_model
 from fairtrial.optim.problem import Baseline, Constraint, Expression, Problem, problem_digest
@@ -32,7 +33,9 @@ from fairtrial.optim.verify import verify
 from fairtrial.toolbox.server import connected
 from tests.scripted import Say, scripted_model
 
-KINDS = st.tuples(st.sampled_from(sorted(FAMILIES)), st.sampled_from([5, 10, 20]), st.integers(1, 5))
+KINDS = st.tuples(st.sampled_from(sorted(FAMILIES)), st.sampled_from([5, 10, 20]), st.integers(1, 5)).filter(
+    lambda kind: can_make(*kind)
+)
 
 
 def from_text(text: str, point: np.ndarray) -> tuple[float, list[tuple[float, str, float]]]:
@@ -203,6 +206,12 @@ class TestBaselines:
         assert len(select(Selection(count=10))) == 10 and len(select(Selection(count=50))) == 50
         assert len({p.id for p in select(Selection(count=50))}) == 50
         assert {p.seed for p in select(Selection(seed=7, family=("tight",), n=(20,)))} == {7}
+        assert [p.id for p in select(Selection(family=("mixed_integer",), n=(100,)))] == ["mixed_integer-100"]
+        other = select(Selection(seed=2))
+        assert {p.n for p in other} == {10, 50, 100} and "rosenbrock" not in {p.family for p in other}
+        assert by_name("P6-10-1").id == "box_qp-10"
+        with pytest.raises(FairtrialError, match="no seed 3"):
+            make("rosenbrock", 10, 3)
         with pytest.raises(FairtrialError, match="no family `nonsense`"):
             select(Selection(family=("nonsense",)))
         with pytest.raises(FairtrialError, match="no problem `nonsense`"):
@@ -281,6 +290,27 @@ class TestDecisions:
         found = verify(SMALL, poor, read_answer('{"x": [0, 3], "objective_value": 3}', 2))
         assert found.beaten and "BASELINE BEATEN" in found.note and found.quality == 100
 
+    def test_numbers_too_large_to_compute_with_are_an_answer_that_scores_0(self):
+        for name in ("convex_qp-10", "rosenbrock-10", "box_qp-10"):
+            problem = by_name(name)
+            for size in (1e160, 1e308):
+                answer = read_answer(json.dumps({"x": [size] * 10, "objective_value": 0}), 10)
+                assert verify(problem, baselines([problem])[0], answer).quality == 0
+
+    def test_leaving_the_constraints_out_does_not_pay(self):
+        from fairtrial.analyse.optimisation import composite
+
+        infeasible = judged({"x": [0, 0], "objective_value": 0, "status": "optimal"})
+        metrics = {"instruction_following": 1.0, "quality": infeasible.quality}
+        assert infeasible.normalised_gap == 0 and composite(metrics, (0.5, 0.5)) <= 0.75
+
+    def test_the_tolerance_beats_no_baseline(self):
+        found = judged({"x": [0, 3 - 1e-6], "objective_value": 3}, tolerance=1e-5)
+        assert found.feasible and not found.beaten
+
+    def test_a_solvable_problem_is_never_rightly_called_infeasible(self):
+        assert judged({"x": [10, 10], "objective_value": 20, "status": "infeasible"}).status_right is False
+
     def test_claimed_violations_are_held_against_the_truth(self):
         answer = {"x": [0, 2], "objective_value": 2, "constraint_violations": [0]}
         assert judged(answer).misreported_violations is True
@@ -305,6 +335,11 @@ class TestDecisions:
         ('{"x": [1, 2], "objective_value": "three"}', ("objective_not_a_number",)),
         ('{"x": [1, 2], "objective_value": 3, "status": "great"}', ("unknown_status",)),
         ("The optimum is at (0, 3).", ("no_json",)),
+        ('{"x": [1, 2], "objective_value": 3} Check: {"status": "ok"}', ()),
+        (
+            '{"x": [1, 2], "objective_value": 3}. Were there none: {"x": null, "objective_value": null, "status": "infeasible"}',
+            (),
+        ),
         ('{"x": [1, 2', ("truncated",)),
         ("", ("no_json",)),
         ("[1, 2]", ("no_json",)),
@@ -340,6 +375,8 @@ class TestStyles:
         assert {"polite", "strict", "neutral", "terse", "expert", "chain_of_thought"} <= set(styles())
         for wordings in styles().values():
             assert len(set(wordings)) >= 3 and not any(confounded(wording) for wording in wordings)
+        assert confounded("Return YAML, rounded to 3 digits") and confounded("reply with numbers and nothing else")
+        assert not confounded("This is the key point: solve.")
 
     def test_the_format_sentence_is_the_same_in_all(self):
         suite = parse_suite(
@@ -456,7 +493,7 @@ def answer(prompt, system, servers):
         return json.dumps({"x": None, "objective_value": None, "status": "infeasible"})
     # Chance depends on the wording and the problem, and on nothing else: a run can be repeated.
     rng = np.random.default_rng(int(hashlib.sha256(prompt.encode()).hexdigest()[:8], 16))
-    strict = any(word in prompt for word in ("must", "No mistakes", "exactly.", "do it right", "every requirement"))
+    strict = any(word in prompt for word in ("You must", "No mistakes", "Get it done", "do it right", "nothing less"))
     far = %s
     low, high = problem.box
     x = np.asarray(best.x) + far * rng.random() * (rng.uniform(low, high) - np.asarray(best.x))
@@ -473,7 +510,7 @@ def answer(prompt, system, servers):
 
 @pytest.mark.parametrize("planted", [True, False])
 async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite, tmp_path, planted):
-    far, cut = ("0.6 if strict else 0.05", "0.1") if planted else ("0.3", "0.0")
+    far, cut = ("0.6 if strict else 0.0", "0.1") if planted else ("0.3", "0.0")
     (tmp_path / "planted.py").write_text(PLANTED % (far, cut, cut, cut))
     run = await run_suite(
         suite={"kind": "optimisation", "styles": ["polite", "strict"]},
@@ -494,7 +531,7 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
         assert pair.verdict == "cannot tell" and polite.overall.instruction_following == 1
     assert {"easy", "medium", "hard"} == set(polite.by["difficulty"]) and len(polite.by["family"]) == 12
     assert polite.overall.composite == pytest.approx(
-        0.5 * polite.overall.instruction_following + 0.5 * (1 - polite.overall.normalised_gap)
+        0.5 * polite.overall.instruction_following + 0.5 * polite.overall.quality / 100
     )
     assert any(found.by == "difficulty" for found in pair.differs)
 
@@ -540,11 +577,24 @@ class TestFolders:
             "strict_2.json",
         ]
         (folder / "original-10" / "strict_2.json").unlink()
+        (folder / ".git").mkdir()
+        (folder / "original-10" / "polite_v2_1.json").write_text("of another style")
         (folder / "original-10" / "strict_1.json").write_text("no idea")
         again = await pipeline.arun(read_folder(folder), store=run.store)
         arms = {arm.arm: arm for arm in again.arms}
         assert arms["polite"].aggregate.mean == pytest.approx(run.arms[0].aggregate.mean) and arms["polite"].scored == 2
         assert arms["strict"].aggregate.mean == 0 and arms["strict"].scored == 1
+        assert arms["polite_v2"].trials == 1
+
+    async def test_no_two_styles_share_a_file(self, run_suite, tmp_path):
+        run = await run_suite(
+            suite={"kind": "optimisation", "ids": "original-10"},
+            repeats=1,
+            targets=[{"id": "m", "target": "mock:x", "options": {"answer": "?"}}],
+            conditions={name: {"prompt": "{{input}}"} for name in ("my style", "my-style", "my_style")},
+        )
+        assert write_folder(run, tmp_path / "f") == 3
+        assert len(list((tmp_path / "f" / "original-10").glob("my*_1.json"))) == 3
 
     @pytest.mark.parametrize(
         ("make_it", "says"),
@@ -569,7 +619,9 @@ class TestAgentsWithASolver:
             said = json.loads(found.content[0].text)
             assert said["objective_value"] == 10 and said["feasible"] is True
             wrong = await client.call_tool("evaluate", {"problem": "original-10", "x": [1.0]})
-            assert wrong.is_error
+            assert "has 10 variables" in wrong.content[0].text
+            both = await asyncio.gather(*(client.call_tool("solve", {"problem": f"convex_qp-{n}"}) for n in (11, 12)))
+            assert all('"status":"optimal"' in one.content[0].text.replace(" ", "") for one in both)
 
     async def test_what_a_tool_brings(self, run_suite, monkeypatch):
         """A scripted model that guesses without the tool and copies its answer with it: the lift is the tool's."""

@@ -12,7 +12,7 @@ import yaml
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, parse_suite
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.library import baselines, by_name
+from fairtrial.optim.library import by_name
 from fairtrial.optim.problem import Baseline
 from fairtrial.targets.replay import answer_files
 
@@ -40,26 +40,44 @@ def write_folder(run: Run, folder: Path) -> int:
     With several targets, the target stands before the style.
     """
     several = len({arm.target.id for arm in run.plan_arms}) > 1
+    names: dict[str, str] = {}
     count = 0
     for trial in run.trials():
         if trial.answer is None:
             continue
-        problem = by_name(trial.case_id)
-        place = folder / problem.id
+        place = folder / trial.case_id
         if not (place / "baseline.json").exists():
-            write_answer(place / "baseline.json", as_answer(baselines([problem])[0]))
+            write_answer(place / "baseline.json", as_answer(_baseline(run, trial.case_id)))
         kind = f"{trial.target}-{trial.condition}" if several else trial.condition
-        name = re.sub(r"[^A-Za-z0-9.-]+", "-", kind)
+        name = _file_name(kind, names)
         (place / f"{name}_{trial.repeat + 1}.json").write_text(trial.answer, "utf-8")
         count += 1
     return count
+
+
+def _baseline(run: Run, case_id: str) -> Baseline:
+    """The one that the run was scored against."""
+    for first in range(0, run.plan.case_count, 250):
+        for case in run.store.cases(run.plan.id, first, 250):
+            if case.id == case_id and case.metadata and "baseline" in case.metadata:
+                return msgspec.convert(case.metadata["baseline"], Baseline)
+    raise FairtrialError(f"run {run.id} is not one of optimisation problems: `{case_id}` has no baseline")
+
+
+def _file_name(kind: str, names: dict[str, str]) -> str:
+    """A style as part of a file's name; two styles never share one."""
+    if kind not in names:
+        plain = re.sub(r"[^A-Za-z0-9.-]+", "-", kind)
+        taken = set(names.values())
+        names[kind] = next(name for name in (plain, *(f"{plain}-{n}" for n in range(2, 999))) if name not in taken)
+    return names[kind]
 
 
 def read_folder(folder: Path) -> Suite:
     """A suite that replays the answers in a folder: one arm for each style."""
     if not folder.is_dir():
         raise FairtrialError(f"there is no folder {folder}")
-    instances = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    instances = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     if not instances:
         raise FairtrialError(f"{folder} has no folders of instances; each is named like a problem, such as box_qp-10")
     styles: dict[str, int] = {}

@@ -129,7 +129,8 @@ def _confounded(suite: Suite) -> Iterator[str]:
 
     own = {arm.condition.name: arm.condition for arm in suite.arms if arm.condition.prompts}
     for name, condition in own.items():
-        word = next((word for prompt in condition.prompts if (word := confounded(prompt))), None)
+        texts = (*condition.prompts, condition.system)
+        word = next((word for text in texts if (word := confounded(text))), None)
         if word and len({arm.condition.name for arm in suite.arms}) > 1:
             yield (
                 f"the wording of condition `{name}` speaks of the format (`{word}`): what it does to the answers "

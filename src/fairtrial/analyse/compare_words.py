@@ -206,6 +206,17 @@ def _differs_line(found: Differs) -> str:
     return f"does the difference differ {about}? {answer}, p {p_words(found.p_value)}"
 
 
+def difficulty_line(pair: Comparison) -> str:
+    """Does the effect differ by difficulty? Always answered, if only by why not."""
+    found = next((item for item in pair.differs if item.by == "difficulty"), None)
+    if found is not None:
+        return _differs_line(found)
+    groups = [group for group in pair.groups if group.by == "difficulty"]
+    shown = ", ".join(f"{group.value} {Scale(pair.metric).signed(group.difference)}" for group in groups)
+    why = "in one of the kinds nothing varies" if groups else "all problems are of one difficulty"
+    return f"does the difference differ by difficulty? no test can be made: {why}" + (f" ({shown})" if shown else "")
+
+
 def headline(found: Comparisons) -> str:
     """What is compared, in one line."""
     runs = " against ".join(found.sources)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 
@@ -47,7 +48,8 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     suite: str
-    weights: tuple[float, float]  # of instruction following, and of 1 − normalised gap
+    weights: tuple[float, float]  # of instruction following, and of closeness
+    left_out: list[str]  # arms without a scored answer
     arms: list[StyleResult]
     comparisons: Comparisons | None
     beaten: list[str]  # trials whose answer is better than the baseline
@@ -55,7 +57,7 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> OptimisationReport:
     """The numbers of a run on the suite `optimisation`."""
-    if min(weights) < 0 or sum(weights) <= 0:
+    if not all(map(math.isfinite, weights)) or min(weights) < 0 or sum(weights) <= 0:
         raise FairtrialError("weights are two numbers of 0 or more, not both 0")
     share = (weights[0] / sum(weights), weights[1] / sum(weights))
     trials: dict[str, list[TrialRecord]] = {}
@@ -69,6 +71,7 @@ def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> 
         run_id=run.id,
         suite=run.record.suite_name,
         weights=share,
+        left_out=[name for name in arms if name not in trials],
         arms=[
             StyleResult(
                 arm=name,
@@ -89,8 +92,11 @@ def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> 
 
 
 def composite(metrics: dict[str, float], weights: tuple[float, float]) -> float:
-    """Instruction following and closeness to the optimum; an invalid answer has a gap of 1."""
-    return weights[0] * metrics["instruction_following"] + weights[1] * (1 - metrics["normalised_gap"])
+    """Instruction following and closeness: 1 − gap of a feasible answer, 0 of an invalid one, the quality in between.
+
+    The gap alone would pay for leaving the constraints out.
+    """
+    return weights[0] * metrics["instruction_following"] + weights[1] * metrics["quality"] / 100
 
 
 def _sliced(
@@ -126,17 +132,17 @@ def _compared(run: Run, weights: tuple[float, float]) -> Comparisons | None:
     field = enter(sources_of(run))
     for one in field.contestants:
         _add_composite(one, weights)
-    pairs = choose(field)
+    pairs = [(a, b) for a, b in choose(field) if a.values[COMPOSITE] and b.values[COMPOSITE]]
     return compare(field, pairs, metric=COMPOSITE) if pairs else None
 
 
 def _add_composite(one: Contestant, weights: tuple[float, float]) -> None:
-    following, gaps = one.values.get("instruction_following", {}), one.values.get("normalised_gap", {})
+    following, quality = one.values.get("instruction_following", {}), one.values.get("quality", {})
     one.scales[COMPOSITE] = (0.0, 1.0)
     one.values[COMPOSITE] = {
         case: [
-            composite({"instruction_following": a, "normalised_gap": b}, weights)
-            for a, b in zip(following[case], gaps[case], strict=True)
+            composite({"instruction_following": a, "quality": b}, weights)
+            for a, b in zip(following[case], quality[case], strict=True)
         ]
         for case in following
     }

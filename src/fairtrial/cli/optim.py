@@ -149,6 +149,7 @@ def print_report(found: OptimisationReport, *, by: str | None = None, details: b
     from rich.console import Console
     from rich.text import Text
 
+    from fairtrial.analyse.compare_words import difficulty_line
     from fairtrial.cli.display import print_comparisons
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable
@@ -160,7 +161,7 @@ def print_report(found: OptimisationReport, *, by: str | None = None, details: b
     console.print(
         Text(
             f"gap is normalised: 0 is the optimum, 1 no better than chance; composite is "
-            f"{found.weights[0]:g} following + {found.weights[1]:g} (1 − gap)",
+            f"{found.weights[0]:g} following + {found.weights[1]:g} quality / 100",
             style="dim",
         )
     )
@@ -176,9 +177,13 @@ def print_report(found: OptimisationReport, *, by: str | None = None, details: b
     if found.beaten:
         shown = ", ".join(found.beaten[:5])
         console.print(Text(f"BASELINE BEATEN by {len(found.beaten)} answers: {shown}", style="bold red"))
+    if found.left_out:
+        console.print(Text(f"without a scored answer: {', '.join(found.left_out)}", style="yellow"))
     if found.comparisons is not None:
         console.print()
         print_comparisons(found.comparisons, details=details)
+        for pair in found.comparisons.pairs:
+            console.print(Text(printable(f"{pair.a}, {pair.b}: {difficulty_line(pair)}")))
 
 
 def _cells(slice_: Slice) -> list[str]:

@@ -12,6 +12,7 @@ from fairtrial.config.document import SuiteEntry
 from fairtrial.core.suite import Case
 from fairtrial.optim.library import Selection, baselines, by_name, select
 from fairtrial.optim.problem import Baseline, Problem
+from fairtrial.optim.solve import check_solved
 from fairtrial.optim.text import problem_text
 
 CACHE = Path(".fairtrial/baselines")
@@ -29,6 +30,8 @@ def problem_cases(entry: SuiteEntry, first: int) -> list[Case]:
         )
     )
     found = baselines(problems, CACHE, time_limit=entry.time_limit, watch=_say)
+    for baseline in found:
+        check_solved(baseline)
     pairs = zip(problems, found, strict=True)
     return [_case(problem, baseline, position) for position, (problem, baseline) in enumerate(pairs, first)]
 

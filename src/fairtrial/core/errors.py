@@ -55,6 +55,10 @@ class NotInstalledError(FairtrialError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra `{extra}`: pip install 'fairtrial[{extra}]'")
+        self._parts = (what, extra)
+
+    def __reduce__(self) -> tuple[type[NotInstalledError], tuple[str, str]]:
+        return type(self), self._parts  # so that it can cross from one process to another
 
 
 class InterruptedWorkError(FairtrialError):

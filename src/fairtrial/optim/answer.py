@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 _FENCE = re.compile(r"```[a-zA-Z0-9]*\s*\n(.*?)(?:```|\Z)", re.DOTALL)
+_MOST_VAIN = 200  # braces that begin nothing: nobody answers like that
 _STATUSES = ("optimal", "infeasible", "timeout")
 _DECODER = json.JSONDecoder(parse_constant=float)  # NaN and Infinity are read, and then found
 
@@ -65,9 +66,18 @@ def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
     if isinstance(whole, dict):
         return whole, True
     candidates = [item for block in (*_FENCE.findall(text), text) for item in _objects(block)]
-    likely = [item for item in candidates if "x" in item or "objective_value" in item or "status" in item]
-    chosen = likely or candidates
-    return (chosen[-1] if chosen else None), False
+    for wanted in (_is_point, _is_status, lambda item: "x" in item or "objective_value" in item, lambda _: True):
+        if chosen := [item for item in candidates if wanted(item)]:
+            return chosen[-1], False
+    return None, False
+
+
+def _is_point(item: dict[str, Any]) -> bool:
+    return isinstance(item.get("x"), list) and "objective_value" in item
+
+
+def _is_status(item: dict[str, Any]) -> bool:
+    return "x" in item and str(item.get("status", "")).strip().lower() == "infeasible"
 
 
 def _decode(text: str) -> Any:
@@ -80,12 +90,12 @@ def _decode(text: str) -> Any:
 def _objects(text: str) -> list[dict[str, Any]]:
     """Every complete object in a text, from left to right; what is inside another one is not found again."""
     found = []
-    position = text.find("{")
-    while position >= 0:
+    position, vain = text.find("{"), 0
+    while position >= 0 and vain < _MOST_VAIN:
         try:
             value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            end = position + 1
+            end, vain = position + 1, vain + 1
         else:
             if isinstance(value, dict):
                 found.append(value)

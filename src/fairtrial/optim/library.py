@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
@@ -13,10 +14,13 @@ import msgspec
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.families import DEFAULT, FAMILIES, make
+from fairtrial.optim.families import DEFAULT, FAMILIES, FIXED, can_make, make
+from fairtrial.optim.model import pyomo
 from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
 
 SHIPPED = Path(__file__).parent / "baselines.json"
+_LABEL = re.compile(r"P([1-9][0-9]?)-([1-9][0-9]{0,3})-([1-9][0-9]{0,3})")
+_NAME = re.compile(r"([a-z_]+?)(?:-s([1-9][0-9]{0,3}))?-([1-9][0-9]{0,3})")
 Watch = Callable[[int, int], None]  # told how many are solved, of how many
 
 
@@ -35,13 +39,16 @@ def select(selection: Selection) -> list[Problem]:
     unknown = [name for name in selection.family if name not in FAMILIES]
     if unknown:
         raise FairtrialError(f"there is no family `{unknown[0]}`; there are: {', '.join(FAMILIES)}")
-    sizes = {n for _, n, _ in DEFAULT}
-    if selection.seed == 1 and set(selection.n) <= sizes:
-        chosen = [make(*key) for key in DEFAULT]
-    else:
-        families = selection.family or tuple(FAMILIES)
-        wanted = selection.n or (10,)
-        chosen = [make(family, n, selection.seed) for family in families for n in wanted if _fits(family, n)]
+    seed = selection.seed
+    chosen = [make(*key) for key in DEFAULT] if seed == 1 else []
+    kinds = dict.fromkeys((family, n) for family, n, _ in DEFAULT)
+    if selection.family and selection.n:
+        kinds = dict.fromkeys((family, n) for family in selection.family for n in selection.n)
+    elif selection.n and not set(selection.n) <= {n for _, n in kinds}:
+        kinds = dict.fromkeys((family, n) for family in FAMILIES for n in selection.n)
+    known = {problem.id for problem in chosen}
+    made = [make(family, n, seed) for family, n in kinds if can_make(family, n, seed)]
+    chosen += [problem for problem in made if problem.id not in known]
     found = [problem for problem in chosen if _chosen(problem, selection)]
     if not found:
         raise FairtrialError("no instance is left: choose other values of family, n or difficulty")
@@ -51,10 +58,6 @@ def select(selection: Selection) -> list[Problem]:
     if count < len(found):  # spread over all kinds, not the first ones
         return [found[len(found) * place // count] for place in range(count)]
     return found + _more(found, selection, count - len(found))
-
-
-def _fits(family: str, n: int) -> bool:
-    return family != "bilinear" or n % 5 == 0
 
 
 def _chosen(problem: Problem, selection: Selection) -> bool:
@@ -67,7 +70,7 @@ def _chosen(problem: Problem, selection: Selection) -> bool:
 
 def _more(found: Sequence[Problem], selection: Selection, count: int) -> list[Problem]:
     """Further seeds of the same families and sizes, in turn."""
-    kinds = [(p.family, p.n) for p in found if p.family not in ("original", "rosenbrock")]
+    kinds = [(p.family, p.n) for p in found if p.family not in FIXED]
     if not kinds:
         raise FairtrialError("these families have one instance of each size: choose more families or a smaller count")
     kinds = list(dict.fromkeys(kinds))
@@ -76,14 +79,17 @@ def _more(found: Sequence[Problem], selection: Selection, count: int) -> list[Pr
 
 
 def by_name(name: str) -> Problem:
-    """An instance by its id, such as `box_qp-10` or `convex_qp-s3-50`."""
-    head, _, size = name.rpartition("-")
-    family, _, seed = head.rpartition("-s")
-    if not family:
-        family, seed = head, "1"
-    if family not in FAMILIES or not size.isdigit() or not seed.isdigit():
+    """An instance by its id, such as `box_qp-10` or `convex_qp-s3-50`, or by the label in its text, such as P6-10-1."""
+    if found := _LABEL.fullmatch(name):
+        number, size, seed = (int(part) for part in found.groups())
+        family = list(FAMILIES)[number - 1] if 0 < number <= len(FAMILIES) else ""
+    elif found := _NAME.fullmatch(name):
+        family, size, seed = found[1], int(found[3]), int(found[2] or 1)
+    else:
+        family, size, seed = "", 0, 0
+    if family not in FAMILIES:
         raise FairtrialError(f"there is no problem `{name}`; `fairtrial baseline --list` shows them (FAMILY-N)")
-    return make(family, int(size), int(seed))
+    return make(family, size, seed)
 
 
 @lru_cache
@@ -102,6 +108,8 @@ def baselines(
     digests = [problem_digest(problem) for problem in problems]
     known = {digest: found for digest in digests if (found := shipped().get(digest) or _cached(cache, digest))}
     missing = [problem for problem, digest in zip(problems, digests, strict=True) if digest not in known]
+    if missing:
+        pyomo()  # without it, one sentence here instead of a broken pool there
     for number, found in enumerate(_solved(missing, time_limit), 1):
         known[found.digest] = found
         _keep(cache, found)
@@ -140,7 +148,7 @@ def _cached(cache: Path | None, digest: str) -> Baseline | None:
 
 
 def _keep(cache: Path | None, found: Baseline) -> None:
-    if cache is None:
+    if cache is None or not found.certified:  # what is not certified may be, with more time
         return
     cache.mkdir(parents=True, exist_ok=True)
     partial = cache / f".{found.digest}.{os.getpid()}.part"

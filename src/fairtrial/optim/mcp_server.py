@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from threading import Lock
 from typing import Any
+
+from fairtrial.core.errors import FairtrialError
 
 
 def evaluate(problem: str, x: list[float]) -> dict[str, Any]:
@@ -13,7 +20,9 @@ def evaluate(problem: str, x: list[float]) -> dict[str, Any]:
 
     chosen = by_name(problem)
     if len(x) != chosen.n:
-        raise ValueError(f"{problem} has {chosen.n} variables, and x has {len(x)} numbers")
+        raise FairtrialError(f"{problem} has {chosen.n} variables, and x has {len(x)} numbers")
+    if not all(map(math.isfinite, x)):
+        raise FairtrialError("x has numbers that are not finite")
     point = np.asarray(x, dtype=np.float64)
     missed = chosen.violations(point)
     return {
@@ -29,17 +38,38 @@ def solve(problem: str) -> dict[str, Any]:
     """The best known solution of a problem given by its id, with the status and how far it is certified."""
     from fairtrial.optim.library import baselines, by_name
 
-    found = baselines([by_name(problem)])[0]
+    found = baselines([by_name(problem)], Path(".fairtrial/baselines"))[0]
     status = "infeasible" if found.status == "infeasible" else "optimal" if found.certified else "timeout"
     return {"x": found.x, "objective_value": found.objective, "status": status, "gap": found.gap}
 
 
-def describe(problem: str) -> str:
+def describe(problem: str) -> dict[str, Any]:
     """A problem in full, given by its id."""
     from fairtrial.optim.library import by_name
     from fairtrial.optim.text import statement
 
-    return statement(by_name(problem))
+    return {"statement": statement(by_name(problem))}
+
+
+_ONE = (
+    Lock()
+)  # solvers capture the output of the whole process: one after the other, or they wait for each other for ever
+
+
+def careful(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """The tool alone, and its mistakes as a sentence that the agent can read."""
+
+    @wraps(tool)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _ONE:
+            try:
+                return tool(*args, **kwargs)
+            except FairtrialError as error:
+                return {"error": str(error)}
+            except (OverflowError, ValueError):
+                return {"error": "these numbers are too large to compute with"}
+
+    return call
 
 
 def main() -> None:
@@ -48,7 +78,7 @@ def main() -> None:
 
     server = MCPServer("fairtrial-optim")
     for tool in (evaluate, solve, describe):
-        server.tool()(tool)
+        server.tool()(careful(tool))
     server.run()
 
 

@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 _POINTS = 200
 _TRIES = 4000
 _SEED = 20
+_ISOTROPIC = 0.3  # of the steps
 
 
 def random_objective(problem: Problem) -> float | None:
@@ -48,25 +49,33 @@ def _rejected(problem: Problem, rng: np.random.Generator) -> list[Floats]:
 
 
 def _walked(problem: Problem, rng: np.random.Generator) -> list[Floats]:
-    """Hit and run: from a point inside, in random directions that keep the equalities, to a random place there."""
+    """Hit and run: from a point inside, in a random direction, to a random place on the line that is feasible.
+
+    Directions are those between corners of the region, so that thin and high-dimensional ones are crossed too; they do
+    not depend on where the walk is, which keeps it fair.
+    """
     matrix, low, high = _rows(problem)
-    corners = _directed(problem, rng, count=2 * min(problem.n, 12))
-    if not corners:
-        return []
+    corners = _directed(problem, rng, count=min(60, 2 * problem.n))
+    if len(corners) < 2:
+        return corners
     x = np.mean(corners, axis=0)  # a mixture of corners lies inside
     free = _null_space(matrix[low == high])
     found = []
-    for step in range(20 * _POINTS):
-        direction = free @ rng.normal(size=free.shape[1])
+    pause = max(50, 4 * problem.n)
+    for step in range(-10 * pause, pause * _POINTS):
+        if rng.random() < _ISOTROPIC:
+            direction = free @ rng.normal(size=free.shape[1])
+        else:
+            one, other = rng.choice(len(corners), 2, replace=False)
+            direction = corners[one] - corners[other]
         moves, at = matrix @ direction, matrix @ x
+        sure = np.abs(moves) > 1e-10 * max(1.0, float(np.abs(direction).max()))
         with np.errstate(divide="ignore", invalid="ignore"):
-            one, other = (low - at) / moves, (high - at) / moves
-        sure = np.abs(moves) > 1e-12
-        first = np.max(np.minimum(one, other)[sure], initial=-1e6)
-        last = np.min(np.maximum(one, other)[sure], initial=1e6)
+            ends = np.sort(np.stack([(low - at)[sure] / moves[sure], (high - at)[sure] / moves[sure]]), axis=0)
+        first, last = float(ends[0].max(initial=-1e6)), float(ends[1].min(initial=1e6))
         if last > first:
             x = x + direction * rng.uniform(min(first, 0.0), max(last, 0.0))
-        if step % 20 == 19:
+        if step >= 0 and step % pause == 0:
             found.append(x.copy())
     return found
 

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from fairtrial.core.suite import INPUT
 
-_FORMAT_WORDS = re.compile(r"json|objective_value|\bkeys?\b|\bformat\b|```|\bdecimals?\b", re.IGNORECASE)
+_FORMAT_WORDS = re.compile(
+    r"json|yaml|xml|markdown|objective_value|\bkeys\b|\bfield|\bformat|```|\bdecimal|\bdigits?\b|\bround(ed)?\b|\blist\b"
+    r"|\barray\b|nothing else|\bonly with\b|no explanation|\brequirements?\b|\binstructions?\b",
+    re.IGNORECASE,
+)
 
 
 @lru_cache

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairtrial.optim.families import FAMILIES
 from fairtrial.optim.problem import Constraint, Expression, Problem
 
 FORMAT = (
     "Give your answer as one JSON object, the last thing you write: "
     '{{"x": [x_1, ..., x_{n}], "objective_value": f(x), "status": "optimal"}}. '
-    '"x" has exactly {n} numbers. If no point satisfies all constraints, give '
+    '"x" has exactly {n} numbers; bounds and constraints must hold to within 1e-6. "status" is "optimal", or "timeout" '
+    "if you are not sure. If no point satisfies all constraints, give "
     '{{"x": null, "objective_value": null, "status": "infeasible"}}.'
 )
+
+
+def label(problem: Problem) -> str:
+    """A name that gives nothing away: the family's would tell that a problem is infeasible."""
+    return f"P{list(FAMILIES).index(problem.family) + 1}-{problem.n}-{problem.seed}"
 
 
 def problem_text(problem: Problem) -> str:
@@ -21,7 +28,11 @@ def problem_text(problem: Problem) -> str:
 
 def statement(problem: Problem) -> str:
     """The problem alone."""
-    lines = [f"Problem {problem.id}.", f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.", *_bounds(problem)]
+    lines = [
+        f"Problem {label(problem)}.",
+        f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.",
+        *_bounds(problem),
+    ]
     lines.append(f"{problem.sense.capitalize()} f(x) = {_sum(_terms(problem.objective, problem.n))}.")
     if problem.constraints:
         lines.append("Subject to:")

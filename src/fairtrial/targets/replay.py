@@ -49,5 +49,6 @@ class Replay(Target):
 
 def answer_files(folder: Path, prefix: str) -> list[Path]:
     """The answers of one kind to one case, in the order of their numbers."""
-    found = [path for path in folder.glob(f"{prefix}_*") if path.suffix in (".json", ".txt", ".md")]
+    names = re.compile(rf"{re.escape(prefix)}_[^_]+\.(json|txt|md)")
+    found = [path for path in folder.iterdir() if names.fullmatch(path.name)] if folder.is_dir() else []
     return sorted(found, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(path.stem)])
