@@ -19,12 +19,6 @@ from fairtrial.targets.replay import answer_files
 _ANSWER = re.compile(r"(.+)_[^_]+\.(json|txt|md)")
 
 
-def as_answer(found: Baseline) -> dict[str, Any]:
-    """A baseline in the format that answers have."""
-    status = "infeasible" if found.status == "infeasible" else "optimal" if found.certified else "timeout"
-    return {"x": found.x, "objective_value": found.objective, "status": status}
-
-
 def write_answer(path: Path, answer: dict[str, Any]) -> None:
     """A baseline as a file."""
     try:
@@ -47,7 +41,7 @@ def write_folder(run: Run, folder: Path) -> int:
             continue
         place = folder / trial.case_id
         if not (place / "baseline.json").exists():
-            write_answer(place / "baseline.json", as_answer(_baseline(run, trial.case_id)))
+            write_answer(place / "baseline.json", _baseline(run, trial.case_id).as_answer())
         kind = f"{trial.target}-{trial.condition}" if several else trial.condition
         name = _file_name(kind, names)
         (place / f"{name}_{trial.repeat + 1}.json").write_text(trial.answer, "utf-8")

@@ -36,7 +36,7 @@ def command(
         return _verify(time_limit, as_json=as_json)
     if problem is None:
         raise click.UsageError("name a problem, or use --list or --verify")
-    from fairtrial.folders import as_answer, write_answer
+    from fairtrial.folders import write_answer
     from fairtrial.optim.library import baselines, by_name
     from fairtrial.optim.text import problem_text
 
@@ -45,7 +45,7 @@ def command(
         click.echo(problem_text(chosen))
         return 0
     found = baselines([chosen], Path(".fairtrial/baselines"), time_limit=time_limit)[0]
-    answer = as_answer(found)
+    answer = found.as_answer()
     if output is not None:
         write_answer(Path(output), answer)
     print_json({**answer, "baseline": found} if as_json else answer)

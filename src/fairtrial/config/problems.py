@@ -56,6 +56,11 @@ def _case(problem: Problem, baseline: Baseline, position: int) -> Case:
 
 
 def _say(done: int, count: int) -> None:
-    """Solving takes a while: whoever waits sees how far it is."""
-    sys.stderr.write(f"solving baselines: {done} of {count}\n")
+    """Solving takes a while: whoever waits sees how far it is; in a log, a line for each."""
+    if sys.stderr.isatty():
+        bar = "█" * (20 * done // count)
+        end = "\n" if done == count else ""
+        sys.stderr.write(f"\rsolving baselines {bar:░<20} {done} of {count}{end}")
+    else:
+        sys.stderr.write(f"solving baselines: {done} of {count}\n")
     sys.stderr.flush()

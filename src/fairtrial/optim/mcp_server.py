@@ -39,8 +39,7 @@ def solve(problem: str) -> dict[str, Any]:
     from fairtrial.optim.library import baselines, by_name
 
     found = baselines([by_name(problem)], Path(".fairtrial/baselines"))[0]
-    status = "infeasible" if found.status == "infeasible" else "optimal" if found.certified else "timeout"
-    return {"x": found.x, "objective_value": found.objective, "status": status, "gap": found.gap}
+    return {**found.as_answer(), "gap": found.gap}
 
 
 def describe(problem: str) -> dict[str, Any]:

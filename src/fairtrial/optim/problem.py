@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -205,6 +205,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     random_objective: float | None  # the mean of random feasible points: "no better than chance"
     digest: str  # of the problem that was solved
+
+    def as_answer(self) -> dict[str, Any]:
+        """The same in the format that answers have."""
+        status = "infeasible" if self.status == "infeasible" else "optimal" if self.certified else "timeout"
+        return {"x": self.x, "objective_value": self.objective, "status": status}
 
 
 def problem_digest(problem: Problem) -> str:
