@@ -21,12 +21,12 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.suite import McpServer
 from fairtrial.folders import read_folder, write_folder
 from fairtrial.optim.answer import read_answer
+from fairtrial.optim.catalogue import Selection, baselines, by_name, select, shipped
+from fairtrial.optim.certify import baseline, components
 from fairtrial.optim.families import DEFAULT, FAMILIES, can_make, make
-from fairtrial.optim.library import Selection, baselines, by_name, select, shipped
 from fairtrial.optim.model import pyomo_model
 from fairtrial.optim.problem import Baseline, Constraint, Expression, Problem, problem_digest
 from fairtrial.optim.sample import random_points
-from fairtrial.optim.solve import baseline, components
 from fairtrial.optim.styles import confounded, styles
 from fairtrial.optim.text import problem_text, statement
 from fairtrial.optim.verify import verify
@@ -481,7 +481,7 @@ PLANTED = '''
 import hashlib, json, re
 import numpy as np
 from fairtrial import Answer
-from fairtrial.optim.library import baselines, by_name
+from fairtrial.optim.catalogue import baselines, by_name
 
 FOUND = {}
 

@@ -22,7 +22,7 @@ from fairtrial.stats import Aggregate
 from fairtrial.store import Store
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.compare import Comparison, Comparisons
+    from fairtrial.analyse.comparison import Comparison, Comparisons
     from fairtrial.analyse.series import MultiRun
     from fairtrial.stats import RunMeansTest
 

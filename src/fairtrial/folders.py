@@ -12,7 +12,7 @@ import yaml
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, parse_suite
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.library import by_name
+from fairtrial.optim.catalogue import by_name
 from fairtrial.optim.problem import Baseline
 from fairtrial.targets.replay import answer_files
 

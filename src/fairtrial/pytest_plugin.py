@@ -17,7 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
-    from fairtrial.analyse.compare import Comparison
+    from fairtrial.analyse.comparison import Comparison
     from fairtrial.core.score import Score, Unscored
 
 _RUNS: pytest.StashKey[dict[tuple[str, str], Run]] = pytest.StashKey()

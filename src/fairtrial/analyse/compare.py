@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.common import Common
+from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness, Standing, Verdict
 from fairtrial.analyse.contestants import SCORE, TAKEN, Contestant, Field, check_metric, choose, enter, sources_of
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.kinds import kinds_of
@@ -22,12 +22,9 @@ from fairtrial.analyse.series import run_means
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.stopping import case_order
-from fairtrial.core.suite import StopSpec
 from fairtrial.stats import (
-    Aggregate,
     Bets,
     Equivalence,
-    Interaction,
     Paired,
     RunMeansTest,
     bootstrap_ci,
@@ -39,105 +36,13 @@ from fairtrial.stats import (
     mcnemar,
     run_means_test,
     sign_flip,
+    superiority,
     wilcoxon,
 )
 
 Floats = NDArray[np.float64]
-Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
 _ALPHA = 0.05
 _RESAMPLES = (10_000, 3_000)  # of few cases, and of many: there the interval hardly depends on chance
-
-
-class Robustness(msgspec.Struct, frozen=True, kw_only=True):
-    """The same question, asked in another way."""
-
-    method: str
-    p_value: float | None = None
-    ci95: tuple[float, float] | None = None
-
-
-class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference among the cases of one kind; p is adjusted for the kinds of the same attribute."""
-
-    by: str
-    value: str
-    verdict: Verdict
-    difference: float | None
-    ci95: tuple[float, float] | None
-    p_value: float | None
-    count: int
-
-
-class Differs(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the difference itself differs between kinds of cases; p is adjusted for the number of tags."""
-
-    by: str
-    value: str  # a tag, held against the cases without it; empty where all kinds are held against each other
-    p_value: float
-    test: Interaction
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms on the cases that both have a score for; differences are a − b. `better` means that a is."""
-
-    a: str
-    b: str
-    metric: str  # empty for the score
-    scale: Scale  # worst and best
-    verdict: Verdict
-    difference: float | None
-    ci95: tuple[float, float] | None  # of this pair alone: not adjusted
-    p_value: float | None
-    p_adjusted: float | None
-    comparisons: int  # how many pairs p is adjusted for
-    std_err: float | None
-    method: str
-    mean_a: float | None
-    mean_b: float | None
-    count: int
-    units: int
-    ahead: int  # cases on which a is better
-    tied: int
-    only_one: int  # cases that only one of the two has a score for
-    effect_size: float | None
-    effect: str | None
-    superiority: float | None
-    detectable: float | None  # with a power of 80 %
-    equivalence: Equivalence | None = None
-    failures_as_worst: Paired | None = None  # with failed trials counted as the worst score
-    robustness: list[Robustness] = []
-    groups: list[Group] = []
-    differs: list[Differs] = []
-    run_means: RunMeansTest | None = None
-
-    @property
-    def behind(self) -> int:
-        """Cases on which b is better."""
-        return self.count - self.ahead - self.tied
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One contestant by itself."""
-
-    label: str
-    arm: str
-    source: str
-    aggregate: Aggregate
-    coverage: float
-    failed: int
-
-
-class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was compared; p-values are adjusted over `pairs`."""
-
-    sources: list[str]
-    run_ids: list[str]
-    standings: list[Standing]
-    pairs: list[Comparison]
-    metrics: list[Comparison]
-    metric: str
-    margin: float | None
-    notes: list[str]
 
 
 def compare(
@@ -216,10 +121,10 @@ class _Pair:
         self._stop = a.stop if same_run and metric == SCORE and self._common.plain else None
         self._direction = self._paired.difference or 0.0
         if self._stop is not None and self._paired.count:
-            self._use_bets(self._stop)
+            self._use_bets()
         self.p_value = p_of(self._paired)
 
-    def _use_bets(self, stop: StopSpec) -> None:
+    def _use_bets(self) -> None:
         """Of a run that could stop when it liked, what holds whenever it stopped; what was once sure stays so."""
         bets = self._bets
         above, below = bets.p_above(), bets.p_below()
@@ -274,7 +179,7 @@ class _Pair:
             only_one=len(self._a.values.get(self._metric, {}).keys() ^ self._b.values.get(self._metric, {}).keys()),
             effect_size=size,
             effect=None if size is None else effect_words(size),
-            superiority=(ahead + tied / 2) / found.count if some else None,
+            superiority=superiority(better) if some else None,
             detectable=detectable(spread, 1, alpha=_ALPHA / self._family) if spread else None,
             equivalence=within,
             failures_as_worst=self._failures_as_worst() if whole else None,

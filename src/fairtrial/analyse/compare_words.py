@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.compare import Comparison, Comparisons, Differs, Group, Robustness
+    from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness
 
 _ALPHA = 0.05
 

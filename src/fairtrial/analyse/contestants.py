@@ -154,11 +154,12 @@ def _read(run: Run, source: Source, own: dict[str, Contestant], cases: Sequence[
     how: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
     judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
     planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
+    stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
     stopped = run.status == "stopped"
     for contestant, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
         contestant.planned += 0 if stopped else trials  # what was not needed is not missing
         contestant.judges |= judges
-        contestant.stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
+        contestant.stop = stop
         everywhere = msgspec.json.encode(how.get("scorer") or arm.scorer, order="deterministic")
         for case in cases:
             contestant.scorers[case.key] = everywhere if how.get("scorer") or not case.scorer else case.scorer

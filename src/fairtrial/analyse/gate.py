@@ -7,8 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from fairtrial.analyse.compare import Comparison, compare
+from fairtrial.analyse.compare import compare
 from fairtrial.analyse.compare_words import Scale, p_words
+from fairtrial.analyse.comparison import Comparison
 from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, check_metric, enter, pick
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate, equivalence

@@ -44,6 +44,8 @@ def _about_weights(field: Field, pairs: Pairs, metric: str) -> Iterator[str]:
             f"{field.uneven_facts} cases have another weight or cluster in another run: those of the run named first "
             "count."
         )
+    if not field.clusters and len(set(field.weights.values())) == 1:
+        return
     for a, b in pairs:
         common = field.common(a, b, metric)
         if common.plain or len(common.keys) < 2:

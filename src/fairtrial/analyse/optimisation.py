@@ -8,7 +8,8 @@ from statistics import fmean, median
 
 import msgspec
 
-from fairtrial.analyse.compare import Comparisons, compare
+from fairtrial.analyse.compare import compare
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.contestants import Contestant, choose, enter, sources_of
 from fairtrial.analyse.run import Run, TrialRecord
 from fairtrial.core.errors import FairtrialError

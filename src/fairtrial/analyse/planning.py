@@ -69,9 +69,11 @@ def _pair_power(
         return None
     # What a case contributes to the uncertainty of the mean: clusters and weights are in it.
     spread = paired.std_err * np.sqrt(paired.count)
-    noise = _noise(a, b, common.keys)
-    repeats = _harmonic([len(one.values[SCORE][key]) for one in (a, b) for key in common.keys])
-    case_variance = spread**2 if noise is None else max(0.0, spread**2 - noise / repeats)
+    parts = [variance_components(_padded([one.values[SCORE][key] for key in common.keys])) for one in (a, b)]
+    known = [part.repeat for part in parts if part.repeat is not None]
+    noise = sum(known) if len(known) == len(parts) else None  # of a difference of two single answers
+    repeats = len(parts) / sum(1 / part.repeats for part in parts)
+    case_variance = max(0.0, spread**2 - sum((part.repeat or 0.0) / part.repeats for part in parts))
     options = REPEATS if noise is not None else (round(repeats),)
     needed = [
         (
@@ -94,22 +96,6 @@ def _pair_power(
         detectable=detectable(float(spread), paired.count, alpha=alpha, beta=beta),
         cases_needed=needed,
     )
-
-
-def _noise(a: Contestant, b: Contestant, keys: Sequence[str]) -> float | None:
-    """The variance of a difference of two single answers to one case, both pooled over cases."""
-    parts = []
-    for one in (a, b):
-        lists = [one.values[SCORE][key] for key in keys]
-        freedom = sum(len(values) - 1 for values in lists)
-        if freedom == 0:
-            return None
-        parts.append(sum(float(np.sum((np.asarray(v) - np.mean(v)) ** 2)) for v in lists) / freedom)
-    return sum(parts)
-
-
-def _harmonic(counts: Sequence[int]) -> float:
-    return float(counts[0]) if len(set(counts)) == 1 else float(len(counts) / np.sum(1 / np.asarray(counts)))
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fairtrial.analyse.compare import Comparisons, compare
+from fairtrial.analyse.compare import compare
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.contestants import choose, enter, sources_of
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.series import MultiRun, over_runs

@@ -37,7 +37,7 @@ def command(
     if problem is None:
         raise click.UsageError("name a problem, or use --list or --verify")
     from fairtrial.folders import write_answer
-    from fairtrial.optim.library import baselines, by_name
+    from fairtrial.optim.catalogue import baselines, by_name
     from fairtrial.optim.text import problem_text
 
     chosen = by_name(problem)
@@ -64,7 +64,7 @@ def _line(found: Baseline) -> str:
 
 
 def _list(*, as_json: bool) -> int:
-    from fairtrial.optim.library import Selection, baselines, select
+    from fairtrial.optim.catalogue import Selection, baselines, select
 
     problems = select(Selection())
     found = baselines(problems)
@@ -111,7 +111,7 @@ def _list(*, as_json: bool) -> int:
 
 def _verify(time_limit: float, *, as_json: bool) -> int:
     """Solve everything anew. A shipped baseline is wrong if a new bound excludes it, or a better point exists."""
-    from fairtrial.optim.library import verify_all
+    from fairtrial.optim.catalogue import verify_all
 
     results = []
     for result in verify_all(time_limit):

@@ -9,7 +9,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fairtrial.analyse.compare import Comparisons
 from fairtrial.analyse.compare_words import (
     brief_lines,
     detail_lines,
@@ -19,6 +18,7 @@ from fairtrial.analyse.compare_words import (
     sentence,
 )
 from fairtrial.analyse.compare_words import headline as comparison_headline
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
 from fairtrial.analyse.summary import RunSummary

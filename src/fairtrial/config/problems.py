@@ -10,9 +10,9 @@ import msgspec
 
 from fairtrial.config.document import SuiteEntry
 from fairtrial.core.suite import Case
-from fairtrial.optim.library import Selection, baselines, by_name, select
+from fairtrial.optim.catalogue import Selection, baselines, by_name, select
+from fairtrial.optim.certify import check_solved
 from fairtrial.optim.problem import Baseline, Problem
-from fairtrial.optim.solve import check_solved
 from fairtrial.optim.text import problem_text
 
 CACHE = Path(".fairtrial/baselines")

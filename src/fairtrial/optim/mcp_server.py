@@ -16,7 +16,7 @@ def evaluate(problem: str, x: list[float]) -> dict[str, Any]:
     """The objective at x, and by how much x misses each constraint, of a problem given by its id."""
     import numpy as np
 
-    from fairtrial.optim.library import by_name
+    from fairtrial.optim.catalogue import by_name
 
     chosen = by_name(problem)
     if len(x) != chosen.n:
@@ -36,7 +36,7 @@ def evaluate(problem: str, x: list[float]) -> dict[str, Any]:
 
 def solve(problem: str) -> dict[str, Any]:
     """The best known solution of a problem given by its id, with the status and how far it is certified."""
-    from fairtrial.optim.library import baselines, by_name
+    from fairtrial.optim.catalogue import baselines, by_name
 
     found = baselines([by_name(problem)], Path(".fairtrial/baselines"))[0]
     return {**found.as_answer(), "gap": found.gap}
@@ -44,7 +44,7 @@ def solve(problem: str) -> dict[str, Any]:
 
 def describe(problem: str) -> dict[str, Any]:
     """A problem in full, given by its id."""
-    from fairtrial.optim.library import by_name
+    from fairtrial.optim.catalogue import by_name
     from fairtrial.optim.text import statement
 
     return {"statement": statement(by_name(problem))}

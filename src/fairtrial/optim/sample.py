@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.optim.problem import Problem
+from fairtrial.optim.problem import Expression, Problem
+from fairtrial.optim.solve import solve
 
 Floats = NDArray[np.float64]
 _POINTS = 200
@@ -104,16 +104,11 @@ def _null_space(matrix: Floats) -> Floats:
 
 def _directed(problem: Problem, rng: np.random.Generator, count: int = 20) -> list[Floats]:
     """What is furthest in random directions: corners of the feasible region, found by a solver."""
-    import msgspec
-
-    from fairtrial.optim.problem import Expression
-    from fairtrial.optim.solve import _solve
-
     found: list[Floats] = []
     for _ in range(count):
         direction = Expression(linear=tuple((i, float(c)) for i, c in enumerate(rng.normal(size=problem.n))))
-        aside: Any = msgspec.structs.replace(problem, objective=direction, sense="minimise")
-        point = _solve(aside, 20.0).x
+        aside = msgspec.structs.replace(problem, objective=direction, sense="minimise")
+        point = solve(aside, 20.0).x
         if point is not None:
             found.append(np.asarray(point))
     return found

@@ -13,9 +13,10 @@ from typing import IO, Any
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.compare import Comparisons, compared
+from fairtrial.analyse.compare import compared
 from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.compare_words import headline as comparison_headline
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.run import Verdict
 from fairtrial.analyse.summary import ArmSummary

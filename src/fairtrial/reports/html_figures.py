@@ -10,7 +10,7 @@ import numpy as np
 
 from fairtrial import charts
 from fairtrial.analyse import Run
-from fairtrial.analyse.compare import Comparisons
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.charts import Figure, short

@@ -9,7 +9,7 @@ import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.cases import CaseResult, case_results
-from fairtrial.analyse.compare import Comparisons
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels

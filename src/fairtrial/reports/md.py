@@ -6,9 +6,10 @@ import re
 from typing import IO
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.compare import Comparisons, compared
+from fairtrial.analyse.compare import compared
 from fairtrial.analyse.compare_words import brief_lines, sentence
 from fairtrial.analyse.compare_words import headline as comparison_headline
+from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary

@@ -119,7 +119,7 @@ def baselines(
 
 
 def _solved(problems: Sequence[Problem], time_limit: float) -> Any:
-    from fairtrial.optim.solve import baseline
+    from fairtrial.optim.certify import baseline
 
     if len(problems) < 2:
         return (baseline(problem, time_limit=time_limit) for problem in problems)
@@ -129,7 +129,7 @@ def _solved(problems: Sequence[Problem], time_limit: float) -> Any:
 def _in_parallel(problems: Sequence[Problem], time_limit: float) -> Any:
     from multiprocessing import get_context
 
-    from fairtrial.optim.solve import baseline
+    from fairtrial.optim.certify import baseline
 
     with ProcessPoolExecutor(min(len(problems), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(baseline, problem, time_limit=time_limit) for problem in problems]
@@ -199,7 +199,7 @@ def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> st
 
 
 def write_shipped(time_limit: float = 300.0) -> None:
-    """Solve the default suite and write what ships with the package: `python -m fairtrial.optim.library`."""
+    """Solve the default suite and write what ships with the package: `python -m fairtrial.optim.catalogue`."""
     found = list(_solved([make(*key) for key in DEFAULT], time_limit))
     lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in found)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
