@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fairtrial.core.suite import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.webpage.checks import Check
 
 Repeats = Annotated[int, Meta(ge=1, description="How often each case is answered, independently.")]
 Weight = Annotated[float, Meta(ge=0, description="Its share in the mean; 0 is shown, not counted.")]
@@ -50,6 +51,7 @@ class CaseEntry(Document, frozen=True, kw_only=True):
     scorer: Any = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
+    checks: Annotated[list[Check], Meta(description="What the page must do, for `browser` and `code_judge`.")] = []
     metadata: dict[str, Any] | None = None
 
 
@@ -116,6 +118,7 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0)] | None = None
     params: ParamsEntry | None = None
     instructions: str = ""
+    vision: Annotated[bool | None, Meta(description="Whether it sees pictures; known of common models.")] = None
     options: dict[str, Any] = {}
 
 
@@ -136,20 +139,24 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
 
 
 class SuiteEntry(Document, frozen=True, kw_only=True):
-    """A built-in suite of problems; what is not given does not choose."""
+    """Cases that come with fairtrial; what is not given does not choose. The rest is for optimisation alone."""
 
     shorthand: ClassVar[str] = "kind"
-    kind: Literal["optimisation"]
-    ids: Annotated[str | list[str], Meta(description="Exactly these, such as box_qp-10 or convex_qp-s3-50.")] = []
+    kind: Literal["optimisation", "code_arena"]
+    ids: Annotated[str | list[str], Meta(description="Exactly these, such as box_qp-10 or calculator.")] = []
     family: str | list[str] = []
     n: Annotated[int, Meta(ge=3)] | list[Annotated[int, Meta(ge=3)]] = []
     difficulty: Literal["easy", "medium", "hard"] | list[Literal["easy", "medium", "hard"]] = []
     count: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=1)] = 1
     time_limit: Annotated[float, Meta(gt=0, description="Seconds for a baseline that does not ship.")] = 60.0
-    styles: Annotated[list[str], Meta(description="Conditions, where the suite names none.")] = msgspec.field(
-        default_factory=lambda: ["polite", "strict"]
-    )
+    styles: Annotated[list[str] | None, Meta(description="Conditions, where the suite names none.")] = None
+
+    def own_styles(self) -> list[str]:
+        """The styles that become conditions: of problems, polite and strict unless others are given."""
+        if self.kind == "code_arena":
+            return []
+        return ["polite", "strict"] if self.styles is None else self.styles
 
 
 class ProviderEntry(Document, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from fairtrial.config.arena import with_arena_defaults
 from fairtrial.config.check import check_cases
 from fairtrial.config.dataset import FORMATS
 from fairtrial.config.document import SuiteDocument
@@ -91,8 +92,7 @@ def _keep_spelling(source: Source) -> None:
 
 
 def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
-    if document.suite is not None and "repeats" not in source.value:
-        document = msgspec.structs.replace(document, repeats=STYLE_REPEATS)
+    document = _with_defaults(source, document)
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
     judges = resolve_judges(source, document, folder, variables)
@@ -108,6 +108,15 @@ def _resolve(source: Source, document: SuiteDocument, folder: Path, options: Run
         arms=tuple(arms),
         settings=settings,
     )
+
+
+def _with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
+    """What a built-in suite brings along, unless the file says otherwise."""
+    if document.suite is None:
+        return document
+    if document.suite.kind == "code_arena":
+        return with_arena_defaults(source, document)
+    return document if "repeats" in source.value else msgspec.structs.replace(document, repeats=STYLE_REPEATS)
 
 
 def _settings(document: SuiteDocument, options: RunOptions) -> Settings:

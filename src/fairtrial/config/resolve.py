@@ -48,7 +48,7 @@ def resolve_arms(
     resolver = _Targets(source, document, folder, variables)
     targets = list(_chosen_targets(source, document, options, resolver))
     conditions = list(_chosen_conditions(source, document, folder, options))
-    styled = document.suite is not None and bool(document.suite.styles)
+    styled = document.suite is not None and bool(document.suite.own_styles())
     _check_scorer(source, ("scorer",), document.scorer)
     arms: list[Arm] = []
     for path, entry, spec in targets:
@@ -124,7 +124,9 @@ def _resolve_judge(
     # A name of its own: the same model may also be a target, with other options.
     name = entry.id or entry.target
     target = msgspec.structs.replace(target, id=f"judge {name}")
-    return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions)
+    if entry.vision and not registry.load("targets", target.kind).takes_images:
+        source.problem((*path, "vision"), f"{name} cannot be shown pictures: only models behind an API can")
+    return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions, vision=entry.vision)
 
 
 def _chosen_targets(
@@ -175,8 +177,8 @@ def _entries(document: SuiteDocument, common: ConditionEntry) -> dict[str, Condi
     """The conditions: those of the suite, else the styles of its problems, else one."""
     if document.conditions:
         return document.conditions
-    if document.suite is not None and document.suite.styles:
-        return {style: ConditionEntry(style=style) for style in document.suite.styles}
+    if document.suite is not None and (own := document.suite.own_styles()):
+        return {style: ConditionEntry(style=style) for style in own}
     return {"default": common}
 
 

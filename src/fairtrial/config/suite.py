@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fairtrial.config.arena import arena_entries
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.source import Source
@@ -57,7 +58,7 @@ class Suite:
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
         self._dataset = Dataset(document.dataset, folder) if document.dataset else None
-        self._problems = _problem_cases(document) if document.suite else []
+        self._built_in = _built_in_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # known once the cases were checked
         self.notes: list[str] = []  # what its author should know about how it was read
@@ -69,12 +70,12 @@ class Suite:
         return {"type": scorer} if isinstance(scorer, str) else scorer
 
     def _fingerprint(self) -> str:
-        if self._dataset and not self._document.cases and not self._problems:
+        if self._dataset and not self._document.cases and not self._built_in:
             return self._dataset.sha256()
         digest = hashlib.sha256()
         for entry in self._document.cases:
             digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
-        for case in self._problems:
+        for case in self._built_in:
             digest.update(canonical_json([case.id, case.input, case.metadata]) + b"\n")
         if self._dataset:
             digest.update(self._dataset.sha256().encode())
@@ -110,10 +111,10 @@ class Suite:
             path: KeyPath = ("cases", index)
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
             yield place, _inline_case(entry, index), ""
-        for built in self._problems:
+        for built in self._built_in:
             yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:
-            for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._problems)):
+            for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
                 yield Problem("", str(self._dataset.entry.path), line), case, problem
 
     @property
@@ -125,11 +126,14 @@ class Suite:
         return content_hash([self.name, self.text, self.dataset_sha256, place, arms, chosen])[:32]
 
 
-def _problem_cases(document: SuiteDocument) -> list[Case]:
+def _built_in_cases(document: SuiteDocument) -> list[Case]:
+    assert document.suite is not None
+    first = len(document.cases)
+    if document.suite.kind == "code_arena":
+        return [_inline_case(entry, first + number) for number, entry in enumerate(arena_entries(document.suite))]
     from fairtrial.config.problems import problem_cases  # numpy: only where there are problems
 
-    assert document.suite is not None
-    return problem_cases(document.suite, len(document.cases))
+    return problem_cases(document.suite, first)
 
 
 def _inline_case(entry: CaseEntry, index: int) -> Case:
@@ -146,9 +150,24 @@ def _inline_case(entry: CaseEntry, index: int) -> Case:
         scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
         params=params.given() if params else None,
         repeats=entry.repeats,
-        metadata=entry.metadata,
+        metadata=_metadata(entry),
         position=index,
     )
+
+
+def _metadata(entry: CaseEntry) -> dict[str, Any] | None:
+    """What travels with a case: also what its page must do."""
+    if not entry.checks:
+        return entry.metadata
+    checks = [msgspec.to_builtins(check) for check in entry.checks]
+    return {**(entry.metadata or {}), "checks": [_without_empty(check) for check in checks]}
+
+
+def _without_empty(value: Any) -> Any:
+    """Without what was not written."""
+    if isinstance(value, dict):
+        return {key: _without_empty(item) for key, item in value.items() if item is not None and item != {}}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value
 
 
 def _expected_text(expected: Any) -> str | None:

@@ -31,6 +31,13 @@ class Allowance(Protocol):
         """Whether one more call of this size can be paid for, after what was spent."""
 
 
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that goes with a question."""
+
+    body: bytes
+    media: str = "image/png"
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a target."""
 
@@ -45,6 +52,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = True
     attempt: int = 1
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
+    images: tuple[Image, ...] = ()
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
-from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.score import File, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case
 
@@ -56,6 +56,11 @@ async def score_parts(parts: Sequence[PartSpec], context: ScoreContext) -> list[
 def judgements_of(parts: list[tuple[str, Score]]) -> tuple[Judgement, ...]:
     """Every judge's verdict behind the parts."""
     return tuple(judgement for _, score in parts for judgement in score.judgements)
+
+
+def files_of(parts: list[tuple[str, Score]]) -> tuple[File, ...]:
+    """Everything that was kept while the parts were scored, each name once."""
+    return tuple({file.name: file for _, score in parts for file in score.files}.values())
 
 
 def as_details(parts: list[tuple[str, Score]]) -> dict[str, Any]:

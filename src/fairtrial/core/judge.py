@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
+from fairtrial.core import registry
 from fairtrial.core.answer import Outcome, Request
 from fairtrial.core.ids import content_hash
 from fairtrial.core.suite import JudgeSpec, PanelSpec, TargetSpec
@@ -53,6 +55,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[Request], Awaitable[Outcome]]
     params: dict[str, Any] = {}
     instructions: str = ""
+    sees: bool = False  # whether pictures mean anything to it
 
 
 def judge_key(judge: JudgeSpec) -> str:
@@ -69,6 +72,7 @@ def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> J
         ask=ask,
         params=spec.params,
         instructions=spec.instructions,
+        sees=can_see(spec),
     )
 
 
@@ -90,6 +94,19 @@ def family_of(target: TargetSpec) -> str:
     return f"{target.provider}:{target.model}"
 
 
+def can_see(judge: JudgeSpec) -> bool:
+    """Whether a judge sees pictures: what the suite says, else what is known of models of that name."""
+    if judge.vision is not None:
+        return judge.vision
+    takes: bool = registry.load("targets", judge.target.kind).takes_images
+    return takes and bool(_SEEING.search(judge.target.model.rsplit("/", 1)[-1].lower()))
+
+
+_SEEING = re.compile(
+    r"^(?:gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-4\.5|gpt-[5-9]|o1(?!-mini|-preview)|o3(?!-mini)|o4|chatgpt-4o)"
+    r"|^claude-(?!2|instant)|^gemini|^gemma-?3|^pixtral|^llama-?4|^grok-(?:4|2-vision)|^mistral-(?:small-3|medium-3)"
+    r"|vision|llava|minicpm-v|[-_.]?vl\b|omni"
+)
 _FAMILIES = {
     "openai": ("gpt", "o1", "o3", "o4", "chatgpt"),
     "anthropic": ("claude",),

@@ -10,9 +10,18 @@ import msgspec
 
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.suite import Case
+from fairtrial.core.workshop import Workshop
 
 Scale = tuple[float | None, float | None]  # worst and best; best below worst: less is better; None: no such bound
 ANY: Scale = (None, None)
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was made while scoring and is kept, such as a screenshot."""
+
+    name: str
+    media: str
+    body: bytes
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +35,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, Any] | None = None
     metrics: dict[str, float] = {}  # what was measured beside the score, on its own scale
     judgements: tuple[Judgement, ...] = ()
+    files: tuple[File, ...] = ()
 
 
 class Unscored(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +56,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path = Path()
     panel: Panel | None = None
     family: str = ""  # who made the target
+    workshop: Workshop | None = None
     kept: Mapping[JudgementPlace, Judgement] = {}  # usable verdicts on this very answer, from an earlier session
 
     @property

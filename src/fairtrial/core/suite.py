@@ -209,6 +209,7 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     target: TargetSpec
     params: dict[str, Any] = {}
     instructions: str = ""
+    vision: bool | None = None  # whether it sees pictures; None: its name tells
 
 
 class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

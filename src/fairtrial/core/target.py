@@ -28,6 +28,7 @@ class Target:
     names_its_cost: ClassVar[bool] = False  # whether an answer may say itself what it cost
     many_calls: ClassVar[bool] = False  # whether one trial makes many calls that cost money
     uses_tools: ClassVar[bool] = False  # whether it can be given MCP servers
+    takes_images: ClassVar[bool] = False  # whether pictures can go with a question; the model may still be blind
     most_at_once: ClassVar[int | None] = None  # more calls than this at once make no sense
 
     def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:

@@ -26,6 +26,7 @@ from fairtrial.engine.retry import Retries
 Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
 _MAYBE_BILLED = frozenset({"stream", "timeout", "malformed"})
+_TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
 _TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
 _ROOM = 4.0  # an agent's trial may cost so many times the dearest one so far
 _LONGEST_UNSAID = 2048  # completion tokens to set aside where nobody said how many
@@ -134,6 +135,7 @@ class Ladder:
             return 0.0
         # No tokenizer makes more tokens than the text has bytes.
         prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
+        prompt += _TOKENS_OF_IMAGE * len(request.images)
         return self._price.most(prompt, request.params.get("max_tokens") or _LONGEST_UNSAID)
 
     def _billed(self, result: Answer | Failure, cost: float | None, most: float) -> float:

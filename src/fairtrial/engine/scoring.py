@@ -16,6 +16,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.trial import Trial
+from fairtrial.core.workshop import Workshop
 
 
 class Scoring:
@@ -35,7 +36,12 @@ class Scoring:
         return self._scorer(self.spec_of(trial)).scales()
 
     async def score(
-        self, trial: Trial, answer: Answer, panel: Panel | None = None, kept: Sequence[Judgement] = ()
+        self,
+        trial: Trial,
+        answer: Answer,
+        panel: Panel | None = None,
+        kept: Sequence[Judgement] = (),
+        workshop: Workshop | None = None,
     ) -> Score | Unscored:
         """The answer's score. Whatever goes wrong is a reason, never a 0."""
         context = ScoreContext(
@@ -45,6 +51,7 @@ class Scoring:
             folder=self._folder,
             panel=panel,
             family=family_of(trial.arm.target) if panel and panel.judges else "",
+            workshop=workshop,
             kept={judgement.place: judgement for judgement in kept},
         )
         try:

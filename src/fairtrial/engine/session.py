@@ -24,6 +24,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
+from fairtrial.core.workshop import Workshop
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.crowd import for_each
 from fairtrial.engine.decision import Decision
@@ -108,7 +109,7 @@ class Engine:
 
     async def run(self) -> None:
         """Work until there is nothing left to do or `halt` says why not."""
-        async with Saver(self._store.write) as self._saver:
+        async with Workshop() as self._workshop, Saver(self._store.write) as self._saver:
             self._session = asyncio.create_task(self._all_lanes())
             try:
                 await self._session
@@ -262,7 +263,9 @@ class Engine:
                 return
             answer = outcome.result
         kept = await self._kept(trial) if trial.stored is not None and self._panel.judges else []
-        result = self._gated(trial, answer) or await self._scoring.score(trial, answer, self._panel, kept)
+        result = self._gated(trial, answer) or await self._scoring.score(
+            trial, answer, self._panel, kept, self._workshop
+        )
         if isinstance(result, Unscored) and result.kind == "budget":
             self._stop(self._spent())
             await self._save_judgements(trial, result)  # what was paid for is kept, and used when there is more money
@@ -286,6 +289,9 @@ class Engine:
         """The score and every judge's verdict behind it, durable together."""
         run_id, number = self.work.run_id, self._scoring.number
         self._save_judgements(trial, result)
+        for file in result.files if isinstance(result, Score) else ():
+            for table, row in store_rows.file_rows(run_id, trial, file).items():
+                self._saver.save(table, row)
         scorer, scales = self._scoring.spec_of(trial), self._scoring.scales_of(trial)
         await self._saver.save(
             "scores", store_rows.score_row(run_id, trial, number, scorer, result, self._variables, scales)

@@ -27,6 +27,7 @@ async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: 
         repeat=number,
         stream=False,
         schema=prompt.schema,
+        images=prompt.images,
     )
     first = await judge.ask(request)
     base = Judgement(judge=judge.name, judge_key=judge.key, number=number, params=params, prompt_hash=prompt.hash)

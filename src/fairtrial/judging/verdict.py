@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.answer import Image
 from fairtrial.core.ids import canonical_json, content_hash
 
 _DECODER = json.JSONDecoder()
@@ -32,6 +33,7 @@ class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Any], Verdict]
     hash: str
     params: dict[str, Any] = {}
+    images: tuple[Image, ...] = ()
 
 
 def hash_prompt(*parts: Any) -> str:

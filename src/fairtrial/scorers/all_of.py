@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.composite import any_needs_judge, as_details, check_parts, judgements_of, score_parts
+from fairtrial.core.composite import any_needs_judge, as_details, check_parts, files_of, judgements_of, score_parts
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
@@ -42,4 +42,5 @@ class AllOf(Scorer, frozen=True, kw_only=True):
             notes=notes,
             details=as_details(parts),
             judgements=judgements_of(parts),
+            files=files_of(parts),
         )

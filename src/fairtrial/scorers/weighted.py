@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.composite import any_needs_judge, as_details, check_parts, judgements_of, score_parts
+from fairtrial.core.composite import any_needs_judge, as_details, check_parts, files_of, judgements_of, score_parts
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
@@ -46,5 +46,11 @@ class Weighted(Scorer, frozen=True, kw_only=True):
         weights = [part.weight for part in self.scorers]
         value = sum(w * score.value for w, (_, score) in zip(weights, parts, strict=True)) / sum(weights)
         notes = ", ".join(f"{name} {score.value:.2f} × {w:g}" for w, (name, score) in zip(weights, parts, strict=True))
-        verdicts = judgements_of(parts)
-        return Score(value=value, raw=value, notes=notes, details=as_details(parts), judgements=verdicts)
+        return Score(
+            value=value,
+            raw=value,
+            notes=notes,
+            details=as_details(parts),
+            judgements=judgements_of(parts),
+            files=files_of(parts),
+        )

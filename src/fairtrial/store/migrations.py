@@ -41,6 +41,11 @@ def _add_tags(connection: Connection) -> None:
     schema.tags.create(connection)
 
 
+def _add_files_and_votes(connection: Connection) -> None:
+    for table in (schema.files, schema.attachments, schema.votes):
+        table.create(connection)
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -48,6 +53,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_pairs_and_labels,
     _add_tool_use,
     _add_tags,
+    _add_files_and_votes,
 ]
 CURRENT = 1 + len(UPGRADES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Usage
 from fairtrial.core.judge import Judgement
-from fairtrial.core.score import ANY, Scale, Score, Unscored
+from fairtrial.core.score import ANY, File, Scale, Score, Unscored
 from fairtrial.core.suite import Arm, Case, ScorerSpec, ToolUse
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
@@ -236,6 +237,15 @@ def score_row(
         "unscored_kind": result.kind,
         "unscored_message": message(result.message, variables),
         "retryable": result.retryable,
+    }
+
+
+def file_rows(run_id: str, trial: Trial, file: File) -> dict[str, dict[str, Any]]:
+    """What was made while scoring, and whose it is; the same content is stored once."""
+    sha256 = hashlib.sha256(file.body).hexdigest()
+    return {
+        "files": {"sha256": sha256, "media": file.media, "body": file.body},
+        "attachments": {"run_id": run_id, **place(trial), "name": file.name, "sha256": sha256},
     }
 
 

@@ -215,6 +215,40 @@ labels = Table(
     Column("labelled_at", Float, nullable=False),
 )
 
+# What was made while scoring, such as screenshots: each content once, however many trials have it.
+files = Table(
+    "files",
+    metadata,
+    Column("sha256", String, primary_key=True),
+    Column("media", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+attachments = Table(
+    "attachments",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    *_place(),
+    Column("name", String, primary_key=True),
+    Column("sha256", String, nullable=False, index=True),
+)
+
+# Two arms' answers to one case, seen side by side by somebody who did not know whose they were.
+votes = Table(
+    "votes",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("case_position", Integer, nullable=False),
+    Column("repeat", Integer, nullable=False),
+    Column("arm_one", Integer, nullable=False),
+    Column("arm_other", Integer, nullable=False),
+    Column("choice", String, nullable=False),  # one, other, tie or neither (both are bad)
+    Column("left", Integer, nullable=False),  # which arm stood on the left
+    Column("voter", Text, nullable=False),
+    Column("voted_at", Float, nullable=False),
+)
+
 tags = Table(
     "tags",
     metadata,

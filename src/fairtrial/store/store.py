@@ -65,6 +65,9 @@ class Store:
             "scores": PreparedInsert(self.engine, _replacing(schema.scores)),
             "labels": PreparedInsert(self.engine, _replacing(schema.labels)),
             "judgements": PreparedInsert(self.engine, _adding(schema.judgements, "asked")),
+            "files": PreparedInsert(self.engine, upsert(schema.files).on_conflict_do_nothing()),
+            "attachments": PreparedInsert(self.engine, _replacing(schema.attachments)),
+            "votes": PreparedInsert(self.engine, _replacing(schema.votes)),
             "pairs": PreparedInsert(self.engine, _adding(schema.pairs, "asked")),
         }
 
@@ -179,6 +182,8 @@ class Store:
             )
             if not others:
                 connection.execute(delete(schema.plans).where(schema.plans.c.id == plan_id))
+            used = select(schema.attachments.c.sha256)
+            connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
     def lease(self, run_id: str) -> FileLock:
         """A lock that only one process has; it goes with the process, however that ends."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -83,6 +84,8 @@ _decode_message = msgspec.json.Decoder(_Message).decode
 class AnthropicApi(wire.HttpTarget):
     """One model behind the Messages API."""
 
+    takes_images: ClassVar[bool] = True
+
     def url(self) -> str:
         return f"{self.spec.base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
 
@@ -98,7 +101,7 @@ class AnthropicApi(wire.HttpTarget):
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.spec.model,
-            "messages": [{"role": "user", "content": request.input}],
+            "messages": [{"role": "user", "content": _content(request)}],
             **anthropic_params(request),
         }
         if request.system:
@@ -109,6 +112,18 @@ class AnthropicApi(wire.HttpTarget):
         if request.stream:
             body["stream"] = True
         return body
+
+
+def _content(request: Request) -> str | list[dict[str, Any]]:
+    """The question, with its pictures in front of it."""
+    if not request.images:
+        return request.input
+    pictures = [
+        {"type": "base64", "media_type": image.media, "data": b64encode(image.body).decode()}
+        for image in request.images
+    ]
+    blocks: list[dict[str, Any]] = [{"type": "image", "source": picture} for picture in pictures]
+    return [*blocks, {"type": "text", "text": request.input}]
 
 
 def _read_whole(body: bytes, started: float) -> Answer | Failure:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -68,6 +69,8 @@ _decode = msgspec.json.Decoder(_Reply).decode
 class OpenaiApi(wire.HttpTarget):
     """One model behind an OpenAI-compatible server."""
 
+    takes_images: ClassVar[bool] = True
+
     def url(self) -> str:
         return f"{self.spec.base_url.rstrip('/')}/chat/completions"
 
@@ -81,7 +84,7 @@ class OpenaiApi(wire.HttpTarget):
         return await _read_stream(response, started)
 
     def body(self, request: Request) -> dict[str, Any]:
-        messages = [{"role": "user", "content": request.input}]
+        messages: list[dict[str, Any]] = [{"role": "user", "content": _content(request)}]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
         body: dict[str, Any] = {"model": self.spec.model, "messages": messages, **openai_params(self.spec, request)}
@@ -92,6 +95,15 @@ class OpenaiApi(wire.HttpTarget):
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
         return body
+
+
+def _content(request: Request) -> str | list[dict[str, Any]]:
+    """The question, with its pictures in front of it."""
+    if not request.images:
+        return request.input
+    urls = [f"data:{image.media};base64,{b64encode(image.body).decode()}" for image in request.images]
+    pictures: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [*pictures, {"type": "text", "text": request.input}]
 
 
 def _read_whole(body: bytes, started: float) -> Answer | Failure:

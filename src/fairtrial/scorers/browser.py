@@ -1,0 +1,66 @@
+"""`browser`: a page is scored by what a real browser shows: checks that somebody wrote, or what can be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.suite import Case
+from fairtrial.webpage.acting import BrokenCheckError
+from fairtrial.webpage.checks import Check, checks_of, problems, share_passed
+from fairtrial.webpage.looking import SCALES, Looked, look
+from fairtrial.webpage.probes import share_passed as share_of_probes
+
+
+class Browser(Scorer, frozen=True, kw_only=True):
+    """The share of `checks` that pass, by weight; without checks, the share of probes.
+
+    Probes (script errors, contrast, labels, width on a phone, dead controls …) are measured in any case, and
+    screenshots are kept. An answer without a page gets 0.
+    """
+
+    guide: ClassVar = Guide(
+        scale="0–100, the share of checks that pass",
+        reproducibility="exact, but for pages that move by themselves",
+        best_for="front-end code: does the page do what was asked for?",
+    )
+    checks: list[Check] = []
+
+    def scales(self) -> dict[str, Scale]:
+        return SCALES
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        return problems([*checks_of(case.metadata), *self.checks])
+
+    async def score(self, context: ScoreContext) -> Score | Unscored:
+        try:
+            looked = await look(context, self.checks)
+        except BrokenCheckError as error:
+            return Unscored(kind="check", message=str(error))
+        if looked.blind:
+            return Unscored(kind="browser", message=looked.blind, retryable=True)
+        value, notes = _worth(looked)
+        return Score(
+            value=value,
+            raw=100 * value,
+            max=100.0,
+            notes=notes,
+            details={"page": looked.details()},
+            metrics=looked.metrics(),
+            files=looked.files(),
+        )
+
+
+def _worth(looked: Looked) -> tuple[float, str]:
+    if looked.missing:
+        return 0.0, looked.missing
+    amiss = [probe.words for probe in looked.probes if probe.passed is False]
+    if not looked.checks:
+        return share_of_probes(looked.probes) or 0.0, "; ".join(amiss) or "nothing amiss"
+    failed = [check for check in looked.checks if not check.passed]
+    passed = f"{len(looked.checks) - len(failed)} of {len(looked.checks)} checks passed"
+    reasons = [f"{check.name}: {check.reason}" for check in failed]
+    return share_passed(looked.checks), "; ".join([passed, *reasons, *amiss])

@@ -1,0 +1,38 @@
+"""What was made while scoring: screenshots and the like, by trial and by content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+
+from fairtrial.store import schema
+from fairtrial.store.database import translated
+from fairtrial.store.store import Place, Store
+
+
+def attachments(
+    store: Store, run_id: str, *, first: int = 0, count: int | None = None, place: Place | None = None
+) -> dict[Place, dict[str, str]]:
+    """The hashes of what belongs to a run's trials, by name; of a slice of its cases, or of one trial."""
+    table = schema.attachments
+    query = select(table).where(table.c.run_id == run_id, table.c.case_position >= first)
+    if count is not None:
+        query = query.where(table.c.case_position < first + count)
+    if place is not None:
+        names = ("case_position", "arm_position", "repeat")
+        query = query.where(*(table.c[name] == value for name, value in zip(names, place, strict=True)))
+    found: dict[Place, dict[str, str]] = {}
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query).mappings():
+            here = (row["case_position"], row["arm_position"], row["repeat"])
+            found.setdefault(here, {})[row["name"]] = row["sha256"]
+    return found
+
+
+def contents(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+    """(media type, bytes) of each of these hashes."""
+    table = schema.files
+    query = select(table).where(table.c.sha256.in_(hashes))
+    with translated(store.path), store.engine.connect() as connection:
+        return {row["sha256"]: (row["media"], row["body"]) for row in connection.execute(query).mappings()}

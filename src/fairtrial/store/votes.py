@@ -1,0 +1,46 @@
+"""Votes of people on pairs of answers, each cast without knowing whose they were."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import select
+
+from fairtrial.core.ids import new_id
+from fairtrial.store import schema
+from fairtrial.store.database import translated
+from fairtrial.store.store import Store
+
+Choice = Literal["one", "other", "tie", "neither"]
+WORTH: dict[str, float] = {"one": 1.0, "other": 0.0, "tie": 0.5, "neither": 0.5}  # of `one`; neither: both are bad
+
+
+class Vote(msgspec.Struct, frozen=True, kw_only=True):
+    """One choice between two arms' answers to one case."""
+
+    case_position: int
+    repeat: int
+    arm_one: int
+    arm_other: int
+    choice: Choice
+    left: int
+    voter: str = "somebody"
+
+
+def add_vote(store: Store, run_id: str, vote: Vote) -> str:
+    """Keep a vote; its id."""
+    row = {"id": new_id(), "run_id": run_id, **msgspec.structs.asdict(vote), "voted_at": time.time()}
+    store.write({"votes": [row]})
+    return str(row["id"])
+
+
+def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
+    """Every vote on a run's answers, oldest first."""
+    table = schema.votes
+    query = select(table).where(table.c.run_id == run_id).order_by(table.c.id)
+    with translated(store.path), store.engine.connect() as connection:
+        for row in connection.execute(query).mappings():
+            yield {**row, "worth": WORTH[row["choice"]]}

@@ -1,0 +1,74 @@
+"""Which browser there is, and how it is started so that it reaches nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from shutil import which
+
+from fairtrial.core.errors import FairtrialError
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+_PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
+)
+# Nothing may leave: every address is unknown, and what needs none goes to a proxy that is not there.
+ARGUMENTS = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--force-color-profile=srgb",
+    "--js-flags=--max-old-space-size=512",
+)
+
+
+class NoBrowserError(FairtrialError):
+    """There is nothing to look at pages with."""
+
+
+def find_browser() -> str:
+    """The program of an installed Chromium or Chrome, or in one sentence how to get one."""
+    named = os.environ.get("FAIRTRIAL_BROWSER")
+    if named:
+        if found := which(named):
+            return found
+        raise NoBrowserError(f"FAIRTRIAL_BROWSER names {named}, and there is no such program")
+    places = [*filter(None, map(which, _NAMES)), *(place for place in _PLACES if Path(place).is_file()), *_downloaded()]
+    if places:
+        return places[0]
+    raise NoBrowserError(f"no browser was found: {_advice()}, or name one in FAIRTRIAL_BROWSER")
+
+
+def _advice() -> str:
+    if sys.platform == "linux":
+        return "install one (`apt install chromium`, or `playwright install chromium`)"
+    return "install Chrome, or run `playwright install chromium`"
+
+
+def _downloaded() -> list[str]:
+    """What `playwright install` has put into its own place."""
+    cache = {"linux": "~/.cache", "darwin": "~/Library/Caches"}.get(sys.platform, "~/AppData/Local")
+    folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or f"{cache}/ms-playwright").expanduser()
+    names = ("chrome-linux*/chrome", "chrome-mac*/Chromium.app/Contents/MacOS/Chromium", "chrome-win*/chrome.exe")
+    return [str(found) for name in names for found in sorted(folder.glob(f"chromium-*/{name}"), reverse=True)]
+
+
+def sandboxed() -> bool:
+    """Whether Chromium's own sandbox can be had: not by root, and not where somebody says otherwise."""
+    if os.environ.get("FAIRTRIAL_BROWSER_SANDBOX", "").lower() in ("0", "off", "no", "false"):
+        return False
+    return getattr(os, "geteuid", lambda: 1)() != 0

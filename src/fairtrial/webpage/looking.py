@@ -1,0 +1,120 @@
+"""An answer as a page: extracted, shown by a browser where there is one, and everything known of it in one value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.score import ANY, File, Scale, ScoreContext
+from fairtrial.core.workshop import borrowed
+from fairtrial.webpage.browser import NoBrowserError
+from fairtrial.webpage.checks import Check, CheckResult, checks_of
+from fairtrial.webpage.checks import share_passed as share_of_checks
+from fairtrial.webpage.extract import Extracted, extract
+from fairtrial.webpage.probes import Probe, missing_page, probes
+from fairtrial.webpage.probes import share_passed as share_of_probes
+from fairtrial.webpage.render import Renderer, Rendering
+
+SCALES: dict[str, Scale] = {
+    "checks": (0.0, 100.0),
+    "probes": (0.0, 100.0),
+    "script_errors": (None, 0.0),
+    "blocked_requests": (None, 0.0),
+    "phone_overflow_px": (None, 0.0),
+    "low_contrast_texts": (None, 0.0),
+    "missing_labels": (None, 0.0),
+    "dead_controls": (None, 0.0),
+    "code_bytes": ANY,
+}
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an answer's page. `blind` says why no browser has seen it."""
+
+    page: Extracted
+    seen: Rendering | None = None
+    probes: list[Probe] = []
+    checks: list[CheckResult] = []
+    blind: str = ""
+
+    @property
+    def missing(self) -> str:
+        """Why there is no page; empty where there is one."""
+        return "" if self.page.html is not None else missing_page(self.page)
+
+    def metrics(self) -> dict[str, float]:
+        """What was measured, in numbers."""
+        found: dict[str, float | None] = {
+            "checks": 100 * share_of_checks(self.checks) if self.checks else None,
+            "probes": _percent(share_of_probes(self.probes)) if self.seen or self.missing else None,
+            "code_bytes": len(self.page.html.encode("utf-8", "replace")) if self.page.html is not None else None,
+        }
+        if self.seen is not None:
+            found |= _counts(self.seen)
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+    def details(self) -> dict[str, Any]:
+        """What is stored beside the score, for people and for judges of pairs."""
+        return {
+            "findings": list(self.page.findings),
+            "probes": [msgspec.to_builtins(probe) for probe in self.probes],
+            "checks": [msgspec.to_builtins(check) for check in self.checks],
+            **({"console": self.seen.console} if self.seen and self.seen.console else {}),
+            **({"blind": self.blind} if self.blind else {}),
+        }
+
+    def files(self) -> tuple[File, ...]:
+        """The pictures."""
+        pictures = self.seen.pictures if self.seen else {}
+        return tuple(File(name=name, media="image/png", body=body) for name, body in pictures.items())
+
+    def facts(self) -> str:
+        """What a judge is told as facts."""
+        return fact_lines(self.details())
+
+
+def fact_lines(details: dict[str, Any]) -> str:
+    """Probes and checks as lines, from what is stored of them."""
+    marks = {True: "ok", False: "NOT OK", None: "unknown"}
+    lines = [f"- {marks[probe['passed']]}: {probe['words']}" for probe in details["probes"]]
+    for check in details["checks"]:
+        ending = "" if check["passed"] else f" ({check['reason']})"
+        lines.append(f"- check {'passed' if check['passed'] else 'FAILED'}: {check['name']}{ending}")
+    if details.get("blind"):
+        lines.append("- no browser has shown this page: nobody knows what it looks like")
+    return "\n".join(lines)
+
+
+async def look(context: ScoreContext, checks: list[Check]) -> Looked:
+    """Look at the page of an answer; the checks are those of the case and of its scorer."""
+    page = extract(context.response)
+    cut_off = context.finish_reason == "length"
+    wanted = [*checks_of(context.case.metadata), *checks]
+    if page.html is None:
+        why = missing_page(page)
+        failed = [CheckResult(name=check.name, passed=False, weight=check.weight, reason=why) for check in wanted]
+        return Looked(page=page, probes=[Probe(name="page", passed=False, words=why)], checks=failed)
+    try:
+        async with borrowed(context.workshop, Renderer) as renderer:
+            seen = await renderer.render(page.html, wanted)
+    except NoBrowserError as error:
+        return Looked(page=page, probes=probes(page, None, cut_off=cut_off), blind=str(error))
+    return Looked(page=page, seen=seen, probes=probes(page, seen, cut_off=cut_off), checks=seen.checks)
+
+
+def _counts(seen: Rendering) -> dict[str, float | None]:
+    desktop, phone = seen.desktop or {}, seen.phone or {}
+    shown = desktop and not desktop["blank"]
+    return {
+        "script_errors": len(seen.errors) if desktop or seen.errors else None,
+        "blocked_requests": len(seen.blocked) if desktop else None,
+        "phone_overflow_px": phone["overflow"]["beyond"] if phone else None,
+        "low_contrast_texts": desktop["contrast"]["low"] if shown and desktop["contrast"]["texts"] else None,
+        "missing_labels": desktop["labels"]["missing"] if shown else None,
+        "dead_controls": seen.controls["dead"] if seen.controls and not seen.controls["restless"] else None,
+    }
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

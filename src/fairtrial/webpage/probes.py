@@ -1,0 +1,147 @@
+"""What was measured in a page, as findings that people and judges read: deterministic, and part of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.text import clipped
+from fairtrial.webpage.extract import Extracted
+from fairtrial.webpage.render import Rendering
+
+_SMALLEST = 11.0  # pixels of text on a phone
+_NO_PAGE = {
+    "no_code": "there is no page in the answer",
+    "needs_build": "the answer is source that a browser cannot show without a build",
+}
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing looked at: whether it is as it should be, or None where that could not be measured, and in words."""
+
+    name: str
+    passed: bool | None
+    words: str
+
+
+def probes(page: Extracted, seen: Rendering | None, *, cut_off: bool = False) -> list[Probe]:
+    """Everything that can be said of a page; without a browser, only what its code tells."""
+    return [_complete(page, cut_off=cut_off), *(_seen(seen) if seen is not None else ())]
+
+
+def missing_page(page: Extracted) -> str:
+    """Why an answer has no page."""
+    return next((_NO_PAGE[finding] for finding in page.findings if finding in _NO_PAGE), _NO_PAGE["no_code"])
+
+
+def _complete(page: Extracted, *, cut_off: bool) -> Probe:
+    if page.complete and not cut_off:
+        return Probe(name="complete", passed=True, words="the code is whole")
+    why = "the answer was cut off at max_tokens" if cut_off else "the code breaks off"
+    return Probe(name="complete", passed=False, words=why)
+
+
+def _seen(seen: Rendering) -> Iterator[Probe]:
+    desktop, phone = seen.desktop, seen.phone
+    yield _trouble(seen)
+    yield _errors(seen)
+    yield Probe(
+        name="self_contained",
+        passed=not seen.blocked if desktop else None,
+        words=f"asks for {_some(seen.blocked)}, which is blocked" if seen.blocked else "asks for nothing outside",
+    )
+    if desktop is None:
+        return
+    blank = desktop["blank"]
+    yield Probe(
+        name="not_blank", passed=not blank, words="nothing is to be seen" if blank else "something is to be seen"
+    )
+    if blank:
+        return  # of an empty page, nothing else can be said
+    yield _contrast(desktop["contrast"])
+    yield _counted("labels", desktop["labels"], "missing", "every field, control and image has a name")
+    if phone is not None:
+        yield _fits_phone(phone)
+        yield _responsive(seen, phone)
+    if seen.controls is not None:
+        yield _controls(seen.controls)
+
+
+def _trouble(seen: Rendering) -> Probe:
+    return Probe(name="answers", passed=not seen.trouble, words=seen.trouble or "the page loads and stays responsive")
+
+
+def _errors(seen: Rendering) -> Probe:
+    if seen.errors:
+        return Probe(name="no_script_errors", passed=False, words=f"script errors: {_some(seen.errors)}")
+    return Probe(
+        name="no_script_errors",
+        passed=True if seen.desktop is not None else None,
+        words="no script error" if seen.desktop is not None else "unknown",
+    )
+
+
+def _contrast(found: dict[str, Any]) -> Probe:
+    if not found["texts"]:
+        return Probe(name="contrast", passed=None, words="no text stands on a plain ground")
+    if not found["low"]:
+        return Probe(name="contrast", passed=True, words=f"all {found['texts']} texts can be read (WCAG AA)")
+    examples = _some(found["examples"], found["low"])
+    words = f"{found['low']} of {found['texts']} texts have too little contrast: {examples}"
+    return Probe(name="contrast", passed=False, words=words)
+
+
+def _counted(name: str, found: dict[str, Any], key: str, good: str) -> Probe:
+    if not found[key]:
+        return Probe(name=name, passed=True, words=good)
+    return Probe(name=name, passed=False, words=f"{found[key]} × {_some(found['examples'], found[key])}")
+
+
+def _fits_phone(phone: dict[str, Any]) -> Probe:
+    beyond, culprit = phone["overflow"]["beyond"], phone["overflow"]["culprit"]
+    if not beyond:
+        return Probe(name="fits_phone", passed=True, words="no sideways scrolling on a phone")
+    what = f", because of {clipped(culprit, 80)}" if culprit else ""
+    return Probe(name="fits_phone", passed=False, words=f"{beyond} px too wide for a phone{what}")
+
+
+def _responsive(seen: Rendering, phone: dict[str, Any]) -> Probe:
+    reasons = []
+    if not phone["viewport"]:
+        reasons.append("no viewport: a phone shows it as a shrunken desktop")
+    if seen.tablet_overflow:
+        reasons.append(f"{seen.tablet_overflow} px too wide for a tablet")
+    if phone["overflow"]["beyond"]:
+        reasons.append("too wide for a phone")
+    if phone["smallest"] is not None and phone["smallest"] < _SMALLEST:
+        reasons.append(f"text of {phone['smallest']:.0f} px on a phone")
+    return Probe(
+        name="responsive", passed=not reasons, words="; ".join(reasons) or "fits a phone, a tablet and a desktop"
+    )
+
+
+def _controls(found: dict[str, Any]) -> Probe:
+    if not found["controls"]:
+        return Probe(name="controls", passed=None, words="there is nothing to press")
+    if found["restless"]:
+        return Probe(name="controls", passed=None, words="the page moves by itself: nobody can tell what a press does")
+    if not found["dead"]:
+        return Probe(name="controls", passed=True, words=f"all {found['controls']} controls do something")
+    examples = _some(found["examples"], found["dead"])
+    words = f"{found['dead']} of {found['controls']} controls do nothing: {examples}"
+    return Probe(name="controls", passed=False, words=words)
+
+
+def _some(items: list[str], count: int | None = None) -> str:
+    """The first three of so many."""
+    count = len(items) if count is None else count
+    shown = ", ".join(clipped(item, 100) for item in items[:3])
+    return f"{shown} and {count - 3} more" if count > 3 else shown
+
+
+def share_passed(found: list[Probe]) -> float | None:
+    """The share of probes that passed, of those that could be measured."""
+    known = [probe.passed for probe in found if probe.passed is not None]
+    return sum(known) / len(known) if known else None
