@@ -38,7 +38,7 @@ async def acalibrate(
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or Variables(os.environ)
     built = _marking(scorer)
-    found = load_samples(samples)
+    found = load_samples(samples, built.samples())
     store = store or Store()
     async with opened_targets([judge.target], settings, folder, variables) as targets:
         result = await bench.calibrate(judge, targets[judge.target.id], built, found, settings, runs=runs)
@@ -68,6 +68,8 @@ async def aattack(
     """Try a set of attacks on a judge, and see how many move its mark."""
     settings, folder, variables = settings or Settings(), folder or Path(), variables or Variables(os.environ)
     built = _marking(scorer)
+    if built.samples() is not None:
+        raise FairtrialError("the attacks are texts: try them with llm_judge or golden_judge, as --scorer")
     async with opened_targets([judge.target], settings, folder, variables) as targets:
         result = await bench.calibrate(
             judge, targets[judge.target.id], built, attack_samples(built.top_mark()), settings
@@ -81,7 +83,7 @@ def _marking(scorer: ScorerSpec | None) -> Scorer:
     """The scorer whose judge gives marks: the one named, or the first such part of it."""
     for part in marking_parts(scorer or {"type": "llm_judge"}):
         return part
-    raise FairtrialError("only a scorer whose judge gives marks can be tried: llm_judge or golden_judge")
+    raise FairtrialError("only a scorer whose judge gives marks can be tried: llm_judge, golden_judge or code_judge")
 
 
 def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec]) -> list[str]:

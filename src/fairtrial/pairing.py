@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from fairtrial.analyse.pairs import PairsSummary, summarise_pairs
+from fairtrial.core.answer import Image
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.suite import Arm, Case
@@ -15,11 +16,14 @@ from fairtrial.core.variables import Variables
 from fairtrial.engine.bench import Bench, judge_pair
 from fairtrial.engine.crowd import for_each
 from fairtrial.engine.session import Work
-from fairtrial.judging.pairs import Pair, pair_hash
+from fairtrial.judging.pairs import Pair, Shown, pair_hash
 from fairtrial.pipeline import check_prices, opened_targets
 from fairtrial.store import Saver, Store, opinions
-from fairtrial.store.rows import read_answer
+from fairtrial.store.files import attachments, contents
+from fairtrial.store.rows import decode, read_answer
+from fairtrial.store.store import Place
 from fairtrial.stored import check_keys, stored_work, with_judge
+from fairtrial.webpage.looking import fact_lines
 
 _SLICE = 250
 _HOPELESS = 20  # so many failures in a row mean that nobody is there
@@ -51,7 +55,7 @@ async def apair(
         spent = store.spent(record.id, record.series_id)
         bench = Bench(work.settings.judges, targets, work.settings, spent=spent)
         with store.lease(record.id):
-            await _Pairing(store, work, variables, bench, chosen, instructions, watch).run()
+            await _Pairing(store, work, record.scoring, variables, bench, chosen, instructions, watch).run()
     names = [arm.name for arm in work.arms]
     asked = {(one.key, pair_hash(one.instructions, instructions)) for one in bench.judges}
     found = (
@@ -74,6 +78,10 @@ def _chosen(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
     return positions
 
 
+def _place(row: dict[str, Any]) -> Place:
+    return row["case_position"], row["arm_position"], row["repeat"]
+
+
 class _Todo(NamedTuple):
     """One pair of answers before one judge."""
 
@@ -92,6 +100,7 @@ class _Pairing:
         self,
         store: Store,
         work: Work,
+        scoring: int,
         variables: Variables,
         bench: Bench,
         arms: list[int],
@@ -99,6 +108,7 @@ class _Pairing:
         watch: Watch | None,
     ) -> None:
         self._store, self._work, self._variables, self._bench = store, work, variables, bench
+        self._scoring = scoring
         self._arms, self._instructions, self._watch = arms, instructions, watch
         self._in_a_row: dict[str, int] = {}
         self._hopeless = False
@@ -140,21 +150,39 @@ class _Pairing:
         done = self._done(first)
         answers = {
             (row["case_position"], row["repeat"], row["arm_position"]): row
-            for row in self._store.trial_rows(self._work.run_id, 0, first=first, count=_SLICE)
+            for row in self._store.trial_rows(self._work.run_id, self._scoring, first=first, count=_SLICE)
             if row["failure_kind"] is None and row["arm_position"] in self._arms
         }
+        pictures = attachments(self._store, self._work.run_id, first=first, count=_SLICE)
         for case in self._store.cases(self._work.plan_id, first, _SLICE, self._variables):
             repeats = sorted({repeat for position, repeat, _ in answers if position == case.position})
             for repeat, (one, other) in ((r, arms) for r in repeats for arms in combinations(self._arms, 2)):
-                rows = [answers.get((case.position, repeat, arm)) for arm in (one, other)]
-                if None in rows:
+                rows = [row for arm in (one, other) if (row := answers.get((case.position, repeat, arm)))]
+                if len(rows) < 2:
                     continue
                 texts = [read_answer(row, self._variables).text for row in rows]
-                pair = Pair(question=case.input, one=texts[0], other=texts[1], reference=(case.expected or "").strip())
+                shown = [self._shown(row, pictures.get(_place(row), {})) for row in rows]
+                pair = Pair(
+                    question=case.input,
+                    one=texts[0],
+                    other=texts[1],
+                    reference=(case.expected or "").strip(),
+                    one_shown=shown[0],
+                    other_shown=shown[1],
+                )
                 for judge in self._bench.judges:
                     prompt = pair_hash(judge.instructions, self._instructions)
                     if (judge.key, prompt, case.position, repeat, one, other) not in done:
                         yield _Todo(judge, case, repeat, one, other, pair)
+
+    def _shown(self, row: dict[str, Any], pictures: dict[str, str]) -> Shown:
+        """What a browser has seen of an answer, where one has."""
+        page = (decode(row["score_details"]) or {}).get("page")
+        if page is None:
+            return Shown()
+        found = contents(self._store, list(pictures.values()))
+        images = [found[pictures[name]] for name in sorted(pictures)]
+        return Shown(facts=fact_lines(page), images=tuple(Image(media=media, body=body) for media, body in images))
 
     def _done(self, first: int) -> set[tuple[Any, ...]]:
         names = ("judge_key", "prompt_hash", "case_position", "repeat", "arm_one", "arm_other")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairtrial.analyse.contestants import SCORE, Contestant, Field
+from fairtrial.analyse.words import judge_noise
 
 _FEW_CASES = 20
 _FEW_CLUSTERS = 10
@@ -110,7 +111,8 @@ def _about_noise(pairs: Pairs) -> Iterator[str]:
         if one.judges and one.values[SCORE] and all(len(found) < 2 for found in one.values[SCORE].values())
     ]
     if once:
+        noise = judge_noise(once[0].values)
         yield (
-            "Judged by a model, with one answer a case: another run may differ by 5–10 points; "
+            f"Judged by a model, with one answer a case: another run may differ by {noise} points; "
             "--runs 3 or --repeats 3 shows by how much."
         )

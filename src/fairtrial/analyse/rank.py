@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
 from fairtrial.analyse.contestants import SCORE, Contestant, Field, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate, aggregate, bradley_terry, elo
-from fairtrial.store import opinions
+from fairtrial.stats import Aggregate, Ratings, aggregate, bradley_terry, elo
 
 Floats = NDArray[np.float64]
-By = Literal["scores", "verdicts"]
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,19 +49,22 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     places: list[Place]
     matrix: WinMatrix | None
     notes: list[str]
+    style: list[Style] = []  # what was controlled for
 
 
-class Battles(msgspec.Struct, frozen=True):
-    """Comparisons in pairs as columns: who, against whom, what the first one got, and on which prompt."""
+class Style(msgspec.Struct, frozen=True, kw_only=True):
+    """What a standard deviation more of something is worth in the eyes of whoever judged, in rating points."""
 
-    one: list[int]
-    other: list[int]
-    worth: list[float]
-    prompts: list[str]
+    name: str
+    points: float
+    ci95: tuple[float, float] | None
 
 
-def rank(field: Field, *, metric: str = SCORE, by: By | None = None) -> Ranking:
-    """Rank every arm; ratings come from judges' verdicts on pairs where there are any, else from scores."""
+def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_style: bool = False) -> Ranking:
+    """Rank every arm; ratings come from judges' verdicts on pairs, else from people's votes, else from scores.
+
+    With `control_style`, ratings are those of answers of equal length and markup.
+    """
     check_metric(field.contestants, metric)
     people = [one for one in field.contestants if one.values.get(metric)]
     silent = [one.label for one in field.contestants if not one.values.get(metric)]
@@ -80,27 +81,52 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None) -> Ranking:
         aggregate([found[key] for key in keys], weights, clusters, scale=one.scales[metric])
         for one, found in zip(people, means, strict=True)
     ]
-    judged = _verdicts(field, people) if by != "scores" else None
-    if by == "verdicts" and judged is None:
-        raise FairtrialError("no judge has compared these arms in pairs yet: `fairtrial pairwise RUN` does")
     sign = people[0].sign(metric)
-    battles = judged or _from_scores(means, keys, sign, clusters or keys)
+    by, judged = _judged(field, people, by, styled=control_style)
+    if control_style and judged is None:
+        raise FairtrialError("style can be controlled for where pairs were compared: `fairtrial pairwise` or `vote`")
+    battles = judged or from_scores(means, keys, sign, clusters or keys)
     count = len(set().union(*means))
-    places = _places(people, numbers, battles, sign)
+    ratings = bradley_terry(
+        battles.one,
+        battles.other,
+        battles.worth,
+        prompts=battles.prompts,
+        players=len(people),
+        covariates=battles.style if control_style else None,
+    )
+    places = _places(people, numbers, battles, ratings, sign)
     return Ranking(
         sources=[source.label for source in field.sources],
         metric=metric,
         cases=len(keys),
         left_out=count - len(keys),
-        by="verdicts" if judged else "scores",
+        by=by,
         places=places,
-        matrix=_matrix(people, places, battles, "verdicts" if judged else "scores"),
+        matrix=_matrix(people, places, battles, by),
         notes=_notes(len(keys), count, places, silent),
+        style=_style(battles, ratings),
     )
 
 
-def _places(people: Sequence[Contestant], numbers: Sequence[Aggregate], battles: Battles, sign: int) -> list[Place]:
-    ratings = bradley_terry(battles.one, battles.other, battles.worth, prompts=battles.prompts, players=len(people))
+def _judged(field: Field, people: Sequence[Contestant], by: By | None, *, styled: bool) -> tuple[By, Battles | None]:
+    """What ratings come from, and the comparisons behind them where somebody compared."""
+    if by == "scores":
+        return by, None
+    choices: tuple[By, ...] = ("verdicts", "votes") if by is None else (by,)
+    for choice in choices:
+        if found := from_pairs(field, people, choice, styled=styled):
+            return choice, found
+    if by == "votes":
+        raise FairtrialError("nobody has voted on these arms yet: `fairtrial vote RUN` asks people")
+    if by is not None:
+        raise FairtrialError("no judge has compared these arms in pairs yet: `fairtrial pairwise RUN` does")
+    return "scores", None
+
+
+def _places(
+    people: Sequence[Contestant], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, sign: int
+) -> list[Place]:
     running = elo(battles.one, battles.other, battles.worth)
     best, worst = _rank_range([found.ci95 for found in numbers], sign)
     fought = {*battles.one, *battles.other}
@@ -126,36 +152,6 @@ def _rank_range(bounds: Sequence[tuple[float, float] | None], sign: int) -> tupl
     above = [1 + int(np.sum(low > own)) for own in high]
     below = [len(bounds) - int(np.sum(high < own)) for own in low]
     return above, below
-
-
-def _from_scores(means: Sequence[dict[str, float]], keys: Sequence[str], sign: int, prompts: Sequence[str]) -> Battles:
-    """Who has the better score on a case wins it; equal scores are a tie. Cases of one cluster are one prompt."""
-    values = sign * np.asarray([[found[key] for key in keys] for found in means])
-    one, other = np.triu_indices(len(means), 1)
-    worth = np.where(values[one] > values[other], 1.0, np.where(values[one] < values[other], 0.0, 0.5))
-    count = len(keys)
-    return Battles(
-        one.repeat(count).tolist(), other.repeat(count).tolist(), worth.ravel().tolist(), list(prompts) * len(one)
-    )
-
-
-def _verdicts(field: Field, people: Sequence[Contestant]) -> Battles | None:
-    """What judges said of pairs of answers, in both orders; disagreement is a tie."""
-    number = {id(one): place for place, one in enumerate(people)}
-    found = Battles([], [], [], [])
-    for source in field.sources:
-        own = {one.arm.name: number[id(one)] for one in people if one.source is source}
-        for run in source.runs:
-            names = [arm.name for arm in run.plan_arms]
-            for row in opinions.pairs(run.store, run.id):
-                a, b = own.get(names[row["arm_one"]]), own.get(names[row["arm_other"]])
-                if row["failure_kind"] is not None or a is None or b is None:
-                    continue
-                found.one.append(a)
-                found.other.append(b)
-                found.worth.append(row["forward"] if row["forward"] == row["backward"] else 0.5)
-                found.prompts.append(f"{run.plan.id}:{row['case_position']}")
-    return found if found.one else None
 
 
 def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Battles, by: By) -> WinMatrix:
@@ -189,8 +185,3 @@ def _notes(common: int, everything: int, places: Sequence[Place], silent: Sequen
     if ratings != sorted(ratings, reverse=True):
         notes.append("Scores and ratings differ in order: a rating counts who won a case, not by how much.")
     return notes
-
-
-def rank_words(place: Place) -> str:
-    """`1` where it is sure, `1–3` where it is not."""
-    return str(place.rank) if place.rank == place.worst_rank else f"{place.rank}–{place.worst_rank}"

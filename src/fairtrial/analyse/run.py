@@ -147,13 +147,13 @@ class Run:
 
     def trials(self) -> Iterator[TrialRecord]:
         """Every stored trial, streamed in the order of cases, arms and repeats."""
-        return (trial for _, trial in self._placed_trials())
+        return (trial for _, trial in self.placed_trials())
 
     def judged_trials(self) -> Iterator[tuple[TrialRecord, list[Verdict]]]:
         """Every stored trial with what judges said of its answer, streamed in the same order."""
         said = reasonings(self.store, self.id, self.record.scoring)
         ahead = next(said, None)
-        for place, trial in self._placed_trials():
+        for place, trial in self.placed_trials():
             found = []
             while ahead is not None and ahead[0] <= place:  # both streams are in the order of places
                 if ahead[0] == place:
@@ -161,7 +161,7 @@ class Run:
                 ahead = next(said, None)
             yield trial, found
 
-    def _placed_trials(self) -> Iterator[tuple[Place, TrialRecord]]:
+    def placed_trials(self) -> Iterator[tuple[Place, TrialRecord]]:
         for first in range(0, self.plan.case_count, _SLICE):
             cases = {c.position: c for c in self.store.cases(self.plan.id, first, _SLICE)}
             rows = self.store.trial_rows(self.id, self.record.scoring, first=first, count=_SLICE)

@@ -90,7 +90,7 @@ def _judges(run: Run) -> Iterator[Variable]:
             name="judges",
             control="best effort",
             value=", ".join(judges),
-            impact="a judge's bias and noise go into every score, ±5–10 points between runs",
+            impact="a judge's bias and noise go into every score, ±5–10 points between runs, of code ±5–15",
             mitigation="prompts and parameters are stored; calibration, panels and human labels tell how far off",
         )
 

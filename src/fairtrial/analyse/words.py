@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -181,8 +182,14 @@ def run_notes(summary: RunSummary) -> list[str]:
         total = None if None in costs else sum(cost for cost in costs if cost is not None)
         calls = sum(arm.judge_calls for arm in summary.arms)
         notes.append(
-            f"Judged by a model ({calls} calls, {money(total)}): expect ±5–10 points between runs; 3–5 runs tell."
+            f"Judged by a model ({calls} calls, {money(total)}): expect ±{judge_noise(summary.arms[0].metrics)} points "
+            "between runs; 3–5 runs tell."
         )
     if any(arm.cost_usd is None for arm in summary.arms):
         notes.append("A cost is unknown: add the price under `prices:` to see it.")
     return notes
+
+
+def judge_noise(metrics: Collection[str]) -> str:
+    """How far apart runs with a judge usually are, in points: judges of code waver more."""
+    return "5–15" if "visual_accuracy" in metrics else "5–10"

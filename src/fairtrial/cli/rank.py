@@ -11,29 +11,41 @@ from fairtrial.cli.options import json_option, open_store, option, print_json, s
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from fairtrial.analyse.rank import Place, Ranking, WinMatrix
-
-_COLUMNS = ("rank", "arm", "score", "95% CI", "rating", "rating 95% CI", "Elo")
+    from fairtrial.analyse.rank import Ranking, WinMatrix
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@option("--by", type=click.Choice(["scores", "verdicts"]), help="What ratings come from; else verdicts if any.")
+@option(
+    "--by",
+    type=click.Choice(["scores", "verdicts", "votes", "both"]),
+    help="What ratings come from; else verdicts, votes or scores, the first that there are.",
+)
+@option("--control-style", is_flag=True, help="Ratings as if answers were equal in length and markup.")
 @option("--metric", default="", metavar="M", help="Rank by this metric instead of the score.")
 @option("--matrix", is_flag=True, help="Who beat whom, and how often.")
 @store_option
 @json_option
-def command(runs: tuple[str, ...], by: str | None, metric: str, matrix: bool, store: str | None, as_json: bool) -> None:
+def command(
+    runs: tuple[str, ...],
+    by: str | None,
+    control_style: bool,
+    metric: str,
+    matrix: bool,
+    store: str | None,
+    as_json: bool,
+) -> None:
     """Rank the arms of RUNS on their common cases, with the ranks that their intervals leave open.
 
-    Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), or from scores: who has
-    the higher one on a case wins it.
+    Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
+    (`fairtrial vote`), from both, or from scores: who has the higher one on a case wins it.
     """
     from fairtrial.analyse.contestants import enter, find_sources
     from fairtrial.analyse.rank import rank
     from fairtrial.reports.json import ranking_document
 
-    found = rank(enter(find_sources(runs, open_store(store))), metric=metric, by=by)  # type: ignore[arg-type]
+    field = enter(find_sources(runs, open_store(store)))
+    found = rank(field, metric=metric, by=by, control_style=control_style)  # type: ignore[arg-type]
     if as_json:
         print_json(ranking_document(found))
     else:
@@ -45,41 +57,20 @@ def print_ranking(found: Ranking, *, matrix: bool = False) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline, style_line
     from fairtrial.cli.tables import table
 
     console = Console(highlight=False)
-    by = "judges' verdicts on pairs" if found.by == "verdicts" else "scores, case by case"
-    heading = f"{found.metric or 'score'} on {found.cases} common cases; ranks by its intervals, ratings from {by}"
-    console.print(Text(heading, style="bold"), soft_wrap=True)
+    console.print(Text(ranking_headline(found), style="bold"), soft_wrap=True)
     console.print()
-    console.print(table(_COLUMNS, (_cells(place, found.metric) for place in found.places)))
+    console.print(table(COLUMNS, (place_cells(place, found.metric) for place in found.places)))
     if matrix and found.matrix is not None:
         console.print()
         console.print(_matrix_table(found.matrix))
+    for style in found.style:
+        console.print(style_line(style))
     for note in found.notes:
         console.print(Text(note, style="yellow"))
-
-
-def _cells(place: Place, metric: str) -> list[str]:
-    from fairtrial.analyse.compare_words import Scale
-    from fairtrial.analyse.rank import rank_words
-
-    scale, numbers, bounds = Scale(metric), place.aggregate, place.rating_ci95
-    interval = "n = 1" if numbers.ci95 is None else f"[{scale.plain(numbers.ci95[0])}, {scale.plain(numbers.ci95[1])}]"
-    return [
-        rank_words(place),
-        place.label,
-        scale.plain(numbers.mean),
-        interval,
-        "–" if place.rating is None else f"{place.rating:.0f}",
-        "–" if bounds is None else f"[{_rating(bounds[0])}, {_rating(bounds[1])}]",
-        "–" if place.elo is None else f"{place.elo:.0f}",
-    ]
-
-
-def _rating(value: float) -> str:
-    """Far out, resampling found somebody who only wins or only loses: there is no bound."""
-    return f"{value:.0f}" if abs(value - 1000) < 1000 else "∞" if value > 0 else "-∞"
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:

@@ -60,7 +60,8 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge_key(judge: JudgeSpec) -> str:
     """Which judge this is: the model, where and how it is asked."""
-    return content_hash([judge.target.identity(), judge.params])[:16]
+    told = [judge.vision] if judge.vision is not None else []
+    return content_hash([judge.target.identity(), judge.params, *told])[:16]
 
 
 def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> Judge:

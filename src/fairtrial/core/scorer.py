@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -37,6 +37,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def prompt_hash(self, instructions: str) -> str | None:
         """What a judge is told, hashed without the answer; None where no judge gives a mark."""
+        return None
+
+    def samples(self) -> list[dict[str, Any]] | None:
+        """Answers of known worth to calibrate its judge with; None: any text is as good as another."""
         return None
 
     def top_mark(self) -> float:

@@ -12,6 +12,7 @@ from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case, JudgeSpec, PanelSpec, Settings
 from fairtrial.core.target import Target
+from fairtrial.core.workshop import Workshop
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
@@ -82,11 +83,13 @@ async def calibrate(
 
     async def judged(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
-        result = await scorer.score(ScoreContext(response=sample.answer, case=case, panel=panel))
+        context = ScoreContext(response=sample.answer, case=case, panel=panel, workshop=workshop)
+        result = await scorer.score(context)
         said.extend(result.judgements)
         return sample_result(sample, _one_by_one(result))
 
-    results = await asyncio.gather(*map(judged, samples))
+    async with Workshop() as workshop:
+        results = await asyncio.gather(*map(judged, samples))
     for judgement in said:
         if judgement.failure_kind not in (None, "verdict"):  # it could not be asked, which says nothing of it
             raise FairtrialError(

@@ -82,10 +82,12 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     prompt_hash: str
 
 
-def load_samples(path: Path | None = None) -> list[Sample]:
-    """The built-in samples, or one's own from YAML or JSONL."""
+def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[Sample]:
+    """One's own samples from YAML or JSONL, or those that come along."""
     import yaml
 
+    if path is None and built_in is not None:
+        return msgspec.convert(built_in, list[Sample])
     file = path or SAMPLES
     try:
         text = file.read_text("utf-8")

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.answer import Image
 from fairtrial.core.judge import Judge
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
@@ -23,6 +24,13 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What else is known of an answer that is a page: what a browser measured, and pictures of it."""
+
+    facts: str = ""
+    images: tuple[Image, ...] = ()
+
+
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """Two answers to one question; `reference` is what a right answer says, where that is known."""
 
@@ -30,6 +38,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     one: str
     other: str
     reference: str = ""
+    one_shown: Shown = Shown()
+    other_shown: Shown = Shown()
 
 
 def pair_hash(judge_instructions: str, instructions: str = "") -> str:
@@ -40,11 +50,21 @@ def pair_hash(judge_instructions: str, instructions: str = "") -> str:
 def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = "") -> JudgePrompt:
     """What a judge is asked about a pair; the verdict's value is `one`'s worth (1, ½ or 0), whatever the order."""
     fence = Fence()
-    first, second = (pair.other, pair.one) if swapped else (pair.one, pair.other)
+    both = [(pair.one, pair.one_shown), (pair.other, pair.other_shown)]
+    if swapped:
+        both.reverse()
     parts = [fence.around("QUESTION", pair.question)]
     if pair.reference:
         parts.append(fence.around("REFERENCE ANSWER", pair.reference))
-    parts += [fence.around("FIRST ANSWER", first), fence.around("SECOND ANSWER", second)]
+    images: list[Image] = []
+    for place, (answer, shown) in zip(("FIRST", "SECOND"), both, strict=True):
+        parts.append(fence.around(f"{place} ANSWER", answer))
+        if shown.facts:
+            parts.append(fence.around(f"WHAT A BROWSER MEASURED IN THE {place} ANSWER", shown.facts))
+        if judge.sees and shown.images:
+            numbers = " and ".join(str(len(images) + number) for number in range(1, len(shown.images) + 1))
+            parts.append(f"The {place.lower()} answer in a browser: picture {numbers}.")
+            images += shown.images
     parts.append(
         'Reply with JSON of this form and nothing else:\n{"reasoning": "…", "better": "first" or "second" or "tie"}'
     )
@@ -60,6 +80,7 @@ def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = 
         read=read,
         hash=pair_hash(judge.instructions, instructions),
         params={"temperature": 0.0},
+        images=tuple(images),
     )
 
 

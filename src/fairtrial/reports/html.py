@@ -17,13 +17,20 @@ from fairtrial.analyse.compare import compared
 from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.lines import arm_lines, notes
+from fairtrial.analyse.rank import rank
+from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
 from fairtrial.analyse.run import Verdict
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.reports.html_figures import figures
+from fairtrial.reports.html_pages import FRAME_POLICY, pages
+from fairtrial.store import opinions
+from fairtrial.store.votes import votes
+from fairtrial.webpage.seal import SANDBOX
 
 _PAGE = Path(__file__).parent / "html_page"
 _MOST_BYTES = 3_000_000  # of answers, packed; the whole page stays below 5 MB
@@ -42,16 +49,40 @@ def write(run: Run, file: IO[str]) -> None:
     script = (_PAGE / "report.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     packed, length = pack(run)
+    shown = pages(run)
     page = environment.get_template("report.html.j2").render(
         **_context(run),
         style=Markup((_PAGE / "report.css").read_text("utf-8")),  # noqa: S704  # our own file
         script=Markup(script),  # noqa: S704  # our own file
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'",
+        policy=FRAME_POLICY if shown else _policy(digest),
+        pages=shown,
+        sandbox=SANDBOX,
         data=packed,
         cut=length if length < _LENGTHS[0] else None,
         safe=Markup,
     )
     file.write(page)
+
+
+def _policy(digest: str) -> str:
+    """Nothing but our own script runs, and nothing is reached."""
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+
+
+def _board(run: Run) -> dict[str, Any] | None:
+    """The ranking, where answers were compared in pairs."""
+    if not next(opinions.pairs(run.store, run.id), None) and not next(votes(run.store, run.id), None):
+        return None
+    try:
+        found = rank(enter(sources_of(run)))
+    except FairtrialError:
+        return None  # with fewer than two arms on common cases there is no ranking
+    return {
+        "headline": ranking_headline(found),
+        "columns": COLUMNS,
+        "rows": [place_cells(place, found.metric) for place in found.places],
+        "notes": found.notes,
+    }
 
 
 def _context(run: Run) -> dict[str, Any]:
@@ -70,6 +101,7 @@ def _context(run: Run) -> dict[str, Any]:
         "pair_columns": pair_columns(found) if found else [],
         "pair_headline": comparison_headline(found) if found else "",
         "compare_notes": [note for note in found.notes if note not in notes(summary)] if found else [],
+        "board": _board(run),
         "figures": figures(run, summary, found),
         "variables": variables(run),
         "arms": run.plan_arms,

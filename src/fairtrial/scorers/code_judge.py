@@ -16,6 +16,7 @@ from fairtrial.core.suite import Case
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+from fairtrial.suites import code_arena
 from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.checks import Check, checks_of, problems
 from fairtrial.webpage.looking import SCALES, Looked, look
@@ -57,6 +58,12 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
 
     def scales(self) -> dict[str, Scale]:
         return {**dict.fromkeys(CRITERIA, (0.0, 100.0)), **SCALES}
+
+    def prompt_hash(self, instructions: str) -> str | None:
+        return hash_prompt("code_judge 1", _TASK, self.quick, self.instructions, instructions)
+
+    def samples(self) -> list[dict[str, Any]] | None:
+        return code_arena.samples()
 
     def top_mark(self) -> float:
         return 100.0
@@ -113,7 +120,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
             text="\n\n".join(parts),
             schema=_SCHEMA,
             read=_read,
-            hash=hash_prompt("code_judge 1", _TASK, self.quick, self.instructions, judge.instructions, bool(images)),
+            hash=self.prompt_hash(judge.instructions) or "",
             params={"temperature": 0.3},
             images=images,
         )

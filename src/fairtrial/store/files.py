@@ -30,6 +30,14 @@ def attachments(
     return found
 
 
+def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str]) -> bool:
+    """Whether one of these scorers has scored any answer of a run."""
+    table = schema.scores
+    here = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.scorer.in_(names))
+    with translated(store.path), store.engine.connect() as connection:
+        return connection.execute(select(table.c.scorer).where(*here).limit(1)).first() is not None
+
+
 def contents(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, bytes]]:
     """(media type, bytes) of each of these hashes."""
     table = schema.files

@@ -167,7 +167,9 @@ def _mark(how: MockVerdict, text: str) -> float:
 
 def _compare(how: MockVerdict, request: Request, luck: random.Random) -> str:
     """Which of two answers it prefers."""
-    first, second = request.input.split("<<FIRST ANSWER", 1)[-1].split("<<SECOND ANSWER", 1)
+    first, second = request.input.split("<<FIRST ANSWER", 1)[-1].split(
+        "<<SECOND ANSWER", 1
+    )  # with what belongs to each
     if how.mode == "out_of_range":
         return json.dumps({"reasoning": "because it is so", "better": "neither"})
     lead = _mark(how, first) + how.first - _mark(how, second) + luck.gauss(0, how.noise)

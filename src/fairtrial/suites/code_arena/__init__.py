@@ -18,6 +18,20 @@ def cases() -> list[dict[str, Any]]:
     return [{**case, "input": f"{case['input'].strip()}\n\n{ENDING}"} for case in found]
 
 
+def samples() -> list[dict[str, Any]]:
+    """Pages whose worth is known: id, question, answer, score and perhaps tolerance."""
+    asked = {case["id"]: case["input"] for case in cases()}
+    found = yaml.safe_load((_FOLDER / "samples.yaml").read_text("utf-8"))
+    return [
+        {
+            "question": asked[item["case"]],
+            "answer": demo_answers(item["model"])[item["case"]],
+            **{key: value for key, value in item.items() if key not in ("case", "model")},
+        }
+        for item in found
+    ]
+
+
 def demo_answers(model: str) -> dict[str, str]:
     """What a prepared model says to each prompt, by case."""
     return {path.stem: path.read_text("utf-8") for path in sorted((_FOLDER / model).glob("*.md"))}

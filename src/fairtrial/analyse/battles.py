@@ -1,0 +1,100 @@
+"""Comparisons in pairs as columns: from judges' verdicts, from people's votes, or from scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from fairtrial.analyse.contestants import Contestant, Field
+from fairtrial.analyse.run import Run
+from fairtrial.store import opinions
+from fairtrial.store.votes import votes
+
+By = Literal["scores", "verdicts", "votes", "both"]
+STYLE = ("length", "markdown")
+_FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.DOTALL | re.MULTILINE)
+_MARKDOWN = re.compile(r"^#{1,6} |^\s*(?:[-*+]|\d+\.) |\*\*[^*\n]+\*\*", re.MULTILINE)
+
+
+class Battles(msgspec.Struct, frozen=True):
+    """Who, against whom, what the first one got (1, ½ or 0), on which prompt, and how their answers differ in style."""
+
+    one: list[int] = []
+    other: list[int] = []
+    worth: list[float] = []
+    prompts: list[str] = []
+    style: list[tuple[float, ...]] = []
+
+    def add(self, one: int, other: int, worth: float, prompt: str, style: tuple[float, ...]) -> None:
+        """One more."""
+        self.one.append(one)
+        self.other.append(other)
+        self.worth.append(worth)
+        self.prompts.append(prompt)
+        self.style.append(style)
+
+
+def from_pairs(field: Field, people: Sequence[Contestant], by: By, *, styled: bool = False) -> Battles | None:
+    """What judges and people said of pairs of answers; None where nobody said anything."""
+    number = {id(one): place for place, one in enumerate(people)}
+    found = Battles()
+    for source in field.sources:
+        own = {one.arm.name: number[id(one)] for one in people if one.source is source}
+        for run in source.runs:
+            rows = list(_said(run, by))
+            styles = _styles(run) if rows and styled else {}
+            names = [arm.name for arm in run.plan_arms]
+            for row in rows:
+                a, b = own.get(names[row["arm_one"]]), own.get(names[row["arm_other"]])
+                if a is None or b is None:
+                    continue
+                case, repeat = row["case_position"], row["repeat"]
+                mine, theirs = (styles.get((case, row[arm], repeat)) for arm in ("arm_one", "arm_other"))
+                found.add(a, b, row["worth"], f"{run.plan.id}:{case}", _difference(mine, theirs))
+    return found if found.one else None
+
+
+def _said(run: Run, by: By) -> Iterator[dict[str, Any]]:
+    """Verdicts of judges, in which disagreement between the two orders is a tie, and votes of people."""
+    if by in ("verdicts", "both"):
+        for row in opinions.pairs(run.store, run.id):
+            if row["failure_kind"] is None:
+                yield {**row, "worth": row["forward"] if row["forward"] == row["backward"] else 0.5}
+    if by in ("votes", "both"):
+        yield from votes(run.store, run.id)
+
+
+def _styles(run: Run) -> dict[tuple[int, int, int], tuple[float, ...]]:
+    """How long every answer is, and how much markdown it has around its code."""
+    return {
+        (row["case_position"], row["arm_position"], row["repeat"]): style_of(row["answer"])
+        for row in run.store.trial_rows(run.id, run.record.scoring)
+        if row["answer"] is not None
+    }
+
+
+def style_of(answer: str) -> tuple[float, ...]:
+    """What may sway whoever judges and is not what was asked for."""
+    return float(len(answer)), float(len(_MARKDOWN.findall(_FENCED.sub("", answer))))
+
+
+def _difference(mine: tuple[float, ...] | None, theirs: tuple[float, ...] | None) -> tuple[float, ...]:
+    """By how much one answer has more than the other, as a share of both: −1 to 1."""
+    if mine is None or theirs is None:
+        return (0.0,) * len(STYLE)
+    return tuple((a - b) / (a + b) if a + b else 0.0 for a, b in zip(mine, theirs, strict=True))
+
+
+def from_scores(means: Sequence[dict[str, float]], keys: Sequence[str], sign: int, prompts: Sequence[str]) -> Battles:
+    """Who has the better score on a case wins it; equal scores are a tie. Cases of one cluster are one prompt."""
+    values = sign * np.asarray([[found[key] for key in keys] for found in means])
+    one, other = np.triu_indices(len(means), 1)
+    worth = np.where(values[one] > values[other], 1.0, np.where(values[one] < values[other], 0.0, 0.5))
+    count = len(keys)
+    return Battles(
+        one.repeat(count).tolist(), other.repeat(count).tolist(), worth.ravel().tolist(), list(prompts) * len(one)
+    )
