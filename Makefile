@@ -44,5 +44,5 @@ clean:
 
 .venv/.setup: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing everything into .venv …"
-	@$(PIP) --editable '.[local,frame,agents,report,parquet,arena,optim,dev]'
+	@$(PIP) --editable '.[local,frame,agents,report,parquet,arena,optim,web,dev]'
 	@touch $@ .venv/.demo

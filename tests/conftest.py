@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.store import Store
+from fairtrial.webpage.browser import NoBrowserError, find_browser
 
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
 
@@ -86,17 +86,23 @@ def numbered(count: int, expected: str = "42") -> list[dict[str, Any]]:
     return [{"id": f"q{n}", "input": f"Question {n}?", "expected": expected} for n in range(count)]
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Any]:
+@pytest.fixture(scope="session")
+def chromium() -> str:
     """Debian's or any installed Chromium; `.ci/run` installs one and insists on it."""
-    found = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := which(name))), None)
-    if found is None:
+    try:
+        return find_browser()
+    except NoBrowserError as error:
         if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("no Chromium: apt-get install chromium")
-        pytest.skip("no Chromium here")
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Any]:
+    """A browser of one's own, without a seal."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        opened = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         yield opened
         await opened.close()

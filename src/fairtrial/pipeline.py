@@ -29,8 +29,8 @@ from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.ids import canonical_json, new_id
-from fairtrial.core.judge import family_of
-from fairtrial.core.options import read
+from fairtrial.core.judge import can_see, family_of
+from fairtrial.core.options import build_scorer, read
 from fairtrial.core.stopping import FEWEST
 from fairtrial.core.suite import Arm, Settings, StopSpec, TargetSpec
 from fairtrial.core.target import Target
@@ -114,13 +114,32 @@ def _needs_price(spec: TargetSpec) -> bool:
 
 def warnings(suite: Suite) -> list[str]:
     """What is allowed but should be known before the numbers are believed."""
-    found = [*suite.notes, *_confounded(suite)]
+    found = [*suite.notes, *_confounded(suite), *_unseen(suite)]
     for judge in suite.settings.judges:
         own = [arm.target.id for arm in suite.arms if family_of(arm.target) == family_of(judge.target)]
         if own and suite.settings.panel.own_family == "flag":
             names = ", ".join(dict.fromkeys(own))
             found.append(f"the judge {judge.name} is of the same family as {names}: it may favour it")
     return found
+
+
+def _unseen(suite: Suite) -> Iterator[str]:
+    """Pages that nobody will see."""
+    scorers = [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
+    if not any(scorer.looks for scorer in scorers):
+        return
+    from fairtrial.webpage.browser import NoBrowserError, check_browser
+
+    try:
+        check_browser()
+    except NoBrowserError as error:
+        yield f"pages will not be looked at, and what a browser would measure is left open: {error}"
+    blind = [judge.name for judge in suite.settings.judges if not can_see(judge)]
+    if blind and any(scorer.looks and scorer.judged for scorer in scorers):
+        yield (
+            f"{', '.join(blind)} judges pages without seeing them, by their code and what a browser measures; "
+            "`vision: true` beside a judge says that it can see"
+        )
 
 
 def _confounded(suite: Suite) -> Iterator[str]:

@@ -109,6 +109,15 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
     )
 
 
+def _style(battles: Battles, ratings: Ratings) -> list[Style]:
+    """What was controlled for: things in which answers differ, where ratings are bounded at all."""
+    if not ratings.effects or not ratings.bounded:
+        return []
+    differ = [any(values) for values in zip(*battles.style, strict=True)]
+    found = zip(STYLE, ratings.effects, differ, strict=True)
+    return [Style(name=name, points=effect.points, ci95=effect.interval) for name, effect, differs in found if differs]
+
+
 def _judged(field: Field, people: Sequence[Contestant], by: By | None, *, styled: bool) -> tuple[By, Battles | None]:
     """What ratings come from, and the comparisons behind them where somebody compared."""
     if by == "scores":

@@ -161,10 +161,13 @@ class Run:
                 ahead = next(said, None)
             yield trial, found
 
-    def placed_trials(self) -> Iterator[tuple[Place, TrialRecord]]:
-        for first in range(0, self.plan.case_count, _SLICE):
-            cases = {c.position: c for c in self.store.cases(self.plan.id, first, _SLICE)}
-            rows = self.store.trial_rows(self.id, self.record.scoring, first=first, count=_SLICE)
+    def placed_trials(self, first: int = 0, count: int | None = None) -> Iterator[tuple[Place, TrialRecord]]:
+        """Every stored trial, or those of a slice of the cases, with (case, arm, repeat); in that order, streamed."""
+        end = self.plan.case_count if count is None else first + count
+        for start in range(first, end, _SLICE):
+            size = min(_SLICE, end - start)
+            cases = {c.position: c for c in self.store.cases(self.plan.id, start, size)}
+            rows = self.store.trial_rows(self.id, self.record.scoring, first=start, count=size)
             for row in rows:
                 place = (row["case_position"], row["arm_position"], row["repeat"])
                 yield place, self._trial(row, cases[row["case_position"]])

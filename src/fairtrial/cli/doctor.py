@@ -22,6 +22,11 @@ _EXTRAS = {
     "local": ("xllamacpp", "the embedded model"),
     "frame": ("pandas", "run.frame()"),
     "agents": ("claude_agent_sdk", "Claude Code, tool-agent and MCP servers"),
+    "arena": ("playwright", "looking at web pages that models write"),
+    "report": ("vl_convert", "HTML reports"),
+    "optim": ("pyomo", "solving new optimisation problems"),
+    "parquet": ("pyarrow", "Parquet files"),
+    "web": ("starlette", "voting in the browser"),
 }
 _LITTLE_ROOM = 2**30
 _AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md
@@ -42,7 +47,15 @@ class Finding(NamedTuple):
 def command(store: str | None, as_json: bool) -> int:
     """See what is installed, reachable and configured, and what to do about what is not."""
     load_dotenv()
-    findings = [*_versions(), *_extras(), *_room(), *_weights(), *_store(store), *asyncio.run(_providers())]
+    findings = [
+        *_versions(),
+        *_extras(),
+        *asyncio.run(_browser()),
+        *_room(),
+        *_weights(),
+        *_store(store),
+        *asyncio.run(_providers()),
+    ]
     if as_json:
         print_json({"findings": [finding._asdict() for finding in findings]})
     else:
@@ -102,6 +115,27 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"extra {extra}", f"installed: {what}")
         else:
             yield Finding(f"extra {extra}", "not installed", None, f"for {what}: pip install 'fairtrial[{extra}]'")
+
+
+async def _browser() -> list[Finding]:
+    """Which browser looks at pages, and whether it starts."""
+    from fairtrial.webpage.browser import NoBrowserError, find_browser, sandboxed
+    from fairtrial.webpage.render import Renderer
+
+    try:
+        program = find_browser()
+    except NoBrowserError as error:
+        what, _, advice = str(error).partition(": ")
+        return [Finding("browser", what, None, f"for the code arena: {advice}")]
+    if not find_spec("playwright"):
+        return [Finding("browser", program, None, "to use it: pip install 'fairtrial[arena]'")]
+    try:
+        async with Renderer(1) as renderer:
+            version = await renderer.version()
+    except NoBrowserError as error:
+        return [Finding("browser", str(error), False)]
+    own = "" if sandboxed() else ", without its own sandbox (root has none)"
+    return [Finding("browser", f"{program}, Chromium {version}{own}")]
 
 
 def _weights() -> Iterator[Finding]:

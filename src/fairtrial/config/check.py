@@ -30,7 +30,7 @@ def check_cases(suite: Suite, source: Source) -> None:
         if len(source.problems) >= _MOST_PROBLEMS:
             source.problems.append(Problem(f"and perhaps more: stopped after {_MOST_PROBLEMS} problems", suite.file))
             break
-    suite.case_count = count
+    suite.case_count, suite.scorers = count, checker.scorers
     if suite.options.limit is None:
         for name in sorted(set(suite.options.cases) - checker.seen_names):
             source.problem((), f"--case {name}: there is no such case")
@@ -44,6 +44,7 @@ class _Checker:
         self._ids: set[int] = set()  # hashes: 100,000 ids should not cost 10 MB
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
+        self.scorers: set[bytes] = set()
         self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
 
     def problems(self, case: Case) -> list[str]:
@@ -55,6 +56,7 @@ class _Checker:
             self.seen_names.add(case.id)
         specs = [case.scorer] if case.scorer else self._common
         for key in dict.fromkeys(canonical_json(spec) for spec in specs):
+            self.scorers.add(key)
             found += self._scorer_problems(key, case)
         return found
 

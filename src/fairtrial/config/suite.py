@@ -60,7 +60,8 @@ class Suite:
         self._dataset = Dataset(document.dataset, folder) if document.dataset else None
         self._built_in = _built_in_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
-        self.case_count = 0  # known once the cases were checked
+        self.case_count = 0  # known once the cases were checked, and so are the scorers, as JSON
+        self.scorers: set[bytes] = set()
         self.notes: list[str] = []  # what its author should know about how it was read
 
     @property

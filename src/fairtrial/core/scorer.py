@@ -26,6 +26,7 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     guide: ClassVar[Guide]
     judged: ClassVar[bool] = False
+    looks: ClassVar[bool] = False  # whether it looks at pages in a browser
 
     def needs_judge(self) -> bool:
         """Whether a judge is asked."""

@@ -11,11 +11,12 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.store.files import attachments, contents, scored_by
 from fairtrial.store.store import Place
 from fairtrial.webpage.extract import extract
+from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import POLICY, sealed
 
 PREFIX = sealed("")  # what every sealed page begins with
 # A document in an iframe is bound by the policy of the report as well: it must allow what sealed pages may do.
-FRAME_POLICY = f"{POLICY}; frame-src 'none'"
+FRAME_POLICY = POLICY
 _SCORERS = ("browser", "code_judge")
 _CRITERIA = ("visual_accuracy", "code_quality", "functionality", "responsiveness")
 _MOST_BYTES = 12_000_000  # of pictures
@@ -79,12 +80,17 @@ def _page(trial: TrialRecord, pictures: dict[str, str]) -> dict[str, Any]:
         "note": _reason(trial),
         "pictures": pictures,
         "checks": details["checks"],
-        "probes": [probe for probe in details["probes"] if probe["passed"] is not True],
+        "probes": [probe["words"] for probe in details["probes"] if probe["passed"] is False],
         "marks": [
             (name.replace("_", " "), f"{trial.metrics[name]:.0f}") for name in _CRITERIA if name in trial.metrics
         ],
-        "body": base64.b64encode(sealed(html)[len(PREFIX) :].encode("utf-8", "replace")).decode() if html else "",
+        "body": _packed(html) if html is not None and not restless(trial.details) else "",
     }
+
+
+def _packed(html: str) -> str:
+    """A page without what all sealed pages begin with, as an attribute can hold it."""
+    return base64.b64encode(sealed(html)[len(PREFIX) :].encode("utf-8", "replace")).decode()
 
 
 def _reason(trial: TrialRecord) -> str:

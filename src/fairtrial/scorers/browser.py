@@ -27,6 +27,7 @@ class Browser(Scorer, frozen=True, kw_only=True):
         reproducibility="exact, but for pages that move by themselves",
         best_for="front-end code: does the page do what was asked for?",
     )
+    looks: ClassVar[bool] = True
     checks: list[Check] = []
 
     def scales(self) -> dict[str, Scale]:

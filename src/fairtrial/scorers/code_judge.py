@@ -52,6 +52,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         runs="3–5",
     )
     judged: ClassVar[bool] = True
+    looks: ClassVar[bool] = True
     quick: bool = False
     instructions: str = ""
     checks: list[Check] = []

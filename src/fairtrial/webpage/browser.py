@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
@@ -51,6 +52,13 @@ def find_browser() -> str:
     if places:
         return places[0]
     raise NoBrowserError(f"no browser was found: {_advice()}, or name one in FAIRTRIAL_BROWSER")
+
+
+def check_browser() -> None:
+    """Raise NoBrowserError where pages cannot be looked at."""
+    find_browser()
+    if find_spec("playwright") is None:
+        raise NoBrowserError("pages cannot be looked at: pip install 'fairtrial[arena]'")
 
 
 def _advice() -> str:

@@ -23,11 +23,13 @@ _ELEMENT = re.compile(
     re.IGNORECASE,
 )
 _LAST_TAG = re.compile(r".*>", re.DOTALL)
+# Attributes are looked for within a few hundred characters: a tag that never ends must not be read to the end each time.
 _STYLESHEET = re.compile(
-    r"<link\b(?=[^>]*\bstylesheet\b)[^>]*?\bhref\s*=\s*[\"']?(?P<file>[^\"'\s>]+)[^>]*>", re.IGNORECASE
+    r"<link\b(?=[^>]{0,300}\bstylesheet\b)[^>]{0,300}?\bhref\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})[^>]{0,300}>",
+    re.IGNORECASE,
 )
 _SCRIPT_FILE = re.compile(
-    r"<script\b(?P<before>[^>]*?)\bsrc\s*=\s*[\"']?(?P<file>[^\"'\s>]+)[\"']?(?P<after>[^>]*)>\s*</script\s*>",
+    r"<script\b[^>]{0,300}?\bsrc\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})[\"']?[^>]{0,300}>\s{0,99}</script\s{0,9}>",
     re.IGNORECASE,
 )
 _HEAD_END = re.compile(r"</head\s*>|<body\b", re.IGNORECASE)

@@ -86,6 +86,12 @@ def fact_lines(details: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def restless(details: dict[str, Any] | None) -> bool:
+    """Whether a page is known to hang or to eat the memory: nobody should have to see it live."""
+    found = (details or {}).get("page") or {}
+    return any(probe["name"] == "answers" and not probe["passed"] for probe in found.get("probes", ()))
+
+
 async def look(context: ScoreContext, checks: list[Check]) -> Looked:
     """Look at the page of an answer; the checks are those of the case and of its scorer."""
     page = extract(context.response)

@@ -45,15 +45,17 @@ def _complete(page: Extracted, *, cut_off: bool) -> Probe:
 
 def _seen(seen: Rendering) -> Iterator[Probe]:
     desktop, phone = seen.desktop, seen.phone
-    yield _trouble(seen)
-    yield _errors(seen)
-    yield Probe(
-        name="self_contained",
-        passed=not seen.blocked if desktop else None,
-        words=f"asks for {_some(seen.blocked)}, which is blocked" if seen.blocked else "asks for nothing outside",
-    )
+    yield Probe(name="answers", passed=not seen.trouble, words=seen.trouble or "the page loads and stays responsive")
+    if desktop is not None or seen.errors:
+        words = f"script errors: {_some(seen.errors)}" if seen.errors else "no script error"
+        yield Probe(name="no_script_errors", passed=not seen.errors, words=words)
     if desktop is None:
         return
+    yield Probe(
+        name="self_contained",
+        passed=not seen.blocked,
+        words=f"asks for {_some(seen.blocked)}, which is blocked" if seen.blocked else "asks for nothing outside",
+    )
     blank = desktop["blank"]
     yield Probe(
         name="not_blank", passed=not blank, words="nothing is to be seen" if blank else "something is to be seen"
@@ -67,20 +69,6 @@ def _seen(seen: Rendering) -> Iterator[Probe]:
         yield _responsive(seen, phone)
     if seen.controls is not None:
         yield _controls(seen.controls)
-
-
-def _trouble(seen: Rendering) -> Probe:
-    return Probe(name="answers", passed=not seen.trouble, words=seen.trouble or "the page loads and stays responsive")
-
-
-def _errors(seen: Rendering) -> Probe:
-    if seen.errors:
-        return Probe(name="no_script_errors", passed=False, words=f"script errors: {_some(seen.errors)}")
-    return Probe(
-        name="no_script_errors",
-        passed=True if seen.desktop is not None else None,
-        words="no script error" if seen.desktop is not None else "unknown",
-    )
 
 
 def _contrast(found: dict[str, Any]) -> Probe:

@@ -17,7 +17,7 @@ import msgspec
 
 from fairtrial.core.text import clipped
 from fairtrial.webpage.acting import carry_out
-from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, find_browser, sandboxed
+from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, check_browser, find_browser, sandboxed
 from fairtrial.webpage.checks import SIZES, Check, CheckResult, Size
 from fairtrial.webpage.seal import HEADERS, sealed
 
@@ -76,11 +76,10 @@ class Renderer:
         self._free: asyncio.LifoQueue[_Slot] = asyncio.LifoQueue()
 
     async def __aenter__(self) -> Renderer:
+        check_browser()
+        from playwright.async_api import async_playwright
+
         program = find_browser()
-        try:
-            from playwright.async_api import async_playwright
-        except ImportError:
-            raise NoBrowserError("pages cannot be looked at: pip install 'fairtrial[arena]'") from None
         self._playwright = await async_playwright().start()
         self._slots = [_Slot(self._playwright, program, self._limits) for _ in range(self._count)]
         for slot in reversed(self._slots):  # last in, first out: a second one starts only when it is needed
@@ -91,6 +90,10 @@ class Renderer:
         await asyncio.gather(*(slot.close() for slot in self._slots))
         if self._playwright is not None:
             await self._playwright.stop()
+
+    async def version(self) -> str:
+        """Which browser this is, once it has started."""
+        return (await self._slots[0].open()).version
 
     async def render(self, html: str, checks: Sequence[Check] = ()) -> Rendering:
         """Look at a page and carry out the checks. Whatever the page does, this comes to an end."""

@@ -1,0 +1,1 @@
+"""Pages for people, served on this machine."""

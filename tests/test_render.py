@@ -1,0 +1,203 @@
+"""Looking at pages in a real Chromium: what is measured, what is refused, and what a bad page does to the others."""
+
+import asyncio
+import time
+
+import msgspec
+import psutil
+import pytest
+import pytest_asyncio
+
+import fairtrial as ft
+from fairtrial.core.score import Score, Unscored
+from fairtrial.webpage.acting import BrokenCheckError
+from fairtrial.webpage.checks import Check, problems
+from fairtrial.webpage.extract import Extracted
+from fairtrial.webpage.probes import probes
+from fairtrial.webpage.render import Limits, Renderer
+
+# One renderer for all: a browser takes a second to start.
+pytestmark = [pytest.mark.usefixtures("chromium"), pytest.mark.asyncio(loop_scope="module")]
+GOOD = """<!doctype html><html lang=en><head><meta name=viewport content="width=device-width"><title>Counter</title>
+</head><body><h1>Counter</h1><p id=n>0</p><button onclick="n.textContent = +n.textContent + 1">Add</button></body></html>"""
+
+
+def check(name: str, *steps: dict, **more) -> Check:
+    return msgspec.convert({"name": name, "steps": list(steps), **more}, Check)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def renderer(chromium):
+    async with Renderer(2) as made:
+        yield made
+
+
+def amiss(html: str, seen) -> dict[str, str]:
+    return {probe.name: probe.words for probe in probes(Extracted(html=html), seen) if probe.passed is False}
+
+
+async def test_a_good_page_is_measured_and_shown_at_both_sizes(renderer):
+    seen = await renderer.render(
+        GOOD, [check("adds", {"click": "text=Add"}, {"expect": {"selector": "#n", "text": "1"}})]
+    )
+    assert amiss(GOOD, seen) == {} and seen.trouble == ""
+    assert [result.passed for result in seen.checks] == [True]
+    assert {name: body[:4] for name, body in seen.pictures.items()} == {"desktop": b"\x89PNG", "phone": b"\x89PNG"}
+    assert seen.controls == {"controls": 1, "dead": 0, "examples": [], "restless": False}
+
+
+async def test_the_same_page_gives_the_same_result(renderer):
+    page = GOOD.replace("</body>", "<p id=r></p><script>r.textContent = Math.random()</script></body>")
+    first, second = await asyncio.gather(renderer.render(page), renderer.render(page))
+    assert msgspec.structs.asdict(first) == msgspec.structs.asdict(second)
+
+
+@pytest.mark.parametrize(
+    ("body", "probe", "words"),
+    [
+        ("<h1>x</h1><script>nothing.here()</script>", "no_script_errors", "nothing is not defined"),
+        ("<h1>x</h1><script>Promise.reject(new Error('late'))</script>", "no_script_errors", "late"),
+        ("<h1>x</h1><div style='width: 900px'>wide</div>", "fits_phone", "too wide for a phone"),
+        ("<p style='color: #bbb'>faint</p>", "contrast", "1 of 1 texts"),
+        ("<p style='color: oklch(0.8 0 0); background: #fff'>faint</p>", "contrast", "too little contrast"),
+        ("<input placeholder=Name>", "labels", "no label"),
+        ("<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw=' width=20 height=20>", "labels", "no alt text"),
+        ("<button><svg width=9 height=9></svg></button>", "labels", "no name"),
+        ("<button>Dead</button><p>x</p>", "controls", "1 of 1 controls do nothing"),
+        ("<h1>x</h1><img alt='' src='https://example.com/a.png'>", "self_contained", "https://example.com/a.png"),
+        ("<div></div>", "not_blank", "nothing is to be seen"),
+        ("<canvas width=50 height=50></canvas>", "not_blank", "nothing is to be seen"),
+        ("<p style='font-size: 6px'>tiny</p>", "responsive", "text of 6 px"),
+    ],
+)
+async def test_what_is_amiss_is_found(renderer, body, probe, words):
+    html = f"<!doctype html><html lang=en><head><meta name=viewport content='width=device-width'></head><body>{body}</body></html>"
+    assert words in amiss(html, await renderer.render(html))[probe]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<label>Name <input></label><label for=a>B</label><input id=a><button aria-label=Go onclick='a.value = 1'><svg width=9 height=9></svg></button>",
+        "<div style='background: #000; color: #fff'>light on dark</div><div style='background: linear-gradient(#000, #fff); color: #777'>unknown</div>",
+        "<canvas id=c width=50 height=50></canvas><script>c.getContext('2d').fillRect(0, 0, 9, 9)</script>",
+        "<button onclick=\"alert('done')\">Say</button><p>x</p>",
+        "<form onsubmit='event.preventDefault(); out.textContent = 1'><label>A <input required></label><button>Send</button></form><p id=out>0</p>",
+        "<details><summary>More</summary>text</details>",
+        "<a href='#there'>Jump</a><div style='height: 3000px'></div><p id=there>x</p>",
+        "<script>localStorage.setItem('a', 1); document.cookie = 'b=2'; document.body.append('works')</script>",
+    ],
+)
+async def test_what_is_right_is_not_blamed(renderer, body):
+    html = f"<!doctype html><html lang=en><head><meta name=viewport content='width=device-width'></head><body>{body}</body></html>"
+    assert {name for name in amiss(html, await renderer.render(html)) if name != "labels" or "<img" in body} == set()
+
+
+STEPS = """<!doctype html><meta name=viewport content="width=device-width"><body>
+<label>Text <input id=t oninput="out.textContent = this.value"></label>
+<select id=s onchange="out.textContent = this.value"><option value=a>A</option><option value=b>B</option></select>
+<div id=hover onmouseenter="out.textContent = 'over'">hover</div><div ondblclick="out.textContent = 'twice'" id=twice>twice</div>
+<p id=out class=x style="color: rgb(1, 2, 3)">none</p><p hidden id=gone>hidden</p><ul><li>1<li>2<li>3</ul>
+<form onsubmit="event.preventDefault(); out.textContent = 'sent'"><input id=f></form>
+<p id=wide>wide</p><style>@media (max-width: 500px) { #wide { display: none } }</style>"""
+
+
+async def test_every_kind_of_step(renderer):
+    def expect(**what):
+        return {"expect": what}
+
+    seen = await renderer.render(
+        STEPS,
+        [
+            check("type", {"type": {"into": "label=Text", "text": "abc"}}, expect(selector="#out", text="abc")),
+            check("value", {"type": {"into": "#t", "text": "abc"}}, expect(selector="#t", value="abc", focused=True)),
+            check("choose", {"choose": {"of": "#s", "option": "B"}}, expect(selector="#out", text="b")),
+            check("hover", {"hover": "#hover"}, expect(selector="#out", text="over")),
+            check("double", {"double_click": "#twice"}, expect(selector="#out", contains="TWICE")),
+            check("press", {"click": "#f"}, {"press": "Enter"}, expect(selector="#out", matches="^se.t$")),
+            check("hidden", expect(selector="#gone", visible=False), expect(selector="li", at_least=2, at_most=3, count=3)),
+            check("style", expect(selector="#out", style={"color": "rgb(1, 2, 3)", "display": "!none"}, attribute={"class": "x"})),
+            check("resize", expect(selector="#wide"), {"resize": "phone"}, expect(selector="#wide", visible=False)),
+            check("phone", expect(selector="#wide", visible=False), size="phone"),
+            check("same", {"remember": "#out"}, {"wait": 10}, expect(selector="#out", differs=False, moves=False)),
+            check("differs", {"remember": "#out"}, {"hover": "#hover"}, expect(selector="#out", differs=True)),
+            check("fails", expect(selector="#out", text="other")),
+        ],
+    )  # fmt: skip
+    assert [result.name for result in seen.checks if not result.passed] == ["fails"]
+    assert seen.checks[-1].reason == "step 1: `#out` says “none”, not “other”"
+
+
+async def test_a_check_that_is_wrong_itself_says_nothing_of_the_page(renderer):
+    with pytest.raises(BrokenCheckError, match="check `bad`, step 1"):
+        await renderer.render(GOOD, [check("bad", {"click": "role=["})])
+    assert (await renderer.render(GOOD)).trouble == ""  # and harms nobody
+
+
+async def test_wrong_checks_are_found_before_anything_is_asked():
+    found = list(
+        problems([check("a", {"click": "#x", "press": "Enter"}), check("a", {}, {"expect": {"matches": "("}})])
+    )
+    assert len(found) == 4 and "two checks are called `a`" in found[0]
+    assert "remember" in next(problems([check("d", {"expect": {"selector": "p", "differs": True}})]))
+
+
+ENDLESS = "<p>before</p><script>while (true) {}</script>"
+HOG = "<script>const kept = []; for (;;) kept.push(new Uint8Array(64 << 20).fill(1))</script>"
+LATER = "<button onclick='for (;;) {}'>Freeze</button><p>fine until then</p>"
+
+
+async def test_bad_pages_end_within_limits_and_harm_nobody():
+    """An endless loop, a memory hog and a page that freezes on a click, with good pages beside and after them."""
+    limits = Limits(load=4.0, use=3.0, memory=600 << 20)
+    before = psutil.virtual_memory().available
+    least = before
+
+    async def watch():
+        nonlocal least
+        while True:
+            least = min(least, psutil.virtual_memory().available)
+            await asyncio.sleep(0.05)
+
+    async with Renderer(2, limits) as renderer:
+        watching = asyncio.create_task(watch())
+        started = time.monotonic()
+        tries = (ENDLESS, GOOD, HOG, GOOD, LATER, GOOD, GOOD)
+        found = await asyncio.gather(*(renderer.render(html) for html in tries))
+        took = time.monotonic() - started
+        watching.cancel()
+    assert [bool(seen.trouble) for seen in found] == [True, False, True, False, True, False, False]
+    assert "endless loop" in found[0].trouble and "memory" in found[2].trouble
+    assert found[4].pictures.keys() == {"desktop", "phone"}  # what could be seen was seen
+    good = [msgspec.structs.asdict(seen) for html, seen in zip(tries, found, strict=True) if html == GOOD]
+    assert all(one == good[0] for one in good)
+    assert took < 90 and before - least < 5 << 30
+
+
+async def test_no_process_is_left_behind():
+    def chromiums() -> set[int]:
+        mine = psutil.Process().children(recursive=True)
+        return {process.pid for process in mine if "chrom" in process.name()}
+
+    before = chromiums()
+    async with Renderer(1, Limits(load=2.0)) as renderer:
+        await renderer.render(ENDLESS)
+        await renderer.render(GOOD)
+    for _ in range(50):
+        if chromiums() <= before:
+            break
+        await asyncio.sleep(0.1)
+    assert chromiums() <= before
+
+
+async def test_an_answer_is_scored_from_python():
+    found = ft.score("browser", response=GOOD, checks=[{"name": "title", "steps": [{"expect": {"selector": "h1"}}]}])
+    assert isinstance(found, Score) and found.value == 1.0 and found.metrics["checks"] == 100.0
+    assert {file.name for file in found.files} == {"desktop", "phone"}
+
+
+async def test_without_a_browser_nothing_is_made_up(monkeypatch):
+    monkeypatch.setenv("FAIRTRIAL_BROWSER", "no-such-browser")
+    found = ft.score("browser", response=GOOD)
+    assert isinstance(found, Unscored) and found.kind == "browser" and found.retryable
+    assert ft.score("browser", response="no page here").value == 0.0  # that needs no browser
