@@ -102,6 +102,8 @@ class Connection(asyncio.Protocol):
     def post(self, path: str, head: bytes, body: dict[str, Any]) -> None:
         state, how = self.state, self.state.behaviour
         prompt = body["messages"][-1]["content"]
+        if isinstance(prompt, list):  # with pictures
+            prompt = next(part["text"] for part in prompt if part["type"] == "text")
         state.bodies = [*state.bodies[-20:], body]
         if how.key and how.key.encode() not in head:
             self.reply(401, {"error": {"message": f"Incorrect API key: {_key(head)}"}})

@@ -1,5 +1,5 @@
 // What can be measured in a page without asking anybody. It runs in a world of its own: the page can see neither
-// these functions nor change what they use. `listen` runs before the page, `measure` and `press` when it has settled.
+// these functions nor change what they use. `listen` runs before the page, `measure` and `press` when it has `settled`.
 globalThis.fairtrial ??= (() => {
   "use strict";
   const kept = { blocked: [], changes: 0, noticed: 0 };
@@ -228,6 +228,14 @@ globalThis.fairtrial ??= (() => {
     return { controls: pressed, dead: dead.length, examples: dead.slice(0, 5), restless };
   }
 
+  async function settled(rest) {
+    const end = performance.now() + 3000;
+    while (document.readyState !== "complete" && performance.now() < end) await pause(20);
+    await Promise.race([document.fonts.ready, pause(500)]);
+    await pause(rest);
+    return true;
+  }
+
   listen();
-  return { measure, press };
+  return { measure, press, settled };
 })();

@@ -28,7 +28,7 @@ T = TypeVar("T")
 _URL = "https://page.invalid/"
 _WORLD = "fairtrial"
 _PROBES = Path(__file__).parent / "probes.js"
-_SETTLE = 0.2
+_SETTLE_MS = 200
 _TALLEST = 2600  # pixels of a picture
 _MOST_CONTROLS = 12
 _MOST_SAID = 20  # errors that are kept
@@ -242,10 +242,12 @@ class _Look:
 
         page, world = await self._stage(size)
         try:
-            await page.goto(_URL, timeout=1000 * self._limits.load)
-        except TooLate:
+            async with asyncio.timeout(self._limits.load):
+                # Not until it is loaded: a page that wants to leave while it loads never is, and stays all the same.
+                await page.goto(_URL, wait_until="commit")
+                await _evaluated(world, f"fairtrial.settled({_SETTLE_MS})")
+        except (TimeoutError, TooLate):
             raise _TroubleError("the page does not come to rest: an endless loop?") from None
-        await asyncio.sleep(_SETTLE)
         return page, world
 
     async def _stage(self, size: Size) -> tuple[Page, CDPSession]:
@@ -289,8 +291,11 @@ class _Look:
         request = route.request
         if request.url == _URL and request.is_navigation_request():
             await route.fulfill(body=self._body, headers=HEADERS)
+            return
+        self._note(self.found.blocked, request.url)
+        if request.is_navigation_request():
+            await route.fulfill(status=204)  # no content: the page stays where it is
         else:
-            self._note(self.found.blocked, request.url)
             await route.abort()
 
     def _said(self, text: str) -> None:
