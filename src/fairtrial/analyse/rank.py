@@ -104,14 +104,14 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
         by=by,
         places=places,
         matrix=_matrix(people, places, battles, by),
-        notes=_notes(len(keys), count, places, silent),
+        notes=_notes(len(keys), count, places, silent, confounded=ratings.confounded),
         style=_style(battles, ratings),
     )
 
 
 def _style(battles: Battles, ratings: Ratings) -> list[Style]:
     """What was controlled for: things in which answers differ, where ratings are bounded at all."""
-    if not ratings.effects or not ratings.bounded:
+    if not ratings.effects or not ratings.bounded or ratings.confounded:
         return []
     differ = [any(values) for values in zip(*battles.style, strict=True)]
     found = zip(STYLE, ratings.effects, differ, strict=True)
@@ -137,6 +137,7 @@ def _places(
     people: Sequence[Contestant], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, sign: int
 ) -> list[Place]:
     running = elo(battles.one, battles.other, battles.worth)
+    known = ratings.bounded and not ratings.confounded
     best, worst = _rank_range([found.ci95 for found in numbers], sign)
     fought = {*battles.one, *battles.other}
     places = [
@@ -145,8 +146,8 @@ def _places(
             aggregate=numbers[number],
             rank=best[number],
             worst_rank=worst[number],
-            rating=ratings.ratings[number] if ratings.bounded else None,
-            rating_ci95=ratings.intervals[number] if ratings.intervals and ratings.bounded else None,
+            rating=ratings.ratings[number] if known else None,
+            rating_ci95=ratings.intervals[number] if ratings.intervals and known else None,
             elo=running.ratings[number] if number in fought else None,
         )
         for number, one in enumerate(people)
@@ -181,8 +182,13 @@ def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Batt
     )
 
 
-def _notes(common: int, everything: int, places: Sequence[Place], silent: Sequence[str]) -> list[str]:
+def _notes(
+    common: int, everything: int, places: Sequence[Place], silent: Sequence[str], *, confounded: bool
+) -> list[str]:
     notes = []
+    if confounded:
+        notes.append("Strength cannot be told from style: an arm's answers always differ in the same way.")
+        return notes
     if silent:
         notes.append(f"Without a score, and so not ranked: {', '.join(silent)}.")
     if places[0].rating is None:

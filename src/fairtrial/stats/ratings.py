@@ -33,6 +33,7 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     resamples: int = 0
     effects: tuple[StyleEffect, ...] = ()  # one for each covariate
+    confounded: bool = False  # whether strength and covariates cannot be told apart: they always go together
     bounded: bool = True  # whether everybody has lost and won, directly or in a chain: else ratings have no bound
 
 
@@ -129,6 +130,8 @@ def _controlled(
     if prompts is not None:
         count, draws = _resampled(prompts, fitted, resamples, seed)
         bounds = _bounds(draws)
+    free = np.linalg.matrix_rank(design)
+    told = np.linalg.matrix_rank(design[:, :k]) + int(np.sum(spread > 0))
     table = np.zeros((k, k))
     np.add.at(table, (a, b), w)
     np.add.at(table, (b, a), 1 - w)
@@ -139,6 +142,7 @@ def _controlled(
         prompts=count,
         method="Bradley–Terry with covariates",
         bounded=_connected(table),
+        confounded=bool(free < told),
         resamples=resamples if prompts is not None else 0,
         effects=tuple(
             StyleEffect(points=float(points), interval=bounds[k + place] if bounds else None)

@@ -23,7 +23,7 @@ _ELEMENT = re.compile(
     re.IGNORECASE,
 )
 _LAST_TAG = re.compile(r".*>", re.DOTALL)
-# Attributes are looked for within a few hundred characters: a tag that never ends must not be read to the end each time.
+# Attributes are looked for within a few hundred characters: a tag without an end must not be read to the end each time.
 _STYLESHEET = re.compile(
     r"<link\b(?=[^>]{0,300}\bstylesheet\b)[^>]{0,300}?\bhref\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})[^>]{0,300}>",
     re.IGNORECASE,

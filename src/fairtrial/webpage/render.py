@@ -69,7 +69,7 @@ class Renderer:
     """Some browsers, started when they are needed. An async context manager."""
 
     def __init__(self, browsers: int | None = None, limits: Limits | None = None) -> None:
-        self._count = browsers or max(1, min(4, os.cpu_count() or 1))
+        self._count = browsers or min(4, 1 + (os.cpu_count() or 1))  # a browser mostly waits
         self._limits = limits or Limits()
         self._playwright: Playwright | None = None
         self._slots: list[_Slot] = []
@@ -236,7 +236,7 @@ class _Look:
         await self._slot.end()
         return False
 
-    async def _opened(self, size: Size) -> tuple[Page, CDPSession]:
+    async def _opened(self, size: Size, rest_ms: int = _SETTLE_MS) -> tuple[Page, CDPSession]:
         """A fresh copy of the page, loaded and settled."""
         from playwright.async_api import TimeoutError as TooLate
 
@@ -245,7 +245,7 @@ class _Look:
             async with asyncio.timeout(self._limits.load):
                 # Not until it is loaded: a page that wants to leave while it loads never is, and stays all the same.
                 await page.goto(_URL, wait_until="commit")
-                await _evaluated(world, f"fairtrial.settled({_SETTLE_MS})")
+                await _evaluated(world, f"fairtrial.settled({rest_ms})")
         except (TimeoutError, TooLate):
             raise _TroubleError("the page does not come to rest: an endless loop?") from None
         return page, world
@@ -350,7 +350,7 @@ class _Look:
         results: list[CheckResult] = []
 
         async def work() -> None:
-            page, _ = await self._opened(check.size)
+            page, _ = await self._opened(check.size, rest_ms=20)  # a check waits for what it expects
             results.append(await carry_out(page, check))
 
         before, self.found.trouble = self.found.trouble, ""
