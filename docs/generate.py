@@ -12,6 +12,7 @@ from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
 from fairtrial.core.suite import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.webpage import checks
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `python -m docs.generate`; do not edit. -->\n"
@@ -20,6 +21,12 @@ STRUCTS: list[tuple[str, Any]] = [
     ("targets", document.TargetEntry),
     ("conditions", document.ConditionEntry),
     ("cases", document.CaseEntry),
+    ("checks", checks.Check),
+    ("steps", checks.Step),
+    ("expect", checks.Expectation),
+    ("type", checks.Typing),
+    ("choose", checks.Choosing),
+    ("drag", checks.Dragging),
     ("dataset", document.DatasetEntry),
     ("params", document.ParamsEntry),
     ("providers", document.ProviderEntry),

@@ -340,7 +340,8 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
     }
     since[5] = tuple(f"alter table trials drop column {name}" for name in ("tool_calls", "tool_errors", "tools"))
     since[6] = ("drop table tags",)
-    for version in (1, 2, 3, 4, 5):
+    since[7] = ("drop table files", "drop table attachments", "drop table votes")
+    for version in (1, 2, 3, 4, 5, 6):
         path = str(tmp_path / f"{version}.db")
         new = Store(path)
         shape = _shape(path)
