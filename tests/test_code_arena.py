@@ -177,6 +177,22 @@ async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser):
     assert both.matrix.battles > 12 and rank(enter(sources_of(arena)), by="votes").matrix.battles == 12
 
 
+def test_one_page_in_the_terminal(arena, tmp_path, capsys):
+    trial = by_case(arena, "hasty")["kanban"].trial_id
+    args = ["show", arena.id, "--trial", trial, "--pictures", "pics", "--store", f"sqlite:///{arena.store.path}"]
+    cli.main(args, standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "✗ a card can be dragged (step 2: 1 × `#done .card` instead of 2)" in out and "✓ no script error" in out
+    assert (tmp_path / "pics/phone.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "pics/page.html").read_text().startswith("<!doctype html><meta http-equiv")
+
+
+def test_what_a_page_must_say_may_be_a_number(write_suite):
+    checks = [{"name": "n", "steps": [{"expect": {"selector": "#n", "text": 5}}, {"press": 1}]}]
+    suite = pipeline.load(write_suite(cases=[{"id": "one", "input": "q", "checks": checks}], scorer="browser"))
+    assert next(suite.cases()).metadata["checks"][0]["steps"][0]["expect"]["text"] == "5"
+
+
 def test_deleting_a_run_deletes_its_pictures(arena, tmp_path):
     import sqlite3
 

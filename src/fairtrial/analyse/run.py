@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import Arm, Case, ToolUse
 from fairtrial.core.variables import display
+from fairtrial.store.files import attachments, contents
 from fairtrial.store.opinions import reasonings
 from fairtrial.store.rows import decode
 from fairtrial.store.store import Place, PlanRecord, RunRecord, Store
@@ -181,6 +182,16 @@ class Run:
             raise FairtrialError(f"`{name}` could be {len(rows)} trials; write more of the id")
         case = self.store.cases(self.plan.id, rows[0]["case_position"], 1)[0]
         return self._trial(rows[0], case)
+
+    def files(self, name: str) -> dict[str, tuple[str, bytes]]:
+        """What was kept while a trial was scored, such as screenshots: media type and bytes, by name."""
+        row = next(self.store.trial_rows(self.id, self.record.scoring, trial=name), None)
+        if row is None:
+            raise FairtrialError(f"run {self.id} has no trial `{name}`")
+        place = (row["case_position"], row["arm_position"], row["repeat"])
+        hashes = attachments(self.store, self.id, place=place).get(place, {})
+        found = contents(self.store, list(hashes.values()))
+        return {name: found[sha256] for name, sha256 in hashes.items()}
 
     def judgements(self, name: str) -> list[dict[str, Any]]:
         """Every judge's verdict on one trial's answer, with its whole reply."""

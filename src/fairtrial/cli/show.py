@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", default="latest")
 @option("--trial", metavar="ID", help="One trial: prompt, answer, score, timings.")
+@option(
+    "--pictures", type=click.Path(path_type=Path), metavar="FOLDER", help="With --trial: write its screenshots there."
+)
 @option("--trials", is_flag=True, help="A line for every trial.")
 @option("--cases", is_flag=True, help="A line for every case under every arm.")
 @option("--failures", is_flag=True, help="A line for every trial without a score.")
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 def command(
     run: str,
     trial: str | None,
+    pictures: Path | None,
     trials: bool,
     cases: bool,
     failures: bool,
@@ -41,7 +46,7 @@ def command(
     from fairtrial.analyse import Run
     from fairtrial.analyse.cases import case_results
     from fairtrial.cli.display import next_step, print_summary
-    from fairtrial.reports.json import case_document, context_document, document, trial_document
+    from fairtrial.reports.json import case_document, context_document, document
 
     opened = open_store(store)
     records = opened.find_runs(run)
@@ -51,8 +56,7 @@ def command(
         return
     found = Run(opened, records[0])
     if trial is not None:
-        record = found.trial(trial)
-        print_json(trial_document(record)) if as_json else _print_trial(record)
+        _show_trial(found, trial, pictures, as_json=as_json)
         return
     summary = found.summary(baseline)
     if as_json:
@@ -72,6 +76,18 @@ def command(
         _print_context(found)
     if step := next_step(summary):
         click.echo(step, err=True)
+
+
+def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
+    from fairtrial.reports.json import trial_document
+
+    trial = run.trial(name)
+    if as_json:
+        print_json(trial_document(trial))
+    else:
+        _print_trial(trial)
+    if pictures is not None:
+        _write_pictures(run, trial, pictures)
 
 
 def _show_series(runs: list[Run], *, whole: bool, as_json: bool) -> None:
@@ -171,10 +187,44 @@ def _print_trial(trial: TrialRecord) -> None:
     for reason in trial.tried:
         console.print(Text(f"    tried: {printable(reason)}", style="yellow"), soft_wrap=True)
     _print_calls(console, trial.trace)
+    _print_page(console, trial.details)
     for title, body in (("prompt", trial.input), ("expected", trial.expected), ("answer", trial.answer)):
         if body is not None:
             console.print(Text(f"\n{title}", style="bold"))
             console.print(Text(printable(body)), soft_wrap=True)
+
+
+def _print_page(console: Console, details: dict[str, Any] | None) -> None:
+    """What a browser found in a page, where one has looked."""
+    page = (details or {}).get("page")
+    if page is None:
+        return
+    from rich.text import Text
+
+    from fairtrial.core.text import printable
+
+    console.print(Text("\npage", style="bold"))
+    marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+    for check in page["checks"]:
+        reason = f" ({check['reason']})" if check["reason"] else ""
+        console.print(Text.assemble(marks[check["passed"]], printable(f" {check['name']}{reason}")), soft_wrap=True)
+    for probe in page["probes"]:
+        console.print(Text.assemble(marks[probe["passed"]], printable(f" {probe['words']}")), soft_wrap=True)
+
+
+def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
+    """A trial's screenshots, and its page as it was sealed, into a folder."""
+    from fairtrial.webpage.extract import extract
+    from fairtrial.webpage.seal import sealed
+
+    files = {f"{name}.png": body for name, (_, body) in run.files(trial.trial_id).items()}
+    html = extract(trial.answer or "").html
+    if html is not None:
+        files["page.html"] = sealed(html).encode("utf-8", "replace")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, body in files.items():
+        (folder / name).write_bytes(body)
+    click.echo(f"written to {folder}: {', '.join(sorted(files)) or 'nothing, this answer has no page'}", err=True)
 
 
 def _tools_line(trial: TrialRecord) -> str:

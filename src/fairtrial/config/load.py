@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,6 +23,7 @@ from fairtrial.core.suite import Settings
 from fairtrial.core.variables import Variables
 
 STYLE_REPEATS = 5  # of problems in styles: chance and wording are part of what is measured
+_CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")
 _TEXT_KEYS = ("id", "input", "expected", "category", "difficulty", "cluster")
 
 
@@ -89,6 +91,18 @@ def _keep_spelling(source: Source) -> None:
                 text = source.as_text(("cases", index, key), case.get(key))
                 if text is not None:
                     case[key] = text
+            _keep_checks(source, ("cases", index, "checks"), case.get("checks"))
+
+
+def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:
+    """What a page must say is text too, wherever it stands in a check."""
+    items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        text = source.as_text((*path, key), item) if key in _CHECK_TEXTS else None
+        if text is not None:
+            value[key] = text
+        else:
+            _keep_checks(source, (*path, key), item)
 
 
 def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
