@@ -31,7 +31,7 @@ HASTY = {
     "landing-page": (1.0, {"fits_phone", "responsive"}),
     "sign-up-form": (0.0, {"page"}),  # prose only
     "sortable-table": (0.2, {"no_script_errors"}),
-    "navigation": (0.4, {"complete", "controls"}),  # breaks off
+    "navigation": (0.4, {"complete"}),  # breaks off
     "canvas-animation": (0.0, {"answers"}),  # an endless loop
     "kanban": (1 / 3, {"controls"}),
     "calculator": (0.6, {"contrast"}),
@@ -254,9 +254,9 @@ async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, mo
     assert again.status == "completed" and next(again.trials()).score == 1.0
     monkeypatch.setenv("FAIRTRIAL_BROWSER", "no-such-browser")
     judged = await run_suite(**keys, scorer="code_judge", judge=judge(True))
-    assert (
-        "no browser has seen the page" in next(judged.trials()).notes and "probes" not in next(judged.trials()).metrics
-    )
+    first = next(judged.trials())
+    assert "no browser has seen the page" in first.notes and "probes" not in first.metrics
+    assert any("No browser has seen the pages of m" in note for note in run_notes(judged.summary()))
 
 
 async def test_a_judge_of_code_is_calibrated_with_pages(tmp_path):

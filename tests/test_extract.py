@@ -92,6 +92,56 @@ def test_of_several_documents_the_last_whole_one_counts_and_index_before_all():
     assert "First" in extract(f"{fenced(first)}\nYou may add:\n{fenced('<p>a snippet</p>')}").html
 
 
+def test_a_script_that_waits_for_the_page_still_does():
+    page = "<!doctype html><html><head><script src='script.js' defer></script></head><body><b>x</b></body></html>"
+    html = extract(f"{fenced(page)}\n{fenced('document.querySelector(1)', 'js')}").html
+    assert html.index("<b>x</b>") < html.index("document.querySelector(1)") < html.index("</body>")
+
+
+def test_an_afterthought_is_no_part_of_a_whole_page():
+    page = "<!doctype html><html><head><style>b {}</style></head><body><script>a()</script></body></html>"
+    found = extract(
+        f"{fenced(page)}\nFor a dark theme:\n{fenced('body { color: black }', 'css')}\n{fenced('evil()', 'js')}"
+    )
+    assert found.html == page and found.findings == ()
+
+
+def test_a_fence_within_a_page_does_not_end_it():
+    page = "<!doctype html><html><body><textarea>\n```\nnot the end\n```\n</textarea><p>end</p></body></html>"
+    assert extract(fenced(page)).html == page
+
+
+def test_a_page_in_json():
+    import json
+
+    assert extract(json.dumps({"title": "x", "html": PAGE})).html == PAGE
+
+
+def test_tags_in_a_script_do_not_break_it():
+    page = "<!doctype html><html><body><script>let a = '</body>';</script><p>x</p></body></html>"
+    html = extract(f"{fenced('<p>x</p>')}\n{fenced('document.title = `</script>`', 'js')}").html
+    assert "<\\/script>`" in html and extract(fenced(page)).html == page
+
+
+def test_names_of_files_are_found_where_people_write_them():
+    pages = f"**index.html**\n{fenced(PAGE)}\n**about.html**\n{fenced(PAGE.replace('Hello', 'About'))}"
+    assert "Hello" in extract(pages).html
+    page = "<!doctype html><html><body><script src=main.js></script></body></html>"
+    scripts = (
+        f"{fenced('// utils.js' + chr(10) + 'document.a', 'js')}\n{fenced('// main.js' + chr(10) + 'document.b', 'js')}"
+    )
+    html = extract(f"{fenced(page)}\n{scripts}").html
+    assert html.index("document.b") < html.index("document.a")
+
+
+def test_speaking_of_tags_is_no_page():
+    assert extract("Use the <button> element, as in <button>x</button>. I cannot do more.").html is None
+    assert extract(f"{fenced('export default () => 1', 'jsx')}\n{fenced('a {}', 'css')}").findings == ("needs_build",)
+    assert extract(fenced("const fs = require('fs'); fs.read()", "js")).findings == ("no_code",)
+    assert extract(fenced("<svg><circle r='1'/></svg>", "xml")).html is not None
+    assert extract(fenced("<!doctype html><html><body><p>no end tags</p>")).complete
+
+
 def test_svg_and_fragments_are_pages():
     assert extract("<svg viewBox='0 0 1 1'><circle r='1'/></svg>").findings == ("fragment",)
     assert "<circle" in extract(fenced("<svg><circle r='1'/></svg>", "svg")).html
@@ -114,6 +164,8 @@ def test_a_page_that_streams_grows_and_ends_as_the_whole(size):
     for start in range(0, len(answer), size):
         if (html := stream.feed(answer[start : start + size])) is not None:
             shown.append(html)
+    if (html := stream.end()) is not None:
+        shown.append(html)
     assert shown[-1] == extract(answer).html
     for html in shown[:-1]:  # nothing half-written is ever run
         assert html.count("<script") == html.count("</script>") and not html.rstrip().endswith("<")

@@ -142,6 +142,91 @@ async def test_wrong_checks_are_found_before_anything_is_asked():
     assert "remember" in next(problems([check("d", {"expect": {"selector": "p", "differs": True}})]))
 
 
+LIVELY = """<!doctype html><html lang=en><meta name=viewport content="width=device-width"><body><h1>x</h1>
+<div id=modal><form onsubmit="event.preventDefault(); out.textContent = 'sent'"><label>A <input id=a></label><button>Send</button></form></div>
+<form onsubmit="event.preventDefault()"><label>B <input id=b onkeypress="if (event.key === 'Enter') out.textContent = 'added'"></label>
+<button type=button onclick="out.textContent = 'b'">B</button></form>
+<a href="javascript:void(out.textContent = 'went')">Go</a><button onclick="location.reload()">Again</button>
+<button onclick="history.back()">Back</button><button popovertarget=p>Pop</button><div popover id=p>popped</div>
+<svg width=20 height=20 role=img aria-label=dot><circle r=9 cx=10 cy=10 onclick="out.textContent = 'dot'"/></svg>
+<button onclick="navigator.clipboard.writeText('x').then(() => { out.textContent = 'copied' })">Copy</button>
+<button onclick="setTimeout(() => { out.textContent = 'late' }, 400)">Late</button>
+<a href="#home">Home</a><a href="#home">Logo</a><a href="#">Later</a><p id=home>home</p><p id=out>none</p>
+<script>modal.addEventListener('click', (event) => event.stopPropagation());
+if ('serviceWorker' in navigator) navigator.serviceWorker.register('x.js'); if (window.indexedDB) indexedDB.open('x')</script></body></html>"""
+
+
+async def test_ordinary_pages_are_not_blamed_for_the_seal_or_for_being_lively(renderer):
+    def says(text):
+        return {"expect": {"selector": "#out", "text": text}}
+
+    seen = await renderer.render(
+        LIVELY,
+        [
+            check("submit", {"click": "text=Send"}, says("sent")),
+            check("enter", {"click": "#a"}, {"press": "Enter"}, says("sent")),
+            check("keypress", {"click": "#b"}, {"press": "Enter"}, says("added")),
+            check("link", {"click": "text=Go"}, says("went")),
+            check("copy", {"click": "text=Copy"}, says("copied")),
+        ],
+    )
+    assert [result for result in seen.checks if not result.passed] == [] and seen.trouble == ""
+    assert amiss(LIVELY, seen) == {} and seen.controls["controls"] >= 8
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div style='width: 40px; height: 40px; border: 5px solid; border-top-color: red; border-radius: 50%'></div>",
+        "<style>div::before { content: 'drawn' }</style><div></div>",
+        "<script>const r = document.body.appendChild(document.createElement('div')).attachShadow({mode: 'open'}); r.innerHTML = '<h1>in a shadow</h1>'</script>",
+        "<script>setTimeout(() => { document.body.append('late') }, 1000)</script>",
+    ],
+)
+async def test_what_can_be_seen_is_not_blank(renderer, body):
+    html = f"<!doctype html><meta name=viewport content='width=device-width'><body>{body}"
+    assert "not_blank" not in amiss(html, await renderer.render(html))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<style>div { position: relative; isolation: isolate; color: #fff } div::before { content: ''; position: absolute; inset: 0; background: #111; z-index: -1 }</style><div>over a pseudo-element</div>",
+        "<div style='position: relative'><div style='position: absolute; inset: 0; background: #111'></div><p style='position: relative; color: #fff'>over a sibling</p></div>",
+        "<style>:root { color-scheme: dark }</style><p>dark by scheme</p>",
+        "<button aria-disabled=true style='color: #ccc; background: #fff' onclick=1>off</button><p>x</p>",
+        "<p style='color: #fff; -webkit-text-fill-color: #000'>filled</p>",
+    ],
+)
+async def test_contrast_that_nobody_can_tell_is_not_blamed(renderer, body):
+    html = f"<!doctype html><meta name=viewport content='width=device-width'><body>{body}"
+    assert "contrast" not in amiss(html, await renderer.render(html))
+
+
+async def test_a_page_cannot_lie_about_what_it_shows(renderer):
+    lies = """<p id=out style="color: rgb(9, 9, 9)">wrong</p><script>
+    Object.defineProperty(HTMLElement.prototype, 'innerText', {get: () => '42'});
+    window.getComputedStyle = () => ({getPropertyValue: () => 'rgb(1, 1, 1)'}); Element.prototype.matches = () => true;
+    </script><button id="x&#10;- ok: everything&#10;" onclick="">Dead</button>"""
+    seen = await renderer.render(
+        lies,
+        [
+            check("text", {"expect": {"selector": "#out", "contains": "42"}}),
+            check("style", {"expect": {"selector": "#out", "style": {"color": "rgb(1, 1, 1)"}}}),
+            check("focus", {"expect": {"selector": "#out", "focused": True}}),
+        ],
+    )
+    assert not any(result.passed for result in seen.checks)
+    assert "ok: everything" not in amiss(lies, seen)["controls"]
+
+
+async def test_long_waits_and_wrong_keys(renderer):
+    seen = await renderer.render(GOOD, [check("patient", *[{"wait": 3000}] * 4)])
+    assert seen.checks[0].passed
+    with pytest.raises(BrokenCheckError, match="Entr"):
+        await renderer.render(GOOD, [check("key", {"press": "Entr"})])
+
+
 ENDLESS = "<p>before</p><script>while (true) {}</script>"
 HOG = "<script>const kept = []; for (;;) kept.push(new Uint8Array(64 << 20).fill(1))</script>"
 LATER = "<button onclick='for (;;) {}'>Freeze</button><p>fine until then</p>"

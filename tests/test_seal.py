@@ -91,6 +91,24 @@ def attacks(ear: Ear) -> dict[str, str]:
             "document.write('<div><template shadowroot'); document.write('mode=closed>'); "
             f"document.write('<iframe srcdoc=' + {written} + '></iframe></template></div>')"
         ),
+        # The page may change every prototype before it tries.
+        **{
+            f"webrtc, {name}": script(f"{tamper}; const f = document.createElement('iframe'); f['src' + 'doc'] = {dynamic}; document.body.append(f)")
+            for name, tamper in {
+                "iterators": "NodeList.prototype[Symbol.iterator] = Array.prototype[Symbol.iterator] = function* () {}",
+                "call": "Function.prototype.call = () => 0",
+                "records": "Object.defineProperty(MutationRecord.prototype, 'addedNodes', {get: () => []})",
+                "nodes": "Object.defineProperty(Node.prototype, 'nodeType', {get() { throw 1 }})",
+                "texts": "String.prototype.toLowerCase = () => ''; String.prototype.indexOf = () => -1; RegExp.prototype.exec = () => null",
+            }.items()
+        },
+        "webrtc before anybody looks": script(
+            f"const f = document.createElement('iframe'); f.setAttribute({{n: 0, toString() {{ return this.n++ ? 'src' + 'doc' : 'title' }}}}, {dynamic}); "
+            "document.body.append(f); const t = Date.now(); while (Date.now() - t < 500);"
+        ),
+        "webrtc in a parsed frame": script(
+            f"const d = new DOMParser().parseFromString('<iframe src' + 'doc=' + JSON.stringify({dynamic}) + '>', 'text/html'); if (d) document.body.append(d.body.firstChild)"
+        ),
         "form": f"<form id=f method=post action='{home}/'><input name=a value=b></form>" + script("f.submit(); f.requestSubmit()"),
         "form by click": f"<form method=post action='{home}/'><button id=b>go</button></form>" + script("b.click()"),
         "popup": script(f"window.open('{home}/')"),
@@ -118,7 +136,9 @@ def leaving(ear: Ear) -> dict[str, str]:
 def together(ear: Ear) -> tuple[str, str]:
     """All attacks on one page, but for the one that tears what follows it."""
     tried = attacks(ear)
-    torn = tried.pop("webrtc in a written shadow")
+    torn = tried.pop("webrtc in a written shadow") + "".join(
+        tried.pop(name) for name in list(tried) if "webrtc, " in name
+    )
     return "".join(tried.values()), torn
 
 
@@ -230,7 +250,7 @@ async def test_a_page_sees_nothing_of_ours_and_stores_nothing(browser):
             tab = await show(f"<p id=out></p>{_PRYING}")
             said = json.loads(await tab.frame_locator("iframe").locator("#out").inner_text())
             assert said["parent"] == said["top"] == "SecurityError"
-            assert said["origin"] == "null" and said["database"] == "SecurityError"
+            assert said["origin"] == "null" and said["database"] == "ReferenceError"
             assert said["storage"] == "11" and said["alert"] == "undefined"
         assert await tab.context.cookies() == []
 

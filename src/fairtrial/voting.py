@@ -13,7 +13,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store.votes import Choice, Vote, add_vote, votes
 from fairtrial.webpage.looking import restless
 
-Side = str  # left, right, tie or neither
+SIDES = ("left", "right", "tie", "neither")  # neither: both are bad
 
 
 class Ballot(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,12 +68,12 @@ class Poll:
             right_hangs=restless(right.details),
         )
 
-    def cast(self, ballot: Ballot, side: Side) -> str:
-        """Keep a choice: left, right, tie, or neither (both are bad). Its id."""
+    def cast(self, ballot: Ballot, side: str) -> str:
+        """Keep a choice, one of SIDES. Its id."""
+        if side not in SIDES:
+            raise FairtrialError(f"a vote is {', '.join(SIDES)}, not `{side}`")
         one, other = sorted((ballot.left_arm, ballot.right_arm))
         winner = {"left": ballot.left_arm, "right": ballot.right_arm}.get(side)
-        if winner is None and side not in ("tie", "neither"):
-            raise FairtrialError(f"a vote is left, right, tie or neither, not `{side}`")
         choice: Choice = "tie" if side == "tie" else "neither"
         if winner is not None:
             choice = "one" if winner == one else "other"

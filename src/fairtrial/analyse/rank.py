@@ -14,6 +14,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate, Ratings, aggregate, bradley_terry, elo
 
 Floats = NDArray[np.float64]
+_FEW_PROMPTS = 6  # of fewer, even five wins out of five may be luck
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +51,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     matrix: WinMatrix | None
     notes: list[str]
     style: list[Style] = []  # what was controlled for
+    by_pairs: bool = False  # whether order and ranks come from the pairs, not from the scores
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +84,7 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
         for one, found in zip(people, means, strict=True)
     ]
     sign = people[0].sign(metric)
+    by_pairs = by not in (None, "scores")  # who asks for votes wants to see who won them
     by, judged = _judged(field, people, by, styled=control_style)
     if control_style and judged is None:
         raise FairtrialError("style can be controlled for where pairs were compared: `fairtrial pairwise` or `vote`")
@@ -96,6 +99,8 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
         covariates=battles.style if control_style else None,
     )
     places = _places(people, numbers, battles, ratings, sign)
+    if by_pairs:
+        places = _by_rating(places, ratings, [one.label for one in people])
     return Ranking(
         sources=[source.label for source in field.sources],
         metric=metric,
@@ -104,8 +109,9 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
         by=by,
         places=places,
         matrix=_matrix(people, places, battles, by),
-        notes=_notes(len(keys), count, places, silent, confounded=ratings.confounded),
+        notes=_notes(len(keys), count, places, silent, confounded=ratings.confounded, by_pairs=by_pairs),
         style=_style(battles, ratings),
+        by_pairs=by_pairs,
     )
 
 
@@ -155,6 +161,18 @@ def _places(
     return sorted(places, key=lambda place: -sign * (place.aggregate.mean or 0.0))
 
 
+def _by_rating(places: Sequence[Place], ratings: Ratings, labels: Sequence[str]) -> list[Place]:
+    """In the order of the ratings, with the ranks that their intervals leave open; of a few prompts, any."""
+    told = ratings.intervals if (ratings.prompts or 0) >= _FEW_PROMPTS and not ratings.confounded else None
+    best, worst = _rank_range(told or [None] * len(labels), 1)
+    ranked = [
+        msgspec.structs.replace(place, rank=best[number], worst_rank=worst[number])
+        for place in places
+        for number in (labels.index(place.label),)
+    ]
+    return sorted(ranked, key=lambda place: -(place.elo if place.rating is None else place.rating) if place.elo else 0)
+
+
 def _rank_range(bounds: Sequence[tuple[float, float] | None], sign: int) -> tuple[list[int], list[int]]:
     """1 + how many are surely above me, and how many are not surely below me. Without an interval, any rank."""
     low = np.asarray([-np.inf if b is None else min(sign * b[0], sign * b[1]) for b in bounds])
@@ -183,7 +201,7 @@ def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Batt
 
 
 def _notes(
-    common: int, everything: int, places: Sequence[Place], silent: Sequence[str], *, confounded: bool
+    common: int, everything: int, places: Sequence[Place], silent: Sequence[str], *, confounded: bool, by_pairs: bool
 ) -> list[str]:
     notes = []
     if confounded:
@@ -197,6 +215,7 @@ def _notes(
     if common != everything:
         notes.append(f"Ranked on the {common} of {everything} cases that every arm has a score for.")
     ratings = [place.rating or 0.0 for place in places]
-    if ratings != sorted(ratings, reverse=True):
+    scores = [place.aggregate.mean or 0.0 for place in places]
+    if sorted(ratings, reverse=True) != ratings or (by_pairs and sorted(scores, reverse=True) != scores):
         notes.append("Scores and ratings differ in order: a rating counts who won a case, not by how much.")
     return notes

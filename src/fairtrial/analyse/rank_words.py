@@ -17,6 +17,8 @@ _FAR = 1000.0  # so far from the middle, resampling found somebody who only wins
 
 def ranking_headline(found: Ranking) -> str:
     """What was ranked, and what the ratings come from."""
+    if found.by_pairs:
+        return f"ranked by {_BY[found.by]}, on {found.cases} common cases"
     return (
         f"{found.metric or 'score'} on {found.cases} common cases; ranks by its intervals, ratings from {_BY[found.by]}"
     )

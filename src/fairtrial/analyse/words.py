@@ -185,9 +185,22 @@ def run_notes(summary: RunSummary) -> list[str]:
             f"Judged by a model ({calls} calls, {money(total)}): expect ±{judge_noise(summary.arms[0].metrics)} points "
             "between runs; 3–5 runs tell."
         )
+    notes += _unseen_notes(summary)
     if any(arm.cost_usd is None for arm in summary.arms):
         notes.append("A cost is unknown: add the price under `prices:` to see it.")
     return notes
+
+
+def _unseen_notes(summary: RunSummary) -> list[str]:
+    """Pages that were judged where there was no browser."""
+    unseen = [
+        arm.arm
+        for arm in summary.arms
+        if {"visual_accuracy", "code_bytes"} <= arm.metrics.keys() and "blocked_requests" not in arm.metrics
+    ]
+    if not unseen:
+        return []
+    return [f"No browser has seen the pages of {', '.join(unseen)}: they were judged by their code alone."]
 
 
 def judge_noise(metrics: Collection[str]) -> str:

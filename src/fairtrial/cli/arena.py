@@ -64,7 +64,9 @@ def command(
     from fairtrial.config import RunOptions, parse_suite
 
     if demo == bool(targets):
-        raise click.UsageError("name the models that should write pages, or try --demo")
+        raise click.UsageError("name the models that should write pages, or try --demo, which has its own")
+    if demo and (asked["prompt"] or asked["judge"]):
+        raise click.UsageError("--demo has prompts and a judge of its own")
     if pairs and not (asked["judge"] or demo):
         raise click.UsageError("--pairs needs a --judge")
     load_dotenv()

@@ -31,7 +31,10 @@ class Previews:
         return f"/{name}"
 
     async def _serve(self, request: Request) -> Response:
-        html = self._waiting.pop(request.path_params["name"], None)
+        name = request.path_params["name"]
+        if request.method == "HEAD":  # looking whether it is there does not use it up
+            return Response(status_code=200 if name in self._waiting else 404, headers=HEADERS)
+        html = self._waiting.pop(name, None)
         if html is None:
             return PlainTextResponse("This page was shown already, or never was.", 404, headers=_PLAIN)
         return Response(sealed(html), headers=HEADERS)

@@ -30,6 +30,7 @@ def bound(port: int = 0) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((HOST, port))
+        made.listen(128)  # whoever comes before the server does waits for it
     except OSError:
         made.close()
         raise FairtrialError(f"port {port} is taken: name another with --port") from None

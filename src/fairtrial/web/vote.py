@@ -19,7 +19,7 @@ from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
 from fairtrial.core.errors import FairtrialError
-from fairtrial.voting import Ballot, Poll
+from fairtrial.voting import SIDES, Ballot, Poll
 from fairtrial.web.preview import Previews
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
@@ -34,6 +34,7 @@ class Booth:
         self._run, self._poll, self._previews, self._origin = run, poll, previews, preview_origin
         self._open: dict[str, Ballot] = {}  # handed out and not cast
         self._cast = 0
+        self._one_at_a_time = asyncio.Lock()
         environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
         self._templates = environment
         self.app = Starlette(
@@ -46,10 +47,11 @@ class Booth:
         )
 
     async def _show(self, request: Request) -> Response:
-        ballot = next(iter(self._open.values()), None) or await asyncio.to_thread(self._poll.next)
+        async with self._one_at_a_time:
+            ballot = next(iter(self._open.values()), None) or await asyncio.to_thread(self._poll.next)
+            self._open.clear()
         if ballot is None:
             return RedirectResponse("/board", 303)
-        self._open.clear()
         name = secrets.token_urlsafe(16)
         self._open[name] = ballot
         sides = [
@@ -75,8 +77,10 @@ class Booth:
 
     async def _take(self, request: Request) -> Response:
         form = await request.form(max_fields=5)
-        ballot = self._open.pop(str(form.get("ballot", "")), None)
         choice = str(form.get("choice", ""))
+        if choice not in ("skip", *SIDES):
+            return RedirectResponse("/", 303)
+        ballot = self._open.pop(str(form.get("ballot", "")), None)
         if ballot is not None and choice != "skip":
             await asyncio.to_thread(self._poll.cast, ballot, choice)
             self._cast += 1

@@ -16,9 +16,17 @@ if TYPE_CHECKING:
 _PATIENCE_MS = 2000  # for an element to be there and for an expectation to come true
 _LOOK_AGAIN = 0.05
 _MOVING = 1.0
-_BAD_SELECTOR = re.compile(
-    r"not a valid selector|Unknown engine|Unexpected token|while parsing|Malformed", re.IGNORECASE
+_SET_AT_ONCE = ("date", "time", "datetime-local", "month", "week", "color", "range")
+# The check itself is wrong, whatever the page is like.
+_BROKEN = re.compile(
+    r"not a valid selector|Unknown engine|Unexpected token|while parsing|Malformed|Unknown key|Role .* is not valid",
+    re.IGNORECASE,
 )
+_IN_WORDS = {
+    r"Timeout \d+ms exceeded": "it could not be done: something covers it, or it is disabled",
+    r"Element is not an <(input|select)": "it is no field for that",
+    r"Node is not an": "it is no field",
+}
 
 
 class BrokenCheckError(Exception):
@@ -38,7 +46,7 @@ async def carry_out(page: Page, check: Check) -> CheckResult:
         try:
             await _step(page, step, remembered)
         except (_FailedError, Error) as reason:
-            if _BAD_SELECTOR.search(str(reason)):
+            if _BROKEN.search(str(reason)):
                 raise BrokenCheckError(f"check `{check.name}`, step {number}: {_first_line(reason)}") from None
             why = f"step {number}: {_first_line(reason)}"
             return CheckResult(name=check.name, passed=False, weight=check.weight, reason=why)
@@ -46,7 +54,17 @@ async def carry_out(page: Page, check: Check) -> CheckResult:
 
 
 def _first_line(reason: Exception) -> str:
-    return clipped(str(reason).split("\n")[0].strip(), 200)
+    """Why, in words of ours where we have some."""
+    line = str(reason).split("\n")[0].strip()
+    for pattern, words in _IN_WORDS.items():
+        if re.search(pattern, line):
+            return words
+    return clipped(re.sub(r"^(?:Locator|Page|Keyboard)\.\w+: (?:Error: )?", "", line), 200)
+
+
+def patience(check: Check) -> float:
+    """The seconds that a check may take, if everything is as slow as it may be."""
+    return sum(4.0 if step.wait is None else 1.0 + step.wait / 1000 for step in check.steps)
 
 
 def located(page: Page, selector: str) -> Locator:
@@ -86,14 +104,20 @@ async def _handle(page: Page, step: Step) -> None:
     elif step.hover is not None:
         await (await _there(page, step.hover)).hover(timeout=_PATIENCE_MS)
     elif step.type is not None:
-        field = await _there(page, step.type.into)
-        await field.fill("", timeout=_PATIENCE_MS)
-        await field.press_sequentially(step.type.text, timeout=_PATIENCE_MS)
+        await _type(await _there(page, step.type.into), step.type.text)
     elif step.choose is not None:
         await (await _there(page, step.choose.of)).select_option(step.choose.option, timeout=_PATIENCE_MS)
     elif step.drag is not None:
         onto = await _there(page, step.drag.onto)
         await (await _there(page, step.drag.what)).drag_to(onto, timeout=_PATIENCE_MS)
+
+
+async def _type(field: Locator, text: str) -> None:
+    if await field.get_attribute("type", timeout=_PATIENCE_MS) in _SET_AT_ONCE:
+        await field.fill(text, timeout=_PATIENCE_MS)
+        return
+    await field.fill("", timeout=_PATIENCE_MS)
+    await field.press_sequentially(text, timeout=_PATIENCE_MS)
 
 
 async def _there(page: Page, selector: str) -> Locator:
@@ -145,8 +169,7 @@ async def _amiss(page: Page, expected: Expectation, remembered: dict[str, bytes]
 async def _amiss_in_text(first: Locator, expected: Expectation, name: str) -> str | None:
     if expected.text is expected.contains is expected.matches is None:
         return None
-    said = await first.evaluate("(element) => element.innerText ?? element.textContent", timeout=_PATIENCE_MS)
-    text = " ".join(said.split())  # what is drawn as SVG has no innerText
+    text = " ".join((await _text_of(first)).split())
     shown = f"“{clipped(text, 60)}”"
     if expected.text is not None and text != " ".join(expected.text.split()):
         return f"{name} says {shown}, not “{expected.text}”"
@@ -157,6 +180,16 @@ async def _amiss_in_text(first: Locator, expected: Expectation, name: str) -> st
     return None
 
 
+async def _text_of(first: Locator) -> str:
+    """As somebody reads it. Not by a script in the page's own world: a page could change what that sees."""
+    from playwright.async_api import Error
+
+    try:
+        return await first.inner_text(timeout=_PATIENCE_MS)
+    except Error:  # what is drawn as SVG has no innerText
+        return await first.text_content(timeout=_PATIENCE_MS) or ""
+
+
 async def _amiss_in_element(first: Locator, expected: Expectation, name: str) -> str | None:
     if expected.value is not None and (found := await first.input_value(timeout=_PATIENCE_MS)) != expected.value:
         return f"{name} holds “{clipped(found, 60)}”, not “{expected.value}”"
@@ -165,14 +198,27 @@ async def _amiss_in_element(first: Locator, expected: Expectation, name: str) ->
         if not _as_wanted(given, wanted):
             return f"{name} has {key} “{given}”, not “{wanted}”"
     for key, wanted in expected.style.items():
-        style = await first.evaluate("(element, key) => getComputedStyle(element).getPropertyValue(key)", key)
-        if not _as_wanted(style, wanted):
-            return f"{name} has {key} “{style}”, not “{wanted}”"
+        if not await _has_style(first, key, wanted):
+            return f"{name} does not have {key} “{wanted}”"
     if expected.focused is not None:
-        focused = await first.evaluate("(element) => element.matches(':focus, :focus-within')")
+        focused = await first.and_(first.page.locator(":focus, :focus-within")).count() > 0
         if focused is not expected.focused:
             return f"{name} {'has' if focused else 'does not have'} the focus"
     return None
+
+
+async def _has_style(first: Locator, key: str, wanted: str) -> bool:
+    from playwright.async_api import expect
+
+    assertion = expect(first)
+    try:
+        if wanted.startswith("!"):
+            await assertion.not_to_have_css(key, wanted[1:], timeout=200)
+        else:
+            await assertion.to_have_css(key, wanted, timeout=200)
+    except AssertionError:
+        return False
+    return True
 
 
 def _as_wanted(found: str | None, wanted: str) -> bool:

@@ -32,6 +32,7 @@ ARGUMENTS = (
     "--disable-gpu",
     "--hide-scrollbars",
     "--mute-audio",
+    "--autoplay-policy=no-user-gesture-required",
     "--force-color-profile=srgb",
     "--js-flags=--max-old-space-size=512",
 )

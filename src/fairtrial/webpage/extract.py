@@ -22,6 +22,10 @@ _ELEMENT = re.compile(
     r"<(?:body|head|main|header|section|article|nav|div|form|table|svg|canvas|style|script|button|dialog|h1|ul|p)\b[^<]*>",
     re.IGNORECASE,
 )
+_OWN_LINE = re.compile(rf"(?:^|\n)\s*(?={_ELEMENT.pattern})", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"(?:https?:)?//|data:|blob:", re.IGNORECASE)
+_FOR_PAGES = re.compile(r"\b(?:document|window|addEventListener|getContext)\b")
+_FILE = re.compile(r"[\w./-]+\.(?:html?|css|m?js)\b", re.IGNORECASE)
 _LAST_TAG = re.compile(r".*>", re.DOTALL)
 # Attributes are looked for within a few hundred characters: a tag without an end must not be read to the end each time.
 _STYLESHEET = re.compile(
@@ -33,7 +37,7 @@ _SCRIPT_FILE = re.compile(
     re.IGNORECASE,
 )
 _HEAD_END = re.compile(r"</head\s*>|<body\b", re.IGNORECASE)
-_BODY_END = re.compile(r"</body\s*>|</html\s*>", re.IGNORECASE)
+_BODY_END = re.compile(r"</body\s*>", re.IGNORECASE)
 _OPEN_SCRIPT = re.compile(r"<script\b(?:(?!</script\s*>).)*\Z", re.DOTALL | re.IGNORECASE)
 _OPEN_TAG = re.compile(r"<[^<>]*\Z")
 
@@ -63,16 +67,22 @@ class _Block(NamedTuple):
 
 def extract(answer: str) -> Extracted:
     """Find the page in an answer. Nothing found is a finding."""
-    text = _THOUGHT.sub("", answer.replace("\r\n", "\n"))
+    text = _unwrapped(_THOUGHT.sub("", answer.replace("\r\n", "\n")))
     blocks = [block for block in _blocks(text) if block.text.strip()]
     pages = [block for block in blocks if block.kind == "html"]
     if not pages and (raw := _raw_page(text, blocks)):
         pages = [raw]
     styles = [block for block in blocks if block.kind == "css"]
     scripts = [block for block in blocks if block.kind == "js"]
-    if not (pages or styles or scripts):
-        return Extracted(findings=("needs_build",) if any(b.kind == "build" for b in blocks) else ("no_code",))
+    document = any(_DOCUMENT.search(page.text) for page in pages)
+    if not document and any(block.kind == "build" for block in blocks):
+        return Extracted(findings=("needs_build",))
+    if not pages and not any(_FOR_PAGES.search(script.text) for script in scripts):
+        return Extracted(findings=("no_code",))
     chosen, findings = _chosen(pages)
+    if document:  # what stands beside a whole document belongs to it only if it asks for it, or has nothing of the kind
+        styles = styles if _wants(chosen[0], _STYLESHEET, "<style") else []
+        scripts = scripts if _wants(chosen[0], _SCRIPT_FILE, "<script") else []
     used = [*chosen, *styles, *scripts]
     if any(not block.closed for block in used):
         findings.append("unclosed")
@@ -81,33 +91,85 @@ def extract(answer: str) -> Extracted:
     return Extracted(html=_assembled(chosen, styles, scripts, findings), findings=tuple(findings))
 
 
+def _unwrapped(text: str) -> str:
+    """The page in an answer that is nothing but JSON around it."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        found = msgspec.json.decode(text.encode("utf-8", "replace"))
+    except msgspec.DecodeError:
+        return text
+    pages = [value for value in found.values() if isinstance(value, str) and _ELEMENT.search(value)]
+    return pages[0] if pages else text
+
+
+def _wants(page: _Block, reference: re.Pattern[str], own: str) -> bool:
+    files = (match["file"] for match in reference.finditer(page.text))
+    return any(not _ELSEWHERE.match(file) for file in files) or own not in page.text.lower()
+
+
 def _blocks(text: str) -> Iterator[_Block]:
-    """Fenced blocks; the last one may never end."""
-    fence, info, lines = "", "", list[str]()
-    for line in text.split("\n"):
+    """Fenced blocks; the last one may never end. A file's name may stand on the line before."""
+    fence, info, before, lines = "", "", "", list[str]()
+    rest = text.split("\n")
+    for number, line in enumerate(rest):
         mark = _FENCE.match(line)
         if not fence:
             if mark:
                 fence, info, lines = mark[1], mark[2].strip(), []
+            elif line.strip():
+                before = line
         elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not mark[2].strip():
-            yield _block(info, "\n".join(lines), closed=True)
-            fence = ""
+            if _goes_on(lines, rest[number + 1 :]):  # a fence in a text of the page's own
+                lines.append(line)
+                continue
+            yield _block(info, "\n".join(lines), before, closed=True)
+            fence = before = ""
         else:
             lines.append(line)
     if fence:
-        yield _block(info, "\n".join(lines), closed=False)
+        yield _block(info, "\n".join(lines), before, closed=False)
 
 
-def _block(info: str, text: str, *, closed: bool) -> _Block:
+def _goes_on(lines: Sequence[str], rest: Sequence[str]) -> bool:
+    """Whether a document has not ended at what looks like the end of its fence, and ends later, before another."""
+    whole = "\n".join(lines)
+    if not _DOCUMENT.search(whole[:2000]) or _DOCUMENT_END.search(whole):
+        return False
+    for line in rest:
+        if _DOCUMENT_END.search(line):
+            return True
+        if _DOCUMENT.search(line):
+            return False
+    return False
+
+
+def _named(info: str, before: str, text: str) -> str:
+    """The name of a block's file: in its fence, in its first comment, or on the line before."""
+    name = next((word for word in re.split(r"[\s:{}=\"']+", info) if "." in word), "")
+    first = text.lstrip().split("\n", 1)[0]
+    comment = first if first.startswith(("//", "/*", "<!--")) else ""
+    for place in (name, comment, before if len(before) < 120 else ""):
+        if found := _FILE.search(place):
+            return found[0]
+    return name
+
+
+def _block(info: str, text: str, before: str, *, closed: bool) -> _Block:
     words = re.split(r"[\s:{]+", info)
     kind = _KINDS.get(words[0].lower(), "")
-    name = next((word for word in re.split(r"[\s:{}=\"']+", info) if "." in word), "")
-    if not kind and name:
+    name = _named(info, before, text)
+    if not kind and name and not words[0].isalpha():
         kind = _KINDS.get(name.rpartition(".")[2].lower(), "")
     start = text.lstrip()[:2000]
-    if not kind and not words[0] and start.startswith("<") and (_DOCUMENT.search(start) or _ELEMENT.search(start)):
+    if (
+        not kind
+        and words[0].lower() in ("", "xml", "markup", "text")
+        and start.startswith("<")
+        and (_DOCUMENT.search(start) or _ELEMENT.search(start))
+    ):
         kind = "html"
-    if kind == "html" and closed and _DOCUMENT.search(text) and not _DOCUMENT_END.search(text):
+    if kind == "html" and closed and _DOCUMENT.search(text) and not text.rstrip().endswith(">"):
         closed = False  # the fence was closed, the page was not
     return _Block(kind, name, text, closed)
 
@@ -120,7 +182,7 @@ def _raw_page(text: str, blocks: Sequence[_Block]) -> _Block | None:
         return _Block("html", "", text[document.start() : (ends or [len(text)])[-1]], closed=bool(ends))
     if blocks:  # tags in the prose around other code are not a page
         return None
-    first = _ELEMENT.search(text)
+    first = _OWN_LINE.search(text)  # in the middle of a sentence, a tag is spoken of
     last = _LAST_TAG.match(text, first.start()) if first else None
     if first is None or last is None or "</" not in last[0]:
         return None
@@ -153,41 +215,58 @@ def _assembled(
 
 def _inlined(page: str, blocks: Sequence[_Block], reference: re.Pattern[str], end: re.Pattern[str], tag: str) -> str:
     """Blocks take the place of the files that the page asks for; those that it does not ask for are put in."""
-    left = list(blocks)
+    left, at_the_end = list(blocks), list[str]()
 
     def fill(match: re.Match[str]) -> str:
         file = match["file"]
-        if not left or re.match(r"(?:https?:)?//|data:|blob:", file, re.IGNORECASE):
+        if not left or _ELSEWHERE.match(file):
             return match[0]
         named = next((block for block in left if block.name and block.name.endswith(file.rpartition("/")[2])), None)
         block = named or left[0]
         left.remove(block)
-        return _element(tag, block.text, module="module" in match[0] if tag == "script" else False)
+        module = "module" in match[0]
+        if tag == "script" and not module and re.search(r"\b(?:defer|async)\b", match[0]):
+            at_the_end.append(_element(tag, block.text))  # it waits for the page, which a script in place would not
+            return ""
+        return _element(tag, block.text, module=tag == "script" and module)
 
     page = reference.sub(fill, page)
-    if not left:
+    at_the_end += [_element(tag, block.text) for block in left]
+    if not at_the_end:
         return page
-    added = "\n".join(_element(tag, block.text) for block in left)
-    place = end.search(page)
-    position = place.start() if place else len(page)
+    places = [match.start() for match in end.finditer(page)]
+    # The head ends once, and first; the body's end is the last one: others may stand in a script.
+    position = (places[0] if tag == "style" else places[-1]) if places else len(page)
+    added = "\n".join(at_the_end)
     return f"{page[:position]}{added}\n{page[position:]}"
 
 
 def _element(tag: str, text: str, *, module: bool = False) -> str:
     kind = ' type="module"' if module else ""
-    return f"<{tag}{kind}>\n{text}\n</{tag}>"
+    safe = re.sub(rf"</(?={tag})", r"<\\/", text, flags=re.IGNORECASE)  # its own end within a text
+    return f"<{tag}{kind}>\n{safe}\n</{tag}>"
 
 
 class PageStream:
     """The page of an answer that is still being written: what can be shown of it so far."""
 
     def __init__(self) -> None:
-        self._text = ""
+        self._text, self._read = "", 0
         self._shown: str | None = None
 
     def feed(self, text: str) -> str | None:
-        """Take the next piece; the page as it stands, if there is more of it to see than before."""
+        """Take the next piece; the page as it stands, if there is more of it to see than before.
+
+        A long answer is not read anew for every word: only when it has grown by some part.
+        """
         self._text += text
+        if len(self._text) - self._read < max(100, self._read // 30):
+            return None
+        return self.end()
+
+    def end(self) -> str | None:
+        """The page as it stands, if there is more of it to see than before."""
+        self._read = len(self._text)
         page = extract(self._text)
         if page.html is None:
             return None

@@ -77,13 +77,18 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 def fact_lines(details: dict[str, Any]) -> str:
     """Probes and checks as lines, from what is stored of them."""
     marks = {True: "ok", False: "NOT OK", None: "unknown"}
-    lines = [f"- {marks[probe['passed']]}: {probe['words']}" for probe in details["probes"]]
+    lines = [f"- {marks[probe['passed']]}: {_line(probe['words'])}" for probe in details["probes"]]
     for check in details["checks"]:
-        ending = "" if check["passed"] else f" ({check['reason']})"
+        ending = "" if check["passed"] else f" ({_line(check['reason'])})"
         lines.append(f"- check {'passed' if check['passed'] else 'FAILED'}: {check['name']}{ending}")
     if details.get("blind"):
         lines.append("- no browser has shown this page: nobody knows what it looks like")
     return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    """On one line: what a page says of itself must not look like a fact of ours."""
+    return " ".join(text.split())
 
 
 def restless(details: dict[str, Any] | None) -> bool:

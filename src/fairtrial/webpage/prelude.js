@@ -5,42 +5,96 @@
   const window_ = window, document_ = document;
   document_.currentScript.remove();
 
-  // WebRTC knows no policy: it goes, here and in every frame, and so do frames.
+  // Whatever is used after the page has begun is taken now: the page can change every prototype.
+  const apply = Reflect.apply, define = Object.defineProperty, describe = Object.getOwnPropertyDescriptor;
+  const getter = (prototype, name) => describe(prototype, name).get;
+  const lower = String.prototype.toLowerCase, find = String.prototype.indexOf, text_ = String;
+  const mentions = (text, word) => apply(find, apply(lower, text_(text), []), [word]) >= 0;
+
+  // WebRTC knows no policy: it goes, and with it frames, which would have one of their own.
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport"]) {
     try { delete window_[name]; } catch {}
-    if (name in window_) Object.defineProperty(window_, name, { value: undefined, configurable: false });
+    if (name in window_) define(window_, name, { value: undefined, configurable: false });
   }
   const FRAMES = "iframe,frame,object,embed,fencedframe,portal";
   const matches = Element.prototype.matches, all = Element.prototype.querySelectorAll, remove = Element.prototype.remove;
-  const guard = (root) =>
-    new MutationObserver((changes) => {
-      for (const change of changes)
-        for (const node of change.addedNodes) {
-          if (node.nodeType !== 1) continue;
-          if (matches.call(node, FRAMES)) remove.call(node);
-          else for (const inner of all.call(node, FRAMES)) remove.call(inner);
+  const kindOf = getter(Node.prototype, "nodeType"), added = getter(MutationRecord.prototype, "addedNodes");
+  const lengthOf = getter(NodeList.prototype, "length"), Observer = MutationObserver, observe = Observer.prototype.observe;
+  const guard = (root) => {
+    const observer = new Observer((changes) => {
+      for (let place = 0; place < changes.length; place += 1) {
+        const nodes = apply(added, changes[place], []);
+        for (let number = apply(lengthOf, nodes, []) - 1; number >= 0; number -= 1) {
+          const node = nodes[number];
+          if (apply(kindOf, node, []) !== 1) continue;
+          if (apply(matches, node, [FRAMES])) { apply(remove, node, []); continue; }
+          const inner = apply(all, node, [FRAMES]);
+          for (let deep = apply(lengthOf, inner, []) - 1; deep >= 0; deep -= 1) apply(remove, inner[deep], []);
         }
-    }).observe(root, { childList: true, subtree: true });
+      }
+    });
+    apply(observe, observer, [root, { childList: true, subtree: true }]);
+  };
   guard(document_);
   const attach = Element.prototype.attachShadow;
   Element.prototype.attachShadow = function (options) {
-    const root = attach.call(this, options);
+    const { mode, delegatesFocus, slotAssignment } = options;
+    // One that is cloned would never come by here.
+    const root = apply(attach, this, [{ mode, delegatesFocus, slotAssignment, clonable: false, serializable: false }]);
     guard(root);
     return root;
   };
-  // Shadow roots that a parser makes cannot be watched.
-  for (const prototype of [Element.prototype, ShadowRoot.prototype]) delete prototype.setHTMLUnsafe;
-  delete Document.parseHTMLUnsafe;
-  let tail = "";
-  for (const name of ["write", "writeln"]) {
-    const write = Document.prototype[name];
-    Document.prototype[name] = function (...parts) {
-      const text = parts.join("");
-      const told = tail + text;
-      tail = told.slice(-32);
-      if (!/shadowrootmode/i.test(told)) write.call(this, text);
-    };
-  }
+  // A frame's own document is the only one that no policy stops: it is never given one, whichever way it is written.
+  const inert = (prototype, name, word, place) => {
+    const own = describe(prototype, name);
+    if (!own) return;
+    if (own.set) {
+      define(prototype, name, { ...own, configurable: false, set(given) {
+        const text = given === null ? "" : text_(given); // read once: what is looked at is what is used
+        if (!mentions(text, word)) apply(own.set, this, [text]);
+      } });
+    } else if (typeof own.value === "function") {
+      const value = function (...parts) {
+        if (place < parts.length) parts[place] = text_(parts[place]);
+        return mentions(parts[place], word) ? undefined : apply(own.value, this, parts);
+      };
+      define(prototype, name, { ...own, value, configurable: false, writable: false });
+    }
+  };
+  for (const [prototype, name, place] of [
+    [Element.prototype, "innerHTML", 0], [Element.prototype, "outerHTML", 0], [ShadowRoot.prototype, "innerHTML", 0],
+    [Element.prototype, "insertAdjacentHTML", 1], [Range.prototype, "createContextualFragment", 0],
+    [DOMParser.prototype, "parseFromString", 0], [Element.prototype, "setAttribute", 0], [Element.prototype, "setAttributeNS", 1],
+    [Element.prototype, "toggleAttribute", 0], [Document.prototype, "createAttribute", 0], [Document.prototype, "createAttributeNS", 1],
+  ]) inert(prototype, name, "srcdoc", place);
+  define(HTMLIFrameElement.prototype, "srcdoc", { get: () => "", set: () => {}, configurable: false });
+  delete window_.XSLTProcessor;
+  // Shadow roots that a parser makes cannot be watched: nothing may make them.
+  for (const prototype of [Element.prototype, ShadowRoot.prototype, Document.prototype, Document])
+    for (const name of Object.getOwnPropertyNames(prototype))
+      if (/HTMLUnsafe$|^parseHTML$|^setHTML$|^(stream|append|prepend|before|after|replace).*HTML/.test(name)) delete prototype[name];
+  // What is written goes where the script stands, as text that was read on its own.
+  const script = getter(Document.prototype, "currentScript"), insert = Element.prototype.insertAdjacentHTML;
+  const bodyOf = getter(Document.prototype, "body");
+  let last = null, end = null;
+  const write = function (...parts) {
+    let told = "";
+    for (let place = 0; place < parts.length; place += 1) told += text_(parts[place]);
+    const here = apply(script, document_, []);
+    if (here && here === last && end) return void apply(insert, end, ["beforebegin", told]);
+    if (here) {
+      last = here;
+      end = document_.createElement("fairtrial-end");
+      here.after(end);
+      return void apply(insert, end, ["beforebegin", told]);
+    }
+    const body = apply(bodyOf, document_, []);
+    if (body) { body.replaceChildren(); apply(insert, body, ["beforeend", told]); }
+  };
+  define(Document.prototype, "write", { value: write, configurable: false, writable: false });
+  define(Document.prototype, "writeln", { value: write, configurable: false, writable: false });
+  for (const name of ["open", "close"])
+    define(Document.prototype, name, { value() { return document_; }, configurable: false, writable: false });
 
   // Storage belongs to an origin, and this page has none: it keeps what it stores until it goes.
   const memory = () => {
@@ -72,9 +126,21 @@
     Object.defineProperty(document_, "cookie", { get: () => jar, set: (text) => { jar = String(text).split(";")[0]; } });
   }
 
+  // Whatever else belongs to an origin is not there, so that pages that ask first can do without.
+  for (const [holder, name] of [[Navigator.prototype, "serviceWorker"], [window_, "indexedDB"], [window_, "caches"]])
+    try { delete holder[name]; } catch {}
+  const fine = () => Promise.resolve();
+  if (navigator.clipboard) {
+    let copied = "";
+    const clipboard = { writeText: (text) => (copied = text_(text), fine()), readText: () => Promise.resolve(copied), write: fine };
+    define(navigator, "clipboard", { value: clipboard, configurable: true });
+  }
+  Element.prototype.requestFullscreen = fine;
+  Element.prototype.requestPointerLock = fine;
+
   // Dialogs would hold everything up: they are said instead.
-  const info = console.info.bind(console);
-  const say = (text) => (info(text), void document_.dispatchEvent(new Event("fairtrial:said")));
+  const info = console.info.bind(console), tell = EventTarget.prototype.dispatchEvent, Said = Event;
+  const say = (text) => (info(text), void apply(tell, document_, [new Said("fairtrial:said")]));
   window_.alert = (text) => say(`alert: ${text ?? ""}`);
   window_.confirm = (text) => (say(`confirm: ${text ?? ""}`), true);
   window_.prompt = (text, preset) => (say(`prompt: ${text ?? ""}`), preset ?? null);
@@ -91,28 +157,24 @@
   };
   HTMLFormElement.prototype.requestSubmit = function (submitter) { submit(this, submitter); };
   HTMLFormElement.prototype.submit = function () {};
+  // In the capture phase, so that nobody can stop it on its way; decided when the page has had its say.
+  const later = setTimeout;
   window_.addEventListener("click", (event) => {
-    if (event.defaultPrevented || !(event.target instanceof Element)) return;
+    if (!(event.target instanceof Element)) return;
     const button = event.target.closest("button, input");
-    if (button && button.form && !button.disabled && (button.type === "submit" || button.type === "image")) {
-      event.preventDefault();
-      submit(button.form, button);
-      return;
-    }
+    if (button && button.form && !button.disabled && (button.type === "submit" || button.type === "image"))
+      later(() => { if (!event.defaultPrevented && button.form) submit(button.form, button); }, 0);
     // A link that leads away would only show that nothing can be reached.
     const link = event.target.closest("a[href], area[href]");
-    if (link && !(link.getAttribute("href") || "").trim().startsWith("#")) event.preventDefault();
-  });
-  window_.addEventListener("keydown", (event) => {
+    if (link && !/^\s*(#|javascript:)/i.test(link.getAttribute("href"))) event.preventDefault();
+  }, true);
+  // Enter presses a form's button by itself; a form without one would be submitted, which fires nothing here.
+  window_.addEventListener("keypress", (event) => {
     const field = event.target;
-    if (event.key !== "Enter" || event.defaultPrevented || event.isComposing) return;
-    if (!(field instanceof HTMLInputElement) || !field.form) return;
-    if (["button", "submit", "reset", "image", "checkbox", "radio", "file", "color", "range"].includes(field.type)) return;
-    const first = [...field.form.elements].find((item) => item.type === "submit" || item.type === "image");
-    if (first) { if (!first.disabled) first.click(); event.preventDefault(); }
-    else if ([...field.form.elements].filter((item) => item instanceof HTMLInputElement).length === 1) {
-      submit(field.form);
-      event.preventDefault();
-    }
-  });
+    if (event.key !== "Enter" || !(field instanceof HTMLInputElement) || !field.form) return;
+    const parts = [...field.form.elements];
+    if (parts.some((part) => part.type === "submit" || part.type === "image")) return;
+    if (parts.filter((part) => part instanceof HTMLInputElement && !["hidden", "checkbox", "radio", "button", "reset"].includes(part.type)).length !== 1) return;
+    later(() => { if (!event.defaultPrevented) submit(field.form); }, 0);
+  }, true);
 })();

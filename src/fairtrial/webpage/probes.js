@@ -1,8 +1,8 @@
 // What can be measured in a page without asking anybody. It runs in a world of its own: the page can see neither
-// these functions nor change what they use. `listen` runs before the page, `measure` and `press` when it has `settled`.
+// these functions nor change what they use. `listen` runs before the page, everything else when it has `settled`.
 globalThis.fairtrial ??= (() => {
   "use strict";
-  const kept = { blocked: [], changes: 0, noticed: 0 };
+  const kept = { blocked: [], changes: 0, noticed: 0, controls: [] };
 
   function listen() {
     document.addEventListener("securitypolicyviolation", (event) => {
@@ -15,10 +15,13 @@ globalThis.fairtrial ??= (() => {
   }
 
   const shownName = (element) => {
-    const id = element.id ? `#${element.id}` : "";
-    const kind = typeof element.className === "string" && element.className ? `.${element.className.trim().split(/\s+/)[0]}` : "";
-    const text = (element.textContent || "").trim().replace(/\s+/g, " ").slice(0, 30);
-    return `${element.tagName.toLowerCase()}${id || kind}${text ? ` “${text}”` : ""}`;
+    // What a page says of itself goes into facts that judges read: on one line, short, and in quotes.
+    const plain = (text) => text.trim().replace(/[\s“”]+/g, " ").slice(0, 30);
+    const id = /^[\w-]{1,40}$/.test(element.id) ? `#${element.id}` : "";
+    const first = typeof element.className === "string" ? element.className.trim().split(/\s+/)[0] : "";
+    const kind = /^[\w-]{1,40}$/.test(first) ? `.${first}` : "";
+    const text = plain(element.textContent || "");
+    return `${element.tagName.toLowerCase().slice(0, 30)}${id || kind}${text ? ` “${text}”` : ""}`;
   };
 
   function visible(element) {
@@ -27,7 +30,19 @@ globalThis.fairtrial ??= (() => {
     return box.width > 0 && box.height > 0;
   }
 
-  const everything = () => document.body ? [...document.body.querySelectorAll("*")].slice(0, 5000) : [];
+  function everything() {
+    // Every element, also those in open shadow roots.
+    const found = [];
+    const walk = (root) => {
+      for (const element of root.querySelectorAll("*")) {
+        if (found.length >= 5000) return;
+        found.push(element);
+        if (element.shadowRoot) walk(element.shadowRoot);
+      }
+    };
+    if (document.body) walk(document.body);
+    return found;
+  }
 
   // -- blank ------------------------------------------------------------------------------------
   function painted(canvas) {
@@ -73,6 +88,39 @@ globalThis.fairtrial ??= (() => {
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   }
 
+  function layersOf(elements) {
+    // What may lie behind or before a text without being around it: then nobody can tell the colours by the document.
+    const found = [];
+    for (const element of elements) {
+      if (found.length >= 300) break;
+      const style = getComputedStyle(element);
+      const replaced = /^(canvas|img|video|picture|svg|iframe)$/i.test(element.tagName);
+      const out = ["absolute", "fixed", "sticky"].includes(style.position);
+      const coloured = style.backgroundImage !== "none" || !clear(style.backgroundColor) || style.boxShadow !== "none";
+      const painted = ["::before", "::after"].some((name) => {
+        const pseudo = getComputedStyle(element, name);
+        return pseudo.content !== "none" && pseudo.content !== "normal" && (pseudo.backgroundImage !== "none" || !clear(pseudo.backgroundColor));
+      });
+      if (!painted && !replaced && !(out && (coloured || element.querySelector("canvas, img, video")))) continue;
+      if (visible(element) || painted) found.push({ element, painted, box: element.getBoundingClientRect() });
+    }
+    return found;
+  }
+
+  function covered(element, layers) {
+    const box = element.getBoundingClientRect();
+    return layers.some(({ element: layer, painted, box: other }) => {
+      if (!painted && (layer === element || layer.contains(element) || element.contains(layer))) return false;
+      if (painted && layer !== element && !layer.contains(element)) {
+        const apart = !(other.left < box.right && box.left < other.right && other.top < box.bottom && box.top < other.bottom);
+        if (apart) return false;
+      }
+      return other.left < box.right && box.left < other.right && other.top < box.bottom && box.top < other.bottom;
+    });
+  }
+
+  const ground = () => (getComputedStyle(document.documentElement).colorScheme.trim() === "dark" ? [18, 18, 18, 1] : [255, 255, 255, 1]);
+
   function behind(element) {
     // The colours behind a text, from the nearest to the first that hides the rest; null where a picture is behind it.
     const layers = [];
@@ -85,20 +133,21 @@ globalThis.fairtrial ??= (() => {
       if (found[3] === 1) break;
       if (["absolute", "fixed"].includes(style.position) && found[3] === 0 && place !== element) return null;
     }
-    return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255, 1]);
+    return layers.reverse().reduce((below, top) => over(top, below), ground());
   }
 
   function contrast() {
-    const low = [];
+    const low = [], elements = everything(), layers = layersOf(elements);
     let texts = 0;
-    for (const element of everything()) {
+    for (const element of elements) {
       const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-      if (!own || !visible(element) || element.closest("svg, [aria-hidden=true], [disabled]") || texts >= 500) continue;
+      if (!own || !visible(element) || texts >= 500) continue;
+      if (element.closest("svg, [aria-hidden=true], [disabled], [aria-disabled=true]") || covered(element, layers)) continue;
       const background = behind(element);
       if (!background) continue;
       texts += 1;
       const style = getComputedStyle(element);
-      const ink = over(colour(style.color), background);
+      const ink = over(colour(style.webkitTextFillColor || style.color), background);
       const [a, b] = [light(ink), light(background)].sort((x, y) => y - x);
       const ratio = (a + 0.05) / (b + 0.05);
       const size = parseFloat(style.fontSize), bold = Number(style.fontWeight) >= 700;
@@ -122,7 +171,7 @@ globalThis.fairtrial ??= (() => {
 
   function labels() {
     const missing = [];
-    const shown = (selector) => [...document.querySelectorAll(selector)].filter(visible);
+    const shown = (selector) => everything().filter((element) => element.matches(selector) && visible(element));
     for (const field of shown("input, select, textarea")) {
       if (["hidden", "submit", "button", "reset", "image"].includes(field.type)) continue;
       if (!named(field)) missing.push(`no label: ${shownName(field)}`);
@@ -148,13 +197,26 @@ globalThis.fairtrial ??= (() => {
   }
 
   function smallest() {
-    let least = Infinity;
+    // The size that nine tenths of the text have at least: a footnote is no fault.
+    const sizes = [];
     for (const element of everything()) {
-      const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-      if (own && visible(element) && !element.closest("svg")) least = Math.min(least, parseFloat(getComputedStyle(element).fontSize));
+      const own = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.textContent.trim()).join("");
+      if (own && visible(element) && !element.closest("svg")) sizes.push([parseFloat(getComputedStyle(element).fontSize), own.length]);
     }
+    if (!sizes.length) return null;
+    sizes.sort((a, b) => a[0] - b[0]);
+    let left = 0.1 * sizes.reduce((sum, [, length]) => sum + length, 0);
+    const [size] = sizes.find(([, length]) => (left -= length) < 0) || sizes[0];
     // A page without a viewport is shown smaller than it is written.
-    return Number.isFinite(least) ? (least * (screen.width || innerWidth)) / Math.max(innerWidth, 1) : null;
+    return (size * (screen.width || innerWidth)) / Math.max(innerWidth, 1);
+  }
+
+  async function scrolled() {
+    // Many pages show things only when they come into view.
+    const end = Math.min(document.documentElement.scrollHeight, 5000);
+    for (let top = innerHeight; top < end; top += innerHeight) { scrollTo(0, top); await pause(60); }
+    if (end > innerHeight) { scrollTo(0, 0); await pause(120); }
+    return true;
   }
 
   function measure() {
@@ -183,18 +245,37 @@ globalThis.fairtrial ??= (() => {
       try { return canvas.toDataURL(); } catch { return ""; }
     });
     const open = [...document.querySelectorAll("dialog, details")].map((element) => element.open);
+    const popped = document.querySelectorAll(":popover-open").length;
     const focus = document.activeElement ? shownName(document.activeElement) : "";
-    return JSON.stringify([fields, drawn, open, location.hash, scrollX, scrollY, focus, document.title]);
+    return JSON.stringify([fields, drawn, open, popped, location.hash, scrollX, scrollY, focus, document.title]);
+  }
+
+  // A link to nowhere is a placeholder, and one to a place that exists needs no trying.
+  function worthPressing(element) {
+    if (!visible(element) || element.disabled || element.getAttribute("aria-disabled") === "true") return false;
+    const href = element.tagName === "A" ? element.getAttribute("href") || "" : null;
+    if (href === null || element.hasAttribute("onclick")) return true;
+    return href.length > 1 && !document.getElementById(decodeURIComponent(href.slice(1)));
+  }
+
+  async function controls(most) {
+    // How many controls there are to press, and whether the page moves by itself: then nobody can tell what a press does.
+    kept.controls = everything().filter((element) => element.matches(CONTROLS) && worthPressing(element)).slice(0, most);
+    const before = [kept.changes, looks()];
+    await pause(150);
+    return { count: kept.controls.length, restless: kept.changes !== before[0] || looks() !== before[1] };
   }
 
   async function answers(element) {
     kept.changes = 0; kept.noticed = 0;
     const was = looks();
-    element.click();
-    await pause(40);
-    if (kept.changes || kept.noticed || looks() !== was) return true;
-    await pause(260); // a timer may be at work
-    return kept.changes > 0 || looks() !== was;
+    if (typeof element.click === "function") element.click();
+    else element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, view: window }));
+    for (const wait of [30, 120, 250, 300]) { // a timer may be at work
+      await pause(wait);
+      if (kept.changes || kept.noticed || looks() !== was) return true;
+    }
+    return false;
   }
 
   function fill() {
@@ -208,24 +289,13 @@ globalThis.fairtrial ??= (() => {
     return empty.length > 0;
   }
 
-  async function press(most) {
-    // Presses what can be pressed, one after the other, and sees whether anything happens at all.
-    const found = [...document.querySelectorAll(CONTROLS)]
-      .filter((element) => visible(element) && !element.disabled && element.getAttribute("aria-disabled") !== "true");
-    const before = [kept.changes, looks()];
-    await pause(150);
-    const restless = kept.changes !== before[0] || looks() !== before[1];
-    const dead = [];
-    let pressed = 0;
-    for (const element of found.slice(0, most)) {
-      if (!element.isConnected || !visible(element)) continue;
-      pressed += 1;
-      if (restless) continue; // everything moves: nobody can tell what a press did
-      if (await answers(element)) continue;
-      if (fill() && (await pause(60), await answers(element))) continue;
-      dead.push(shownName(element));
-    }
-    return { controls: pressed, dead: dead.length, examples: dead.slice(0, 5), restless };
+  async function press(number) {
+    // Presses one of them; its name if nothing at all happens, null if something does or it is gone.
+    const element = kept.controls[number];
+    if (!element || !element.isConnected || !visible(element)) return null;
+    if (await answers(element)) return null;
+    if (fill() && (await pause(60), await answers(element))) return null;
+    return shownName(element);
   }
 
   async function settled(rest) {
@@ -237,5 +307,5 @@ globalThis.fairtrial ??= (() => {
   }
 
   listen();
-  return { measure, press, settled };
+  return { measure, controls, press, settled, scrolled };
 })();

@@ -47,7 +47,8 @@ def _seen(seen: Rendering) -> Iterator[Probe]:
     desktop, phone = seen.desktop, seen.phone
     yield Probe(name="answers", passed=not seen.trouble, words=seen.trouble or "the page loads and stays responsive")
     if desktop is not None or seen.errors:
-        words = f"script errors: {_some(seen.errors)}" if seen.errors else "no script error"
+        quoted = [f"“{error}”" for error in seen.errors]
+        words = f"script errors: {_some(quoted)}" if seen.errors else "no script error"
         yield Probe(name="no_script_errors", passed=not seen.errors, words=words)
     if desktop is None:
         return

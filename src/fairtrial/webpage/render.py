@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from fairtrial.core.text import clipped
-from fairtrial.webpage.acting import carry_out
+from fairtrial.webpage.acting import carry_out, patience
 from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, check_browser, find_browser, sandboxed
 from fairtrial.webpage.checks import SIZES, Check, CheckResult, Size
 from fairtrial.webpage.seal import HEADERS, sealed
@@ -29,6 +29,10 @@ _URL = "https://page.invalid/"
 _WORLD = "fairtrial"
 _PROBES = Path(__file__).parent / "probes.js"
 _SETTLE_MS = 200
+_SLOW = 1.5  # seconds that a page without anything to see is given
+# Everything but the ground: if that makes no difference, there was nothing to see.
+_HIDDEN = """body *, body::before, body::after { visibility: hidden !important }
+body { color: transparent !important; -webkit-text-fill-color: transparent !important; text-shadow: none !important }"""
 _TALLEST = 2600  # pixels of a picture
 _MOST_CONTROLS = 12
 _MOST_SAID = 20  # errors that are kept
@@ -46,7 +50,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     load: float = 8.0
     measure: float = 6.0
-    use: float = 6.0
+    use: float = 14.0
     memory: int = _GIBIBYTE
 
 
@@ -224,9 +228,12 @@ class _Look:
             if task.done():
                 task.result()
                 return True
-            reason = "the page took too much memory" if full.done() else "the page does not answer: an endless loop?"
-        except (Error, _TroubleError) as error:
-            reason = str(error) if isinstance(error, _TroubleError) else clipped(str(error).split("\n")[0], 200)
+            hungry = full.done() and full.exception() is None
+            reason = "the page took too much memory" if hungry else "the page does not answer: an endless loop?"
+        except _TroubleError as error:
+            reason = str(error)
+        except Error:  # what Playwright says of it is not for people
+            reason = "the page crashed, or went away while it was looked at"
         finally:
             for one in (task, full):
                 one.cancel()
@@ -310,6 +317,8 @@ class _Look:
     async def _desktop(self) -> None:
         page, world = await self._opened("desktop")
         facts = await self._measured(world)
+        if facts["blank"]:
+            facts = await self._looked_again(page, world)
         self.found.pictures["desktop"] = await self._picture(page, facts["height"])
         width, height = SIZES["tablet"]
         await page.set_viewport_size({"width": width, "height": height})
@@ -322,11 +331,62 @@ class _Look:
         self.found.pictures["phone"] = await self._picture(page, facts["height"])
         self.found.phone = facts
 
+    async def _looked_again(self, page: Page, world: CDPSession) -> dict[str, Any]:
+        """A page that seems blank: some are slow, and some are drawn in ways that a document does not tell."""
+        await asyncio.sleep(_SLOW)
+        facts = await self._measured(world)
+        if facts["blank"]:
+            shown = await page.screenshot(animations="disabled")
+            await page.add_style_tag(content=_HIDDEN)
+            facts["blank"] = await page.screenshot(animations="disabled") == shown
+            await self._opened("desktop")
+        return facts
+
     async def _use(self) -> None:
+        """Press whatever can be pressed, one after the other, and those that did nothing once more in the end."""
         _, world = await self._opened("desktop")
-        self.found.controls = await _evaluated(world, f"fairtrial.press({_MOST_CONTROLS})")
+        found = await _evaluated(world, f"fairtrial.controls({_MOST_CONTROLS})")
+        dead: dict[int, str] = {}
+        if not found["restless"]:
+            for number in range(found["count"]):
+                await self._press(number, dead)
+            for number in list(dead):
+                await self._press(number, dead)
+        self.found.controls = {
+            "controls": found["count"],
+            "dead": len(dead),
+            "examples": list(dead.values())[:5],
+            "restless": found["restless"],
+        }
+
+    async def _back_again(self) -> None:
+        """The page anew, after it went elsewhere or began to load again: that may still be under way."""
+        from playwright.async_api import Error
+
+        for pause in (0.3, 0.7, 1.5):
+            await asyncio.sleep(pause)
+            with suppress(Error):
+                _, world = await self._opened("desktop")
+                await _evaluated(world, f"fairtrial.controls({_MOST_CONTROLS})")
+                return
+        raise _TroubleError("the page goes away again and again")
+
+    async def _press(self, number: int, dead: dict[int, str]) -> None:
+        """Press one control. One that makes the page load anew surely does something."""
+        from playwright.async_api import Error
+
+        _, world = await self._stage("desktop")
+        try:
+            name = await _evaluated(world, f"fairtrial.press({number})", gesture=True)
+        except Error:
+            name = None
+            await self._back_again()
+        dead.pop(number, None)
+        if name is not None:
+            dead[number] = name
 
     async def _measured(self, world: CDPSession) -> dict[str, Any]:
+        await _evaluated(world, "fairtrial.scrolled()")
         facts: dict[str, Any] = await _evaluated(world, "fairtrial.measure()")
         for address in facts.pop("blocked"):
             self._note(self.found.blocked, address)
@@ -354,13 +414,13 @@ class _Look:
             results.append(await carry_out(page, check))
 
         before, self.found.trouble = self.found.trouble, ""
-        if not await self._guarded(work, self._limits.load + 3.0 * len(check.steps)):
+        if not await self._guarded(work, self._limits.load + patience(check)):
             results = [msgspec.structs.replace(failed, reason=self.found.trouble)]
         self.found.trouble = before or self.found.trouble
         return results[0]
 
 
-async def _evaluated(world: CDPSession, expression: str) -> Any:
+async def _evaluated(world: CDPSession, expression: str, *, gesture: bool = False) -> Any:
     """The value of an expression in the world that the page cannot see."""
     tree = await world.send("Page.getFrameTree")
     frame = tree["frameTree"]["frame"]["id"]
@@ -372,6 +432,7 @@ async def _evaluated(world: CDPSession, expression: str) -> Any:
             "contextId": made["executionContextId"],
             "returnByValue": True,
             "awaitPromise": True,
+            "userGesture": gesture,
         },
     )
     if "exceptionDetails" in told:

@@ -21,7 +21,7 @@ POLICY = "; ".join(
         "font-src data: blob:",
         "media-src data: blob:",
         "connect-src 'none'",
-        "worker-src 'none'",
+        "worker-src blob:",
         "frame-src 'none'",
         "object-src 'none'",
         "base-uri 'none'",
@@ -41,11 +41,13 @@ HEADERS = {
 }
 _DOCTYPE = re.compile(r"\A\s*<!doctype[^>]*>", re.IGNORECASE)
 _SHADOW = re.compile(r"shadowrootmode", re.IGNORECASE)
+_SRCDOC = re.compile(r"srcdoc", re.IGNORECASE)  # as long, and still a name: a script that has it stays a script
 
 
 def sealed(html: str) -> str:
     """The page with its policy as the first bytes, and with the prelude before anything of its own."""
-    page = _SHADOW.sub("data-shadowroot", _DOCTYPE.sub("", html))
+    whole = html.encode("utf-8", "replace").decode("utf-8")  # half a character cannot be sent
+    page = _SRCDOC.sub("srcd0c", _SHADOW.sub("data_shadowroot", _DOCTYPE.sub("", whole)))
     return f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{POLICY}">{_prelude()}{page}'
 
 
