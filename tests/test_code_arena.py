@@ -9,6 +9,7 @@ import pytest
 from fairtrial import pairing, pipeline
 from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.rank import rank
+from fairtrial.analyse.words import run_notes
 from fairtrial.calibrating import acalibrate
 from fairtrial.cli.main import cli
 from fairtrial.config import parse_suite
