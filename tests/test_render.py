@@ -14,7 +14,8 @@ from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.checks import Check, problems
 from fairtrial.webpage.extract import Extracted
 from fairtrial.webpage.probes import probes
-from fairtrial.webpage.render import Limits, Renderer
+from fairtrial.webpage.render import Renderer
+from fairtrial.webpage.rendering import Limits
 
 # One renderer for all: a browser takes a second to start.
 pytestmark = [pytest.mark.usefixtures("chromium"), pytest.mark.asyncio(loop_scope="module")]

@@ -9,7 +9,6 @@ from typing import ClassVar
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.suite import Case
-from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.checks import Check, checks_of, problems, share_passed
 from fairtrial.webpage.looking import SCALES, Looked, look
 from fairtrial.webpage.probes import share_passed as share_of_probes
@@ -37,10 +36,9 @@ class Browser(Scorer, frozen=True, kw_only=True):
         return problems([*checks_of(case.metadata), *self.checks])
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        try:
-            looked = await look(context, self.checks)
-        except BrokenCheckError as error:
-            return Unscored(kind="check", message=str(error))
+        looked = await look(context, self.checks)
+        if isinstance(looked, Unscored):
+            return looked
         if looked.blind:
             return Unscored(kind="browser", message=looked.blind, retryable=True)
         value, notes = _worth(looked)

@@ -17,7 +17,6 @@ from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
 from fairtrial.suites import code_arena
-from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.checks import Check, checks_of, problems
 from fairtrial.webpage.looking import SCALES, Looked, look
 
@@ -74,10 +73,9 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         return problems([*checks_of(case.metadata), *self.checks])
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        try:
-            looked = await look(context, self.checks)
-        except BrokenCheckError as error:
-            return Unscored(kind="check", message=str(error))
+        looked = await look(context, self.checks)
+        if isinstance(looked, Unscored):
+            return looked
         if looked.missing:
             return self._with_page(_nothing(looked), looked)
         result = await judge_answer(context, lambda judge: self._prompt(context, looked, judge), raw_max=100.0)

@@ -6,15 +6,17 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.score import ANY, File, Scale, ScoreContext
+from fairtrial.core.score import ANY, File, Scale, ScoreContext, Unscored
 from fairtrial.core.workshop import borrowed
+from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser import NoBrowserError
 from fairtrial.webpage.checks import Check, CheckResult, checks_of
 from fairtrial.webpage.checks import share_passed as share_of_checks
 from fairtrial.webpage.extract import Extracted, extract
 from fairtrial.webpage.probes import Probe, missing_page, probes
 from fairtrial.webpage.probes import share_passed as share_of_probes
-from fairtrial.webpage.render import Renderer, Rendering
+from fairtrial.webpage.render import Renderer
+from fairtrial.webpage.rendering import Rendering
 
 SCALES: dict[str, Scale] = {
     "checks": (0.0, 100.0),
@@ -97,8 +99,11 @@ def restless(details: dict[str, Any] | None) -> bool:
     return any(probe["name"] == "answers" and not probe["passed"] for probe in found.get("probes", ()))
 
 
-async def look(context: ScoreContext, checks: list[Check]) -> Looked:
-    """Look at the page of an answer; the checks are those of the case and of its scorer."""
+async def look(context: ScoreContext, checks: list[Check]) -> Looked | Unscored:
+    """Look at the page of an answer; the checks are those of the case and of its scorer.
+
+    A check that is wrong itself says nothing of the page: then there is no score.
+    """
     page = extract(context.response)
     cut_off = context.finish_reason == "length"
     wanted = [*checks_of(context.case.metadata), *checks]
@@ -109,6 +114,8 @@ async def look(context: ScoreContext, checks: list[Check]) -> Looked:
     try:
         async with borrowed(context.workshop, Renderer) as renderer:
             seen = await renderer.render(page.html, wanted)
+    except BrokenCheckError as error:
+        return Unscored(kind="check", message=str(error))
     except NoBrowserError as error:
         return Looked(page=page, probes=probes(page, None, cut_off=cut_off), blind=str(error))
     return Looked(page=page, seen=seen, probes=probes(page, seen, cut_off=cut_off), checks=seen.checks)

@@ -9,7 +9,7 @@ import msgspec
 
 from fairtrial.core.text import clipped
 from fairtrial.webpage.extract import Extracted
-from fairtrial.webpage.render import Rendering
+from fairtrial.webpage.rendering import Rendering
 
 _SMALLEST = 11.0  # pixels of text on a phone
 _NO_PAGE = {
