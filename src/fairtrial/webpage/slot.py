@@ -49,11 +49,16 @@ class Slot:
     async def overfull(self) -> None:
         """Come back when the pages have taken more memory than they may."""
         import psutil
+        from playwright.async_api import Error
 
         while True:
             await asyncio.sleep(0.1)
             taken = 0
-            for kind, pid in await self._processes():
+            try:
+                processes = await self._processes()
+            except Error:  # it is going: whoever works with it will notice
+                continue
+            for kind, pid in processes:
                 if kind == "renderer":
                     with suppress(psutil.Error):
                         taken += psutil.Process(pid).memory_info().rss

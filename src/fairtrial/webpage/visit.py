@@ -86,8 +86,7 @@ class Visit:
             if task.done():
                 task.result()
                 return True
-            hungry = full.done() and full.exception() is None
-            reason = "the page took too much memory" if hungry else "the page does not answer: an endless loop?"
+            reason = "the page took too much memory" if full.done() else "the page does not answer: an endless loop?"
         except _TroubleError as error:
             reason = str(error)
         except Error:  # what Playwright says of it is not for people
