@@ -3,7 +3,6 @@
 import asyncio
 import json
 
-import msgspec
 import pytest
 
 from fairtrial import pairing, pipeline
@@ -333,10 +332,31 @@ def test_one_prompt_of_ones_own(tmp_path, capsys):
     assert found["arms"][0]["mean"] == 100.0 and found["arms"][0]["metrics"]["probes"]["mean"] == 100.0
 
 
-def test_an_image_is_paid_for_in_the_budget():
-    from fairtrial.core.answer import Image, Request
-    from fairtrial.engine.ladder import _TOKENS_OF_IMAGE
+@pytest.mark.parametrize(("vision", "status"), [(False, "completed"), (True, "incomplete")])
+async def test_pictures_are_paid_for_in_the_budget(run_suite, model_server, vision, status):
+    """Whatever a provider counts for a picture, the budget holds."""
+    await model_server(answer=json.dumps({"reasoning": "fine", **dict.fromkeys(CRITERIA, 50)}))
+    run = await run_suite(
+        targets=[model("m", {"one": PAGE.format("Hi")})],
+        judge={"target": "openai:judge", "vision": vision, "params": {"max_tokens": 10}},
+        scorer="code_judge",
+        cases=[{"id": "one", "input": "a page"}],
+        prices={"openai:judge": {"input": 1000, "output": 0}},  # a tenth of a cent for a token
+        budget_usd=8,
+    )
+    assert run.status == status
 
-    request = Request(trial_id="t", case_id="c", input="x", images=(Image(body=b"p"),))
-    assert len(request.images) == 1 and _TOKENS_OF_IMAGE >= 5000
-    assert msgspec.structs.asdict(request)["images"][0].media == "image/png"
+
+def test_pictures_go_to_anthropic_as_blocks(tmp_path):
+    from fairtrial.core.answer import Image, Request
+    from fairtrial.core.suite import TargetSpec
+    from fairtrial.core.target import Options
+    from fairtrial.targets.anthropic_api import AnthropicApi
+
+    target = AnthropicApi(
+        TargetSpec(id="a", kind="anthropic_api", provider="anthropic", model="m"), Options(), tmp_path
+    )
+    request = Request(trial_id="t", case_id="c", input="which?", images=(Image(body=b"png"),))
+    content = target.body(request)["messages"][0]["content"]
+    assert content[0]["source"] == {"type": "base64", "media_type": "image/png", "data": "cG5n"}
+    assert content[-1] == {"type": "text", "text": "which?"}
