@@ -71,10 +71,12 @@ def _policy(digest: str) -> str:
 
 def _board(run: Run) -> dict[str, Any] | None:
     """The ranking, where answers were compared in pairs."""
-    if not next(opinions.pairs(run.store, run.id), None) and not next(votes(run.store, run.id), None):
+    judged = next(opinions.pairs(run.store, run.id), None) is not None
+    voted = next(votes(run.store, run.id), None) is not None
+    if not judged and not voted:
         return None
     try:
-        found = rank(enter(sources_of(run)))
+        found = rank(enter(sources_of(run)), by="both" if judged and voted else "verdicts" if judged else "votes")
     except FairtrialError:
         return None  # with fewer than two arms on common cases there is no ranking
     return {
