@@ -128,10 +128,10 @@ def _unseen(suite: Suite) -> Iterator[str]:
     scorers = [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
     if not any(scorer.looks for scorer in scorers):
         return
-    from fairtrial.webpage.browser import NoBrowserError, check_browser
+    from fairtrial.webpage.browser import NoBrowserError, usable_browser
 
     try:
-        check_browser()
+        usable_browser()
     except NoBrowserError as error:
         yield f"pages will not be looked at, and what a browser would measure is left open: {error}"
     blind = [judge.name for judge in suite.settings.judges if not can_see(judge)]

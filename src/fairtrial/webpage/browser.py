@@ -55,11 +55,12 @@ def find_browser() -> str:
     raise NoBrowserError(f"no browser was found: {_advice()}, or name one in FAIRTRIAL_BROWSER")
 
 
-def check_browser() -> None:
-    """Raise NoBrowserError where pages cannot be looked at."""
-    find_browser()
+def usable_browser() -> str:
+    """The same, where there is also what drives it."""
+    program = find_browser()
     if find_spec("playwright") is None:
         raise NoBrowserError("pages cannot be looked at: pip install 'fairtrial[arena]'")
+    return program
 
 
 def _advice() -> str:

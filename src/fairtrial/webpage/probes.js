@@ -108,13 +108,10 @@ globalThis.fairtrial ??= (() => {
   }
 
   function covered(element, layers) {
+    // Around or inside of the text an element's own colours are known; those of its pseudo-elements never are.
     const box = element.getBoundingClientRect();
     return layers.some(({ element: layer, painted, box: other }) => {
-      if (!painted && (layer === element || layer.contains(element) || element.contains(layer))) return false;
-      if (painted && layer !== element && !layer.contains(element)) {
-        const apart = !(other.left < box.right && box.left < other.right && other.top < box.bottom && box.top < other.bottom);
-        if (apart) return false;
-      }
+      if (!painted && (layer.contains(element) || element.contains(layer))) return false;
       return other.left < box.right && box.left < other.right && other.top < box.bottom && box.top < other.bottom;
     });
   }

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairtrial.webpage.browser import check_browser, find_browser
+from fairtrial.webpage.browser import usable_browser
 from fairtrial.webpage.checks import Check
 from fairtrial.webpage.rendering import Limits, Rendering
 from fairtrial.webpage.slot import Slot
@@ -32,10 +32,9 @@ class Renderer:
         self._free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
 
     async def __aenter__(self) -> Renderer:
-        check_browser()
+        program = usable_browser()
         from playwright.async_api import async_playwright
 
-        program = find_browser()
         self._playwright = await async_playwright().start()
         self._slots = [Slot(self._playwright, program, self._limits) for _ in range(self._count)]
         for slot in reversed(self._slots):  # last in, first out: a second one starts only when it is needed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _URL = "https://page.invalid/"
 _WORLD = "fairtrial"
-_PROBES = Path(__file__).parent / "probes.js"
 _SETTLE_MS = 200
 _SLOW = 1.5  # seconds that a page without anything to see is given
 # Everything but the ground: if that makes no difference, there was nothing to see.
@@ -133,7 +133,7 @@ class Visit:
             page = await self._page(context)
             world = await context.new_cdp_session(page)
             await world.send("Page.enable")
-            probes = {"source": _PROBES.read_text("utf-8"), "worldName": _WORLD}
+            probes = {"source": _probes(), "worldName": _WORLD}
             await world.send("Page.addScriptToEvaluateOnNewDocument", probes)
             self._stages[phone] = context, page, world
         _, page, world = self._stages[phone]
@@ -275,6 +275,11 @@ class Visit:
             results = [msgspec.structs.replace(failed, reason=self.found.trouble)]
         self.found.trouble = before or self.found.trouble
         return results[0]
+
+
+@cache
+def _probes() -> str:
+    return (Path(__file__).parent / "probes.js").read_text("utf-8")
 
 
 async def _evaluated(world: CDPSession, expression: str, *, gesture: bool = False) -> Any:
