@@ -341,7 +341,8 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
     since[5] = tuple(f"alter table trials drop column {name}" for name in ("tool_calls", "tool_errors", "tools"))
     since[6] = ("drop table tags",)
     since[7] = ("drop table files", "drop table attachments", "drop table votes")
-    for version in (1, 2, 3, 4, 5, 6):
+    since[8] = ("drop table digests",)
+    for version in range(1, 8):
         path = str(tmp_path / f"{version}.db")
         new = Store(path)
         shape = _shape(path)

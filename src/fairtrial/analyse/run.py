@@ -90,6 +90,10 @@ class Verdict(NamedTuple):
     reasoning: str
 
 
+def _place(row: dict[str, Any]) -> Place:
+    return row["case_position"], row["arm_position"], row["repeat"]
+
+
 class Run:
     """A run as stored: it can be read while it goes on, and long after."""
 
@@ -170,40 +174,46 @@ class Run:
             cases = {c.position: c for c in self.store.cases(self.plan.id, start, size)}
             rows = self.store.trial_rows(self.id, self.record.scoring, first=start, count=size)
             for row in rows:
-                place = (row["case_position"], row["arm_position"], row["repeat"])
-                yield place, self._trial(row, cases[row["case_position"]])
+                yield _place(row), self._trial(row, cases[row["case_position"]])
 
     def trial(self, name: str) -> TrialRecord:
         """One trial, by its id or an unambiguous prefix of it."""
-        rows = list(self.store.trial_rows(self.id, self.record.scoring, trial=name))
-        if not rows:
-            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial export` lists their ids")
-        if len({row["trial_id"] for row in rows}) > 1:
-            raise FairtrialError(f"`{name}` could be {len(rows)} trials; write more of the id")
-        case = self.store.cases(self.plan.id, rows[0]["case_position"], 1)[0]
-        return self._trial(rows[0], case)
+        row = self._row(name)
+        return self._trial(row, self.store.cases(self.plan.id, row["case_position"], 1)[0])
+
+    def trial_at(self, place: Place) -> TrialRecord | None:
+        """The trial of that case, arm and repeat, if it has been asked."""
+        found = (trial for here, trial in self.placed_trials(place[0], 1) if here == place)
+        return next(found, None)
 
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
         """What was kept while a trial was scored, such as screenshots: media type and bytes, by name."""
-        row = next(self.store.trial_rows(self.id, self.record.scoring, trial=name), None)
-        if row is None:
-            raise FairtrialError(f"run {self.id} has no trial `{name}`")
-        place = (row["case_position"], row["arm_position"], row["repeat"])
+        return self.files_at(_place(self._row(name)))
+
+    def files_at(self, place: Place) -> dict[str, tuple[str, bytes]]:
+        """The same, by case, arm and repeat."""
         hashes = attachments(self.store, self.id, place=place).get(place, {})
         found = contents(self.store, list(hashes.values()))
         return {name: found[sha256] for name, sha256 in hashes.items()}
 
     def judgements(self, name: str) -> list[dict[str, Any]]:
         """Every judge's verdict on one trial's answer, with its whole reply."""
-        row = next(self.store.trial_rows(self.id, self.record.scoring, trial=name), None)
-        if row is None:
-            raise FairtrialError(f"run {self.id} has no trial `{name}`")
-        found = self.store.judgements(
-            self.id, self.record.scoring, (row["case_position"], row["arm_position"], row["repeat"])
-        )
+        return self.judgements_at(_place(self._row(name)))
+
+    def judgements_at(self, place: Place) -> list[dict[str, Any]]:
+        """The same, by case, arm and repeat."""
+        found = self.store.judgements(self.id, self.record.scoring, place)
         return [
             {key: decode(value) if isinstance(value, bytes) else value for key, value in item.items()} for item in found
         ]
+
+    def _row(self, name: str) -> dict[str, Any]:
+        rows = list(self.store.trial_rows(self.id, self.record.scoring, trial=name))
+        if not rows:
+            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial export` lists their ids")
+        if len({row["trial_id"] for row in rows}) > 1:
+            raise FairtrialError(f"`{name}` could be {len(rows)} trials; write more of the id")
+        return rows[0]
 
     def _trial(self, row: dict[str, Any], case: Case) -> TrialRecord:
         arm = self.plan_arms[row["arm_position"]]

@@ -16,6 +16,7 @@ from contextlib import AbstractAsyncContextManager
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Request, Usage
+from fairtrial.core.hearing import listening
 from fairtrial.core.suite import Settings
 from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget
@@ -179,6 +180,7 @@ class Ladder:
     async def _called(self, request: Request) -> Answer | Failure:
         """called: an adapter that breaks is a failure of this call, not of the run."""
         try:
+            listening.get().begin()
             return _checked(await self._target.ask(request))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")

@@ -7,15 +7,16 @@ workers than places at the gate: while one worker's answer is being stored and s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Request
+from fairtrial.core.hearing import Ear, listening
 from fairtrial.core.judge import Judgement, Panel, judge_of
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.stopping import case_order
@@ -83,6 +84,7 @@ class Engine:
     ) -> None:
         self.work, self.progress = work, progress
         self.halt: Halt | None = None
+        self.ears: Callable[[Trial], Ear] | None = None  # who listens to answers while they are given
         self._targets, self._store, self._variables, self._scoring = targets, store, variables, scoring
         self._budget = Budget(work.settings.budget_usd, spent)
         self._ladders: dict[str, Ladder] = {}
@@ -253,7 +255,8 @@ class Engine:
         answer = trial.stored
         if answer is None:
             request = trial.request(stream=self.work.settings.stream)
-            outcome = await self._ladders[trial.arm.target.id].ask(request)
+            with self._heard(trial):
+                outcome = await self._ladders[trial.arm.target.id].ask(request)
             if self._stops_the_run(trial, outcome):
                 return
             await self._saver.save("trials", store_rows.trial_row(self.work.run_id, trial, outcome, self._variables))
@@ -273,6 +276,20 @@ class Engine:
         await self._save_score(trial, result)
         self.progress.scored(trial, result)
         self._look(trial, result.value if isinstance(result, Score) else None)
+
+    @contextmanager
+    def _heard(self, trial: Trial) -> Iterator[None]:
+        """While the answer is given, whoever wants to can listen; a judge's reply later on is not for them."""
+        if self.ears is None:
+            yield
+            return
+        ear = self.ears(trial)
+        token = listening.set(ear)
+        try:
+            yield
+        finally:
+            listening.reset(token)
+            ear.end()
 
     def _gated(self, trial: Trial, answer: Answer) -> Unscored | None:
         """Why this answer gets no score though it is one: a condition may insist on the use of its tools.

@@ -46,6 +46,10 @@ def _add_files_and_votes(connection: Connection) -> None:
         table.create(connection)
 
 
+def _add_digests(connection: Connection) -> None:
+    schema.digests.create(connection)
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -54,6 +58,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_tool_use,
     _add_tags,
     _add_files_and_votes,
+    _add_digests,
 ]
 CURRENT = 1 + len(UPGRADES)
 

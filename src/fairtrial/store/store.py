@@ -214,13 +214,23 @@ class Store:
         query = select(table, plans.c.suite_name).join(plans, plans.c.id == table.c.plan_id).order_by(table.c.id.desc())
         with translated(self.path), self.engine.connect() as connection:
             found = [RunRecord(**row) for row in connection.execute(query).mappings()]
-        # A process that was killed could not say so; its lock is gone with it.
-        return [
-            msgspec.structs.replace(run, status="interrupted")
-            if run.status == "running" and not self._leased(run.id)
-            else run
-            for run in found
-        ]
+        return [self.as_it_is(run) for run in found]
+
+    def as_it_is(self, run: RunRecord) -> RunRecord:
+        """A process that was killed could not say so; its lock is gone with it."""
+        if run.status == "running" and not self._leased(run.id):
+            return msgspec.structs.replace(run, status="interrupted")
+        return run
+
+    def run_of_id(self, run_id: str) -> RunRecord:
+        """The run of exactly that id."""
+        table, plans = schema.runs, schema.plans
+        query = select(table, plans.c.suite_name).join(plans, plans.c.id == table.c.plan_id).where(table.c.id == run_id)
+        with translated(self.path), self.engine.connect() as connection:
+            row = connection.execute(query).mappings().first()
+        if row is None:
+            raise FairtrialError(f"there is no run `{run_id}` in this store")
+        return self.as_it_is(RunRecord(**row))
 
     def find_run(self, name: str) -> RunRecord:
         """The run of that id, tag or unambiguous prefix of an id, or the latest."""

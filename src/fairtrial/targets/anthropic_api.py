@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial import wire
 from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.hearing import listening
 from fairtrial.params import anthropic_params
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
     texts: list[str] = []
     thoughts: list[str] = []
     usage, finish, first, model, done = _Usage(), None, None, None, False
+    ear = listening.get()
     async for data in wire.sse_data(response):
         try:
             event = _decode_event(data)
@@ -175,6 +177,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
             if event.delta.text:
                 first = first or time.perf_counter()
                 texts.append(event.delta.text)
+                ear.piece(event.delta.text)
             elif event.delta.thinking:
                 thoughts.append(event.delta.thinking)
     if not done:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.hearing import NOBODY, listening
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
@@ -27,6 +28,7 @@ _FAULTS = {
     "reset": Failure(kind="stream", message="the connection broke: mock hung up", retryable=True),
     "refused": Failure(kind="refused", message="HTTP 400: mock does not like this"),
 }
+_MOST_PIECES, _PIECE_SECONDS = 200, 0.02  # of an answer that is spoken
 _FAULT_NAMES = (*_FAULTS, "empty", "hang")
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -98,11 +100,10 @@ class Mock(Target):
         if fault == "hang":
             await asyncio.Event().wait()
         wait = self._options.latency_ms + luck.random() * self._options.jitter_ms
-        if wait:
-            await asyncio.sleep(wait / 1000)
+        text = "" if fault else self._text(request, luck)
+        await _speak(text if request.stream else "", wait / 1000)
         if fault in _FAULTS:
             return _FAULTS[fault]
-        text = "" if fault == "empty" else self._text(request, luck)
         return Answer(
             text=text,
             finish_reason="stop",
@@ -139,6 +140,17 @@ class Mock(Target):
         if scripted is None:
             return request.input if self.spec.model == "echo" else ""
         return scripted if isinstance(scripted, str) else scripted[request.repeat % len(scripted)]
+
+
+async def _speak(text: str, seconds: float) -> None:
+    """Take that time, saying the text piece by piece where somebody listens."""
+    ear = listening.get()
+    pieces = 1 if ear is NOBODY or not text else max(1, min(_MOST_PIECES, int(seconds / _PIECE_SECONDS)))
+    size = -(-len(text) // pieces)
+    for number in range(pieces):
+        if seconds:
+            await asyncio.sleep(seconds / pieces)
+        ear.piece(text[number * size : (number + 1) * size])
 
 
 def _tokens(text: str) -> int:

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial import wire
 from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.hearing import listening
 from fairtrial.params import openai_params
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
     texts: list[str] = []
     thoughts: list[str] = []
     finish = first = model = usage = None
+    ear = listening.get()
     async for data in wire.sse_data(response):
         if data == b"[DONE]":
             break
@@ -152,6 +154,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
                 if text := delta.text():
                     first = first or time.perf_counter()
                     texts.append(text)
+                    ear.piece(text)
                 elif thought := delta.reasoning_content or delta.reasoning:
                     thoughts.append(thought)
     if finish is None:
