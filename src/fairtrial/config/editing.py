@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from io import StringIO
 from typing import Any
@@ -37,9 +38,9 @@ class Editor:
         """What stands at a path."""
         found = self.value
         for part in path:
-            if isinstance(found, dict) and part in found:
-                found = found[part]
-            elif isinstance(found, list) and isinstance(part, int) and -len(found) <= part < len(found):
+            if (isinstance(found, dict) and part in found) or (
+                isinstance(found, list) and isinstance(part, int) and -len(found) <= part < len(found)
+            ):
                 found = found[part]
             else:
                 return otherwise
@@ -63,7 +64,7 @@ class Editor:
     def remove(self, path: Path) -> None:
         """Take a value away, and what was around nothing but it."""
         holder = self.get(path[:-1])
-        if holder is None or self.get(path) is None and not (isinstance(holder, dict) and path[-1] in holder):
+        if holder is None or (self.get(path) is None and not (isinstance(holder, dict) and path[-1] in holder)):
             return
         del holder[path[-1]]
         if len(path) > 2 and not holder:
@@ -106,7 +107,7 @@ class Editor:
 
     def _holder(self, path: Path) -> Any:
         found = self.value
-        for part, following in zip(path, path[1:], strict=False):
+        for part, following in itertools.pairwise(path):
             missing = part not in found if isinstance(found, dict) else not (0 <= int(part) < len(found))
             if missing or found[part] is None:
                 made = self._yaml.seq() if isinstance(following, int) else self._yaml.map()
