@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _wait(work: Coroutine[Any, Any, T]) -> T:
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, also where a loop is already running (a notebook)."""
     try:
         asyncio.get_running_loop()
@@ -48,7 +48,7 @@ async def arun(suite: Suite | str | Path, *, store: str | None = None) -> Run:
 
 def run(suite: Suite | str | Path, *, store: str | None = None) -> Run:
     """Run a suite, given as loaded or as a path; the result is in the store."""
-    return _wait(arun(suite, store=store))
+    return wait_for(arun(suite, store=store))
 
 
 def open_run(name: str = "latest", *, store: str | None = None) -> Run:
@@ -58,18 +58,18 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
 
 def resume(run: Run) -> Run:
     """Go on with a run that was stopped; no finished call is repeated."""
-    return _wait(again.aresume(run.id, store=run.store))
+    return wait_for(again.aresume(run.id, store=run.store))
 
 
 def retry(run: Run) -> Run:
     """Try the failed trials of a run again."""
-    return _wait(again.aresume(run.id, store=run.store, mode="retry"))
+    return wait_for(again.aresume(run.id, store=run.store, mode="retry"))
 
 
 def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | None = None) -> Run:
     """Score the stored answers of a run anew, with another scorer or another judge."""
     spec = {"type": scorer} if isinstance(scorer, str) else scorer
-    return _wait(again.arescore(run.id, scorer=spec, judge=judge, store=run.store))
+    return wait_for(again.arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
 
 def score(
@@ -78,7 +78,7 @@ def score(
     """Score one answer: `score("numeric", response="about 42", expected="42", tolerance=0.01)`."""
     case = Case(id="case", input=input, expected=expected)
     context = ScoreContext(response=response, case=case, folder=Path())
-    return _wait(build_scorer({"type": scorer, **options}).score(context))
+    return wait_for(build_scorer({"type": scorer, **options}).score(context))
 
 
 def calibrate(
@@ -100,7 +100,7 @@ def calibrate(
         variables=variables,
         store=Store(store),
     )
-    return _wait(work)
+    return wait_for(work)
 
 
 def aggregate(run: Run) -> dict[str, Aggregate]:

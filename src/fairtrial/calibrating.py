@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,15 +33,21 @@ async def acalibrate(
     folder: Path | None = None,
     variables: Variables | None = None,
     store: Store | None = None,
+    judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """See what a judge makes of answers whose worth is known, and keep the result in the store."""
+    """See what a judge makes of answers whose worth is known, and keep the result in the store.
+
+    `judged` hears how many samples are done, and of how many.
+    """
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or Variables(os.environ)
     built = _marking(scorer)
     found = load_samples(samples, built.samples())
     store = store or Store()
     async with opened_targets([judge.target], settings, folder, variables) as targets:
-        result = await bench.calibrate(judge, targets[judge.target.id], built, found, settings, runs=runs)
+        result = await bench.calibrate(
+            judge, targets[judge.target.id], built, found, settings, runs=runs, judged=judged
+        )
     result = msgspec.convert(variables.hide_all(msgspec.to_builtins(result)), Calibration)
     store.add_calibration(
         {

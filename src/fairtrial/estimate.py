@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from fairtrial.config import Suite
 from fairtrial.core import registry
+from fairtrial.core.ids import canonical_json
+from fairtrial.core.options import build_scorer
 from fairtrial.engine.prices import FREE, find_price
+
+_LONGEST_ANSWER, _JUDGE_PROMPT, _JUDGE_REPLY = 1000, 800, 2048  # tokens
 
 
 class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +22,7 @@ class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
     trials: int
     prompt_tokens: int
     most_usd: float | None
+    judge_calls: int = 0
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,15 +32,21 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     trials: int
     arms: list[ArmEstimate]
     most_usd: float | None
+    judge_calls: int = 0
+    judge_usd: float | None = 0.0  # at most, beside `most_usd`
 
 
 def estimate(suite: Suite) -> Estimate:
     """The size of a run of this suite."""
     trials, characters = [0] * len(suite.arms), [0] * len(suite.arms)
-    completion = [0] * len(suite.arms)
+    completion, judged = [0] * len(suite.arms), [0] * len(suite.arms)
+    marked = 0  # characters that every judge reads
     for case in suite.cases():
         for index, arm in enumerate(suite.arms):
             repeats = arm.repeats_of(case)
+            if _needs_judge(canonical_json(arm.scorer_of(case))):
+                judged[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
+                marked += repeats * (len(case.input) + len(case.expected or "") + 4 * _LONGEST_ANSWER)
             trials[index] += repeats
             characters[index] += repeats * (len(case.input) + len(arm.condition.system))
             completion[index] += repeats * (arm.params_of(case).get("max_tokens") or 0)
@@ -43,7 +56,34 @@ def estimate(suite: Suite) -> Estimate:
         price = find_price(arm.target, suite.settings.prices) if priced else FREE
         tokens = characters[index] // 4
         most = None if price is None else price.most(tokens, completion[index])
-        arms.append(ArmEstimate(arm=arm.name, trials=trials[index], prompt_tokens=tokens, most_usd=most))
-    known = [arm.most_usd for arm in arms if arm.most_usd is not None]
-    total = sum(known) if len(known) == len(arms) else None
-    return Estimate(cases=suite.case_count, trials=sum(trials), arms=arms, most_usd=total)
+        sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judged[index]}
+        arms.append(ArmEstimate(arm=arm.name, most_usd=most, **sizes))
+    return Estimate(
+        cases=suite.case_count,
+        trials=sum(trials),
+        arms=arms,
+        most_usd=_sum([arm.most_usd for arm in arms]),
+        judge_calls=sum(judged),
+        judge_usd=_judging(suite, sum(judged), marked) if sum(judged) else 0.0,
+    )
+
+
+def _judging(suite: Suite, calls: int, characters: int) -> float | None:
+    """What judging costs at most: every judge reads every answer at a judge's usual length."""
+    judges = suite.settings.judges
+    costs: list[float | None] = []
+    for judge in judges:
+        priced = registry.load("targets", judge.target.kind).priced
+        price = find_price(judge.target, suite.settings.prices) if priced else FREE
+        prompt = suite.settings.panel.judgements * characters // 4 + _JUDGE_PROMPT * calls // len(judges)
+        costs.append(None if price is None else price.most(prompt, _JUDGE_REPLY * calls // len(judges)))
+    return _sum(costs)
+
+
+def _sum(costs: list[float | None]) -> float | None:
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+@lru_cache(maxsize=512)
+def _needs_judge(scorer: bytes) -> bool:
+    return build_scorer(msgspec.json.decode(scorer)).needs_judge()

@@ -54,12 +54,20 @@ def load(path: str | Path, options: RunOptions | None = None) -> Suite:
     path = Path(path)
     foreign = _read_k_eval(path)
     if foreign is None:
-        suite = load_suite(path, options)
-    else:
-        shown = f"{path} (as a suite of ours)"  # lines are those of the suite that it was turned into
-        suite = parse_suite(suite_text(foreign), file=shown, folder=path.parent, options=options)
-        suite.notes = [f"not carried over from k-eval: {finding}" for finding in foreign.findings]
-        suite.notes += [f"unlike k-eval: {difference}" for difference in foreign.differences]
+        return _ready(load_suite(path, options))
+    shown = f"{path} (as a suite of ours)"  # lines are those of the suite that it was turned into
+    suite = parse_suite(suite_text(foreign), file=shown, folder=path.parent, options=options)
+    suite.notes = [f"not carried over from k-eval: {finding}" for finding in foreign.findings]
+    suite.notes += [f"unlike k-eval: {difference}" for difference in foreign.differences]
+    return _ready(suite)
+
+
+def load_text(text: str, *, file: str, folder: Path, options: RunOptions | None = None) -> Suite:
+    """The same for a suite that is no file, or not one yet; paths in it are relative to the folder."""
+    return _ready(parse_suite(text, file=file, folder=folder, options=options))
+
+
+def _ready(suite: Suite) -> Suite:
     check_prices(suite.arms, suite.settings)
     if suite.options.stop_when is not None:
         suite.settings = msgspec.structs.replace(suite.settings, stop=_stop_rule(suite))

@@ -17,17 +17,6 @@ from fairtrial.cli.options import (
     work_quietly,
 )
 
-_DEMO_MARKS = {  # what the demo's judge makes of what it is told; the first text that it finds counts
-    "an endless loop?": 8.0,
-    "nothing is to be seen": 15.0,
-    "the code breaks off": 35.0,
-    "script errors": 42.0,
-    "controls do nothing": 40.0,
-    "too little contrast": 55.0,
-    "too wide for a phone": 62.0,
-    "check FAILED": 66.0,
-}
-
 
 @click.command()
 @click.argument("targets", nargs=-1)
@@ -62,17 +51,20 @@ def command(
     from fairtrial.cli.finish import check_outputs
     from fairtrial.cli.run import run_suite
     from fairtrial.config import RunOptions, parse_suite
+    from fairtrial.suites.code_arena import arena_document, demo_document
 
     if demo == bool(targets):
         raise click.UsageError("name the models that should write pages, or try --demo, which has its own")
     if demo and (asked["prompt"] or asked["judge"]):
         raise click.UsageError("--demo has prompts and a judge of its own")
+    if asked["prompt"] and asked["cases"]:
+        raise click.UsageError("--prompt and --case do not go together")
     if pairs and not (asked["judge"] or demo):
         raise click.UsageError("--pairs needs a --judge")
     load_dotenv()
     check_outputs(outputs)
-    document = _demo_document() if demo else {"targets": list(targets), "judge": asked["judge"]}
-    text = yaml.safe_dump({**_asked(**asked), **_given(document)}, sort_keys=False, allow_unicode=True)
+    document = demo_document(**asked) if demo else arena_document(list(targets), **asked)
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     suite = parse_suite(text, file="arena", options=RunOptions(budget_usd=budget_usd))
     comparing = pairs or demo
     code = run_suite(suite, runs=1, outputs=() if comparing else outputs, store=store, as_json=as_json, quiet=quiet)
@@ -81,43 +73,6 @@ def command(
     if not quiet and not as_json:
         _say_what_next(outputs)
     return code
-
-
-def _asked(*, prompt: str | None, judge: str | None, cases: tuple[str, ...], repeats: int) -> dict[str, Any]:
-    common = {"name": "code arena", "repeats": repeats}
-    if prompt is None:
-        return {**common, "suite": _given({"kind": "code_arena", "ids": list(cases)})}
-    if cases:
-        raise click.UsageError("--prompt and --case do not go together")
-    from fairtrial.suites.code_arena import ENDING
-
-    return {
-        **common,
-        "params": {"max_tokens": 8192},
-        "timeout": 300,
-        "scorer": "code_judge" if judge else "browser",
-        "cases": [{"id": "prompt", **_literal({"input": f"{prompt.strip()}\n\n{ENDING}"})}],
-    }
-
-
-def _literal(texts: dict[str, str]) -> dict[str, str]:
-    """Texts in which a suite finds no variable."""
-    return {name: text.replace("${", "$${") for name, text in texts.items()}
-
-
-def _given(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if value}
-
-
-def _demo_document() -> dict[str, Any]:
-    from fairtrial.suites.code_arena import DEMO_MODELS, demo_answers
-
-    models = [
-        {"id": name, "target": f"mock:{name}", "options": {"answers": _literal(demo_answers(name))}}
-        for name in DEMO_MODELS
-    ]
-    verdict = {"marks": _DEMO_MARKS, "otherwise": 88.0, "noise": 4.0}
-    return {"targets": models, "judge": {"target": "mock:judge", "vision": True, "options": {"verdict": verdict}}}
 
 
 def _compare(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:

@@ -35,6 +35,7 @@ COMMANDS = {
     "label": "Let people mark answers, and correct a judge's scores by their marks.",
     "arena": "Let models write web pages, and see them in a real browser.",
     "vote": "Choose between answers without knowing whose they are.",
+    "serve": "Serve the web page: suites, runs, comparisons, judges, votes.",
     "optim": "Compare prompt styles on optimisation problems.",
     "baseline": "Solve an optimisation problem, with a certificate.",
     "import": "Turn a suite of another tool into one of ours.",

@@ -128,4 +128,6 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     console = Console(highlight=False)
     console.print(f"{suite.name}: {plan.cases} cases, {plan.trials} trials; nothing was asked")
     console.print(table)
+    if plan.judge_calls:
+        console.print(f"judging: {plan.judge_calls} calls, {money(plan.judge_usd)} at most")
     return 0

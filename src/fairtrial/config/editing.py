@@ -38,12 +38,9 @@ class Editor:
         """What stands at a path."""
         found = self.value
         for part in path:
-            if (isinstance(found, dict) and part in found) or (
-                isinstance(found, list) and isinstance(part, int) and -len(found) <= part < len(found)
-            ):
-                found = found[part]
-            else:
+            if not _has(found, part):
                 return otherwise
+            found = found[part]
         return found
 
     def set(self, path: Path, value: Any) -> None:
@@ -64,7 +61,7 @@ class Editor:
     def remove(self, path: Path) -> None:
         """Take a value away, and what was around nothing but it."""
         holder = self.get(path[:-1])
-        if holder is None or (self.get(path) is None and not (isinstance(holder, dict) and path[-1] in holder)):
+        if not _has(holder, path[-1]):
             return
         del holder[path[-1]]
         if len(path) > 2 and not holder:
@@ -108,8 +105,7 @@ class Editor:
     def _holder(self, path: Path) -> Any:
         found = self.value
         for part, following in itertools.pairwise(path):
-            missing = part not in found if isinstance(found, dict) else not (0 <= int(part) < len(found))
-            if missing or found[part] is None:
+            if not _has(found, part) or found[part] is None:
                 made = self._yaml.seq() if isinstance(following, int) else self._yaml.map()
                 if isinstance(found, dict):
                     found[part] = made
@@ -137,13 +133,20 @@ class Editor:
         return value
 
 
+def _has(holder: Any, part: str | int) -> bool:
+    if isinstance(holder, list):
+        return isinstance(part, int) and 0 <= part < len(holder)
+    return isinstance(holder, dict) and part in holder
+
+
 def _as_text(value: str) -> Any:
     """A text that is read as the text that it is, also by those to whom `yes` is no text."""
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
     if "\n" in value and not any(line != line.rstrip() or "\t" in line for line in value.split("\n")):
         return LiteralScalarString(value)
-    plain = yaml.SafeLoader("").resolve(yaml.ScalarNode, value, (True, False)) == "tag:yaml.org,2002:str"
+    tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]
+    plain = tag == "tag:yaml.org,2002:str"
     return value if plain else DoubleQuotedScalarString(value)
 
 

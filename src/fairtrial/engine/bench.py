@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
@@ -75,21 +75,27 @@ async def calibrate(
     settings: Settings,
     *,
     runs: int = 1,
+    judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Ask a judge about every sample, `runs` times each."""
+    """Ask a judge about every sample, `runs` times each; `judged` hears how many are done, and of how many."""
     bench = Bench([judge], {judge.target.id: target}, settings)
     panel = Panel(judges=bench.judges, how=PanelSpec(judgements=runs))
     said: list[Judgement] = []
+    done = 0
 
-    async def judged(sample: Sample) -> SampleResult:
+    async def try_on(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
         context = ScoreContext(response=sample.answer, case=case, panel=panel, workshop=workshop)
         result = await scorer.score(context)
         said.extend(result.judgements)
+        nonlocal done
+        done += 1
+        if judged is not None:
+            judged(done, len(samples))
         return sample_result(sample, _one_by_one(result))
 
     async with Workshop() as workshop:
-        results = await asyncio.gather(*map(judged, samples))
+        results = await asyncio.gather(*map(try_on, samples))
     for judgement in said:
         if judgement.failure_kind not in (None, "verdict"):  # it could not be asked, which says nothing of it
             raise FairtrialError(

@@ -220,3 +220,32 @@ def calibrations_page(store: Store, first: int, count: int) -> tuple[list[dict[s
         total = connection.scalar(select(func.count()).select_from(table)) or 0
         rows = [dict(row) for row in connection.execute(query).mappings()]
     return [{**row, "body": decode(row["body"])} for row in rows], total
+
+
+def runs_of_series(store: Store, series_id: str) -> list[RunRecord]:
+    """The runs of one series, oldest first."""
+    runs, plans = schema.runs, schema.plans
+    query = (
+        select(runs, plans.c.suite_name)
+        .join(plans, plans.c.id == runs.c.plan_id)
+        .where(runs.c.series_id == series_id)
+        .order_by(runs.c.id)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        return [store.as_it_is(RunRecord(**row)) for row in connection.execute(query).mappings()]
+
+
+def calibration(store: Store, name: str) -> dict[str, Any] | None:
+    """One calibration, by its id."""
+    table = schema.calibrations
+    with translated(store.path), store.engine.connect() as connection:
+        row = connection.execute(select(table).where(table.c.id == name)).mappings().first()
+    return {**row, "body": decode(row["body"])} if row else None
+
+
+def positions_of(store: Store, plan_id: str, case_id: str) -> list[int]:
+    """Where a case of that id stands in a plan."""
+    table = schema.cases
+    query = select(table.c.position).where(table.c.plan_id == plan_id, table.c.id == case_id)
+    with translated(store.path), store.engine.connect() as connection:
+        return [row[0] for row in connection.execute(query)]

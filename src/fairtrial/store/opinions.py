@@ -7,14 +7,14 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import and_, func, select, update
 
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judgement
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.database import translated
-from fairtrial.store.store import Place, Store, same_trial
+from fairtrial.store.store import Place, RunRecord, Store, same_trial
 
 _PLACE = ("case_position", "arm_position", "repeat")
 
@@ -195,3 +195,33 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
             answer.append(answers.setdefault((case_position, arm, repeat), len(answers)))
             values.append(value)
     return JudgeValues(list(judges), list(answers), judge, answer, values)
+
+
+def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
+    """A scored answer drawn at random, of the arm with the fewest labels, to a case that has none under it."""
+    table, scores = schema.labels, schema.scores
+    with translated(store.path), store.engine.connect() as connection:
+        labelled_cases = select(table.c.arm_position, func.count(table.c.case_position.distinct()))
+        counted = labelled_cases.where(table.c.run_id == run.id).group_by(table.c.arm_position)
+        counts: dict[int, int] = {row[0]: row[1] for row in connection.execute(counted)}
+        for arm in sorted(arms, key=lambda arm: counts.get(arm, 0)):
+            done = select(table.c.case_position).where(table.c.run_id == run.id, table.c.arm_position == arm)
+            drawn = (
+                select(scores.c.case_position, scores.c.repeat)
+                .where(scores.c.run_id == run.id, scores.c.scoring == run.scoring, scores.c.arm_position == arm)
+                .where(scores.c.value.is_not(None), scores.c.case_position.not_in(done))
+                .order_by(func.random())
+                .limit(1)
+            )
+            found = connection.execute(drawn).first()
+            if found is not None:
+                return (found[0], arm, found[1])
+    return None
+
+
+def label_count(store: Store, run_id: str) -> int:
+    """How many labels the answers of a run have."""
+    table = schema.labels
+    query = select(func.count()).select_from(table).where(table.c.run_id == run_id)
+    with translated(store.path), store.engine.connect() as connection:
+        return connection.scalar(query) or 0

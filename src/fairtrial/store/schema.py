@@ -249,14 +249,14 @@ votes = Table(
     Column("voted_at", Float, nullable=False),
 )
 
-# What was worked out about runs, as JSON, for whoever asks again.
+# What was worked out about runs, packed (JSON knows no infinity), for whoever asks again.
 digests = Table(
     "digests",
     metadata,
     Column("name", String, primary_key=True),
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("stamp", Text, nullable=False),
-    Column("body", Json, nullable=False),
+    Column("body", LargeBinary, nullable=False),
     Column("made_at", Float, nullable=False),
 )
 

@@ -1,4 +1,4 @@
-"""Servers on this machine: an application, and beside it an origin of its own for what models wrote."""
+"""Servers: the application, and beside it an origin of its own for what models wrote."""
 
 from __future__ import annotations
 
@@ -7,13 +7,29 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.store import Store
+from fairtrial.web.access import Access
+from fairtrial.web.app import make_app
+from fairtrial.web.desk import Desk
+from fairtrial.web.guard import Guard
 
 HOST = "127.0.0.1"
+_HOW: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "lifespan": "off",
+    "server_header": False,
+    "ws": "none",
+    "timeout_graceful_shutdown": 1,
+}
+LOOPBACK = (HOST, "localhost", "::1")
 
 
 class _Server(uvicorn.Server):
@@ -24,31 +40,57 @@ class _Server(uvicorn.Server):
         yield
 
 
-def bound(port: int = 0) -> socket.socket:
-    """A socket on this machine alone; port 0 takes a free one."""
-    made = socket.socket()
+def bound(port: int = 0, host: str = HOST) -> socket.socket:
+    """A socket; port 0 takes a free one."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError:
+        raise FairtrialError(f"`{host}` is no address of this machine: name another with --host") from None
+    made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((HOST, port))
+        made.bind(address)
         made.listen(128)  # whoever comes before the server does waits for it
-    except OSError:
+    except OSError as error:
         made.close()
-        raise FairtrialError(f"port {port} is taken: name another with --port") from None
+        if port and "in use" in str(error):
+            raise FairtrialError(f"port {port} is taken: name another with --port") from None
+        raise FairtrialError(f"{host}:{port} cannot be served: {error.strerror}") from None
     return made
 
 
-def names_of(bound_socket: socket.socket) -> list[str]:
+def names_of(bound_socket: socket.socket, host: str = HOST) -> list[str]:
     """The names under which a server may be asked."""
     port = bound_socket.getsockname()[1]
-    return [f"{HOST}:{port}", f"localhost:{port}"]
+    names = [*LOOPBACK, host, *([] if host in LOOPBACK else [socket.gethostname(), socket.getfqdn()])]
+    return [f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in dict.fromkeys(names)]
+
+
+@asynccontextmanager
+async def opened(store: Store, folder: Path, *, host: str = HOST, port: int = 0, token: str = "") -> AsyncIterator[str]:
+    """The whole web page, served until the block is left; its address."""
+    main, other = bound(port, host), bound(0, host)
+    desk = Desk(store, folder, preview_port=other.getsockname()[1], token=bool(token))
+    app = make_app(desk)
+    far = host not in LOOPBACK
+    apps = (
+        (Guard(Access(app, token) if token else app, names_of(main, host), numbers=far), main),
+        (Guard(desk.previews.app, names_of(other, host), numbers=far), other),
+    )
+    shown = socket.gethostname() if host in ("0.0.0.0", "::") else host  # noqa: S104  # compared, not bound
+    try:
+        async with served(*apps):
+            warming = asyncio.get_running_loop().run_in_executor(None, desk.warm_up)
+            warming.add_done_callback(lambda _: None)
+            yield f"http://{f'[{shown}]' if ':' in shown else shown}:{main.getsockname()[1]}/"
+    finally:
+        await asyncio.to_thread(desk.close)
 
 
 @asynccontextmanager
 async def served(*apps: tuple[ASGIApp, socket.socket]) -> AsyncIterator[None]:
     """Serve every application on its socket until the block is left."""
-    servers = [
-        _Server(uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)) for app, _ in apps
-    ]
+    servers = [_Server(uvicorn.Config(app, **_HOW)) for app, _ in apps]
     sockets = [made for _, made in apps]
     tasks = [asyncio.create_task(server.serve(sockets=[made])) for server, made in zip(servers, sockets, strict=True)]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,16 @@ import yaml
 _FOLDER = Path(__file__).parent
 ENDING = "Answer with one HTML document that holds its own CSS and JavaScript and loads nothing from anywhere."
 DEMO_MODELS = ("careful", "hasty")
+_DEMO_MARKS = {  # what the demo's judge makes of what it is told; the first text that it finds counts
+    "an endless loop?": 8.0,
+    "nothing is to be seen": 15.0,
+    "the code breaks off": 35.0,
+    "script errors": 42.0,
+    "controls do nothing": 40.0,
+    "too little contrast": 55.0,
+    "too wide for a phone": 62.0,
+    "check FAILED": 66.0,
+}
 
 
 def cases() -> list[dict[str, Any]]:
@@ -35,3 +46,45 @@ def samples() -> list[dict[str, Any]]:
 def demo_answers(model: str) -> dict[str, str]:
     """What a prepared model says to each prompt, by case."""
     return {path.stem: path.read_text("utf-8") for path in sorted((_FOLDER / model).glob("*.md"))}
+
+
+def arena_document(
+    targets: Sequence[Any],
+    *,
+    prompt: str | None = None,
+    judge: Any = None,
+    cases: Sequence[str] = (),
+    repeats: int = 1,
+) -> dict[str, Any]:
+    """A suite that lets these targets write pages: for one prompt, or for the built-in ones."""
+    common = {"name": "code arena", "repeats": repeats}
+    if prompt is None:
+        asked: dict[str, Any] = {"suite": _given({"kind": "code_arena", "ids": list(cases)})}
+    else:
+        asked = {
+            "params": {"max_tokens": 8192},
+            "timeout": 300,
+            "scorer": "code_judge" if judge else "browser",
+            "cases": [{"id": "prompt", **_literal({"input": f"{prompt.strip()}\n\n{ENDING}"})}],
+        }
+    return {**common, **asked, **_given({"targets": list(targets), "judge": judge})}
+
+
+def demo_document(*, cases: Sequence[str] = (), repeats: int = 1, **_: Any) -> dict[str, Any]:
+    """The same with two prepared models and a mock judge: no key, no network."""
+    models = [
+        {"id": name, "target": f"mock:{name}", "options": {"answers": _literal(demo_answers(name))}}
+        for name in DEMO_MODELS
+    ]
+    verdict = {"marks": _DEMO_MARKS, "otherwise": 88.0, "noise": 4.0}
+    judge = {"target": "mock:judge", "vision": True, "options": {"verdict": verdict}}
+    return arena_document(models, judge=judge, cases=cases, repeats=repeats)
+
+
+def _literal(texts: dict[str, str]) -> dict[str, str]:
+    """Texts in which a suite finds no variable."""
+    return {name: text.replace("${", "$${") for name, text in texts.items()}
+
+
+def _given(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if value}

@@ -1,6 +1,7 @@
 // 1, 2, 3, 4 and 0 vote, as long as nobody types into something.
-addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
-  const button = document.querySelector(`#ballot [data-key="${CSS.escape(event.key)}"]`);
-  if (button) button.click();
+import { typing } from "./app.js";
+
+document.addEventListener("keydown", (event) => {
+  if (typing(event)) return;
+  document.querySelector(`#ballot [data-key="${CSS.escape(event.key)}"]`)?.click();
 });

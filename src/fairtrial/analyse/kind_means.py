@@ -1,0 +1,36 @@
+"""Every arm of a run by kind of case: its mean on each category and each difficulty, with intervals."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairtrial.analyse.contestants import enter, sources_of
+from fairtrial.analyse.run import Run
+from fairtrial.stats import Aggregate, aggregate
+
+BY = ("category", "difficulty")
+
+
+class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
+    """means[by][kind][arm]; every arm that has a score on a case of the kind."""
+
+    means: dict[str, dict[str, dict[str, Aggregate]]]
+
+
+def by_kind(run: Run) -> KindMeans:
+    """The means of a run's arms, kind by kind."""
+    field = enter(sources_of(run))
+    means: dict[str, dict[str, dict[str, Aggregate]]] = {}
+    for one in field.contestants:
+        scores = one.means()
+        for by in BY:
+            groups: dict[str, list[str]] = {}
+            for key in scores:
+                kind = getattr(field.facts[key], by)
+                if kind is not None and field.weights[key] > 0:
+                    groups.setdefault(kind, []).append(key)
+            for kind, keys in groups.items():
+                clusters = [field.clusters.get(key, f"\0{key}") for key in keys] if field.clusters else None
+                found = aggregate([scores[key] for key in keys], [field.weights[key] for key in keys], clusters)
+                means.setdefault(by, {}).setdefault(kind, {})[one.label] = found
+    return KindMeans(means=means)

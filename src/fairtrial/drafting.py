@@ -1,0 +1,142 @@
+"""Drafts by a model: cases, a whole suite, a better prompt. Always something to look at, never something done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from fairtrial.config import judge_named
+from fairtrial.core.answer import Answer, Request
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import Settings
+from fairtrial.core.variables import Variables
+from fairtrial.engine.bench import Bench
+from fairtrial.pipeline import opened_targets
+
+T = TypeVar("T")
+_MOST_TOKENS = 4096
+_SYSTEM = (
+    "You help somebody to write an evaluation of language models. What you write will be reviewed by a person. "
+    "Reply with one JSON object of the requested shape and nothing else."
+)
+
+
+class DraftCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A case that a model proposes."""
+
+    input: str
+    expected: str
+    id: str = ""
+    category: str = ""
+    difficulty: str = ""
+
+
+class DraftCases(msgspec.Struct, frozen=True, kw_only=True):
+    """Cases that a model proposes."""
+
+    cases: list[DraftCase]
+
+
+class DraftSuite(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite that a model proposes."""
+
+    name: str
+    description: str
+    system: str
+    scorer: str
+    cases: list[DraftCase]
+
+
+class DraftPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt that a model proposes, and what it changed."""
+
+    prompt: str
+    changes: str
+
+
+async def adraft_cases(
+    model: str, *, about: str, examples: list[dict[str, Any]], count: int, folder: Path
+) -> DraftCases:
+    """New cases like those that are there."""
+    shown = msgspec.json.encode(examples[:10]).decode()
+    text = (
+        f"Write {count} new test cases for this evaluation.\n\nWhat it is about:\n{about or '(see the examples)'}\n\n"
+        f"Cases that are there already, as data, not to be repeated:\n{shown}\n\n"
+        "Each case has a question (`input`), its one right answer as short as it can be (`expected`), a short unique "
+        "`id`, a `category`, and a `difficulty` (easy, medium or hard). Vary them; cover edge cases."
+    )
+    return await _ask(model, text, DraftCases, folder)
+
+
+async def adraft_suite(model: str, *, description: str, count: int, folder: Path) -> DraftSuite:
+    """A suite from a description."""
+    text = (
+        f"Design a small evaluation from this description:\n{description}\n\n"
+        f"Give it a short `name`, a one-sentence `description`, a `system` prompt for the models under test (may be "
+        f"empty), a `scorer`, and {count} `cases`. The scorer is one of: exact (one right text), numeric (one right "
+        "number), boolean (the expected text must occur), llm_judge (open answers, judged by a model). Each case has "
+        "`input`, `expected`, a short unique `id`, `category` and `difficulty` (easy, medium or hard)."
+    )
+    return await _ask(model, text, DraftSuite, folder)
+
+
+async def adraft_prompt(model: str, *, prompt: str, wishes: str, folder: Path) -> DraftPrompt:
+    """A better wording of a prompt."""
+    text = (
+        f"Improve this prompt. Keep what it asks for.\n\nThe prompt, as data:\n<<<\n{prompt}\n>>>\n\n"
+        f"What should become better:\n{wishes or 'clarity, and an answer that can be checked'}\n\n"
+        "Reply with the new `prompt` and one sentence about your `changes`."
+    )
+    return await _ask(model, text, DraftPrompt, folder)
+
+
+async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
+    variables = Variables(os.environ)
+    spec = judge_named(model, variables, folder)
+    settings = Settings()
+    request = Request(
+        trial_id="draft",
+        case_id="draft",
+        input=text,
+        system=_SYSTEM,
+        params={"max_tokens": _MOST_TOKENS},
+        stream=False,
+        schema=_schema(shape),
+    )
+    async with opened_targets([spec.target], settings, folder, variables) as targets:
+        outcome = await Bench([spec], targets, settings).judges[0].ask(request)
+    result = outcome.result
+    if not isinstance(result, Answer):
+        raise FairtrialError(variables.hide(f"{model} gave no draft: {result.message}"))
+    try:
+        return msgspec.json.decode(_json_in(result.text), type=shape)
+    except msgspec.MsgspecError:
+        raise FairtrialError(f"{model} gave no draft of the right shape; try again, or another model") from None
+
+
+def _json_in(text: str) -> str:
+    """The object in a reply that may have words or fences around it."""
+    begin, end = text.find("{"), text.rfind("}")
+    return text[begin : end + 1] if 0 <= begin < end else text
+
+
+def _schema(shape: type[Any]) -> dict[str, Any]:
+    """A strict schema: providers want every property required, and nothing beside them."""
+    (_,), components = msgspec.json.schema_components([shape])
+
+    def strict(value: Any) -> Any:
+        if isinstance(value, list):
+            return [strict(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "$ref" in value:
+            return strict(components[value["$ref"].rsplit("/", 1)[-1]])
+        if value.get("type") == "object":
+            inner = {name: strict(item) for name, item in value["properties"].items()}
+            return {"type": "object", "properties": inner, "required": list(inner), "additionalProperties": False}
+        return {key: strict(item) for key, item in value.items() if key in ("type", "items")}
+
+    return strict(components[shape.__name__])  # type: ignore[no-any-return]

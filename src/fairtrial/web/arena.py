@@ -1,0 +1,168 @@
+"""The arena: a suite, who answers it under which conditions and parameters, and what that comes to; then it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fairtrial import calibrating, models, pipeline
+from fairtrial.analyse import Run
+from fairtrial.analyse.summary import RunSummary
+from fairtrial.config import RunOptions, Suite
+from fairtrial.config.editing import Editor
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import BENCHMARK_LOCK, DEFAULT_PARAMS
+from fairtrial.estimate import estimate
+from fairtrial.store import browsing
+from fairtrial.store.browsing import RunQuery
+from fairtrial.web import files
+from fairtrial.web.desk import Desk, posted
+from fairtrial.web.runs import await_run
+
+PARAMS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed")
+_WHOLE = ("repeats", "concurrency", "limit")
+RUNS = (1, 3, 5, 10)
+
+
+class Arena:
+    """The page on which runs are started."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/arena", self._show),
+            Route("/arena/estimate", posted(self._estimate), methods=["POST"]),
+            Route("/arena/run", posted(self._run), methods=["POST"]),
+        ]
+
+    def _show(self, request: Request) -> Response:
+        found = files.suite_files(self._desk.folder)
+        file = request.query_params.get("file", "") or (found[0].path if found else "")
+        values: dict[str, Any] = {"suites": found, "file": file, "error": "", "suite": None}
+        if file:
+            try:
+                suite = self._load(file, files.read(self._desk.folder, file))
+                values |= self._choices(suite)
+            except FairtrialError as error:
+                values["error"] = str(error)
+        return self._desk.page(request, "arena.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUNS, **values)
+
+    def _load(self, file: str, text: str, options: RunOptions | None = None) -> Suite:
+        folder = files.place_of(self._desk.folder, file).parent
+        return pipeline.load_text(text, file=Path(file).name, folder=folder, options=options)
+
+    def _choices(self, suite: Suite) -> dict[str, Any]:
+        targets = {arm.target.id: arm.target for arm in suite.arms}
+        given = suite.arms[0].params
+        return {
+            "suite": suite,
+            "targets": [(name, models.find(f"{spec.provider}:{spec.model}")) for name, spec in targets.items()],
+            "conditions": list(dict.fromkeys(arm.condition.name for arm in suite.arms)),
+            "given": {**DEFAULT_PARAMS, **given},
+            "estimated": self._estimated(suite),
+        }
+
+    def _estimate(self, request: Request, form: FormData) -> Response:
+        """What the choices come to; what is wrong with them is said in the same place."""
+        try:
+            suite = self._chosen(form)
+            return self._desk.page(request, "parts/estimate.html.j2", estimated=self._estimated(suite), error="")
+        except FairtrialError as error:
+            return self._desk.page(request, "parts/estimate.html.j2", estimated=None, error=str(error))
+
+    def _run(self, request: Request, form: FormData) -> Response:
+        runs = number(form, "runs") or 1
+        if runs not in RUNS:
+            raise FairtrialError(f"a suite is run {', '.join(map(str, RUNS))} times from here")
+        suite = self._chosen(form)
+        if runs > 1 and suite.settings.cache:
+            raise FairtrialError("the runs of a series must be independent: take `cache: true` out of the suite first")
+        return await_run(self._desk.works.run(suite, runs))
+
+    def _chosen(self, form: FormData) -> Suite:
+        """The suite as it is on disk, with what was chosen in the form put into it."""
+        file = str(form.get("file", ""))
+        editor = Editor(files.read(self._desk.folder, file))
+        more = [name.strip() for name in form.getlist("more") if isinstance(name, str) and name.strip()]
+        editor.insert(("targets",), None, more)
+        _put_params(editor, form)
+        if judge := str(form.get("judge", "")).strip():
+            kept = editor.get(("judge",))
+            editor.set(("judge",), {**(kept if isinstance(kept, dict) else {}), "target": judge})
+        targets = tuple(str(name) for name in form.getlist("target"))
+        if not targets and not more:
+            raise FairtrialError("choose at least one target")
+        conditions = tuple(str(name) for name in form.getlist("condition"))
+        if not conditions:
+            raise FairtrialError("choose at least one condition")
+        several = len(form.getlist("all_conditions")) > 0
+        budget = number(form, "budget_usd", whole=False)
+        options = RunOptions(
+            targets=(*targets, *more),
+            conditions=conditions if several else (),
+            benchmark_mode=bool(form.get("benchmark_mode")),
+            budget_usd=budget,
+            timeout=number(form, "timeout", whole=False),
+            **{name: number(form, name) for name in _WHOLE},
+        )
+        changed = more or judge or any(form.get(f"param_{name}") is not None for name in PARAMS)
+        text = editor.text if changed else files.read(self._desk.folder, file)
+        return self._load(file, text, options)
+
+    def _estimated(self, suite: Suite) -> dict[str, Any]:
+        plan = estimate(suite)
+        return {
+            "plan": plan,
+            "seconds": self._seconds(suite, {arm.arm: arm.trials for arm in plan.arms}),
+            "warnings": list(self._warnings(suite)),
+            "budget": suite.settings.budget_usd,
+            "params": {arm.name: arm.params for arm in suite.arms},
+        }
+
+    def _warnings(self, suite: Suite) -> Iterator[str]:
+        yield from pipeline.warnings(suite)
+        scorers = [msgspec.json.decode(scorer) for scorer in suite.scorers]
+        yield from calibrating.calibration_notes(self._desk.store, suite.settings.judges, scorers)
+
+    def _seconds(self, suite: Suite, trials: dict[str, int]) -> float | None:
+        """How long it takes if every target is as fast as in the last run of this suite; None where none is known."""
+        records, _ = browsing.runs_page(self._desk.store, RunQuery(suite=suite.name), 0, 1)
+        if not records or records[0].status == "running":
+            return None
+        run = Run(self._desk.store, records[0])
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary)
+        known = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
+        latencies = [known.get(arm.target.id) for arm in suite.arms]
+        if any(latency is None for latency in latencies):
+            return None
+        total = sum(trials[arm.name] * (latency or 0.0) for arm, latency in zip(suite.arms, latencies, strict=True))
+        return total / 1000 / suite.settings.concurrency
+
+
+def _put_params(editor: Editor, form: FormData) -> None:
+    """Parameters that were changed in the panel; those that a target or condition has of its own stay nearer."""
+    for name in PARAMS:
+        given = form.get(f"param_{name}")
+        if isinstance(given, str) and given.strip():
+            whole = name in ("max_tokens", "seed")
+            editor.set(("params", name), _number(given, name, whole=whole))
+
+
+def number(form: FormData, name: str, *, whole: bool = True) -> Any:
+    """A number from a form, or None where nothing was written."""
+    given = str(form.get(name, "")).strip()
+    return _number(given, name, whole=whole) if given else None
+
+
+def _number(text: str, name: str, *, whole: bool) -> float | int:
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        raise FairtrialError(f"{name} is a {'whole ' if whole else ''}number, not `{text}`") from None

@@ -1,0 +1,191 @@
+"""The Code Arena: one prompt, several models, their pages side by side while they are being written, and after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import yaml
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from fairtrial import pipeline
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.config import RunOptions
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store import browsing
+from fairtrial.store.browsing import RunQuery
+from fairtrial.store.files import attachments, scored_by
+from fairtrial.store.store import Place
+from fairtrial.suites import code_arena
+from fairtrial.web.arena import number
+from fairtrial.web.desk import Desk, go_to, posted
+from fairtrial.web.runs import page_number
+from fairtrial.webpage.extract import PageStream, extract
+from fairtrial.webpage.looking import restless
+from fairtrial.webpage.seal import SANDBOX
+
+CRITERIA = (("visual_accuracy", 40), ("code_quality", 30), ("functionality", 20), ("responsiveness", 10))
+_EVERY = 0.7
+_TAIL = 4000
+_RECENT = 30
+
+
+class Code:
+    """Pages about pages."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/code", self._show),
+            Route("/code/run", posted(self._run), methods=["POST"]),
+            Route("/runs/{run}/pages", self._pages),
+            Route("/runs/{run}/pages/events", self._events),
+        ]
+
+    def _show(self, request: Request) -> Response:
+        records, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, _RECENT)
+        with_pages = [
+            record
+            for record in records
+            if record.suite_name == "code arena"
+            or scored_by(self._desk.store, record.id, record.scoring, ("browser", "code_judge"))
+        ]
+        return self._desk.page(
+            request, "code.html.j2", prompts=[(case["id"], case["input"]) for case in code_arena.cases()],
+            runs=with_pages, browser=_no_browser(),
+        )  # fmt: skip
+
+    def _run(self, request: Request, form: FormData) -> Response:
+        prompt = str(form.get("prompt", "")).strip()
+        cases = [str(case) for case in form.getlist("case")]
+        judge = str(form.get("judge", "")).strip() or None
+        repeats = max(1, number(form, "repeats") or 1)
+        targets = [name for line in form.getlist("targets") for name in str(line).replace(",", "\n").split()]
+        if form.get("demo"):
+            document = code_arena.demo_document(cases=cases or ["calculator", "todo"], repeats=repeats)
+            for target in document["targets"]:
+                target["options"]["latency_ms"] = 3000  # time to watch them write
+        elif not targets:
+            raise FairtrialError("name the models that should write pages, one a line, or try the demo")
+        elif not prompt and not cases:
+            raise FairtrialError("write what should be built, or choose one of the prompts")
+        else:
+            document = code_arena.arena_document(
+                targets, prompt=prompt or None, judge=judge, cases=() if prompt else cases, repeats=repeats
+            )
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        options = RunOptions(budget_usd=number(form, "budget_usd", whole=False))
+        suite = pipeline.load_text(text, file="arena", folder=self._desk.folder, options=options)
+        work = self._desk.works.run(suite)
+        work.begun.wait(1.5)
+        return go_to(f"/runs/{work.run_id}/pages" if work.run_id else f"/works/{work.id}")
+
+    def _pages(self, request: Request) -> Response:
+        """Every arm's page to one prompt: live, as code, as pictures, with what was measured and judged."""
+        run = self._desk.run(request.path_params["run"])
+        position = min(page_number(request.query_params), run.plan.case_count) - 1
+        case = run.store.cases(run.plan.id, position, 1)[0]
+        shots = attachments(run.store, run.id, first=position, count=1)
+        found = dict(run.placed_trials(position, 1))
+        sides = []
+        for arm in run.plan_arms:
+            repeats = [place for place in found if place[1] == arm.position] or [(position, arm.position, 0)]
+            sides += [self._side(request, run, place, found.get(place), shots.get(place, {})) for place in repeats]
+        return self._desk.page(
+            request,
+            "pages.html.j2",
+            run=run.record,
+            case=case,
+            position=position,
+            count=run.plan.case_count,
+            sides=sides,
+            sandbox=SANDBOX,
+            criteria=CRITERIA,
+            several=len(run.plan_arms) > 1,
+        )
+
+    def _side(
+        self, request: Request, run: Run, place: Place, trial: TrialRecord | None, shots: dict[str, str]
+    ) -> dict[str, Any]:
+        details = (trial.details if trial else None) or {}
+        html = extract(trial.answer).html if trial and trial.answer else None
+        hangs = restless(details)
+        return {
+            "arm": run.plan_arms[place[1]].name,
+            "place": place,
+            "trial": trial,
+            "code": html,
+            "preview": self._desk.preview(request, html) if html and not hangs else None,
+            "hangs": hangs,
+            "page": details.get("page"),
+            "shots": shots,
+            "verdicts": run.judgements_at(place) if trial else [],
+        }
+
+    # -- while they are being written ------------------------------------------------------------
+
+    async def _events(self, request: Request) -> Response:
+        run_id = request.path_params["run"]
+        position = page_number(request.query_params) - 1
+        await asyncio.to_thread(self._desk.run, run_id)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        stream = self._stream(request, run_id, position)
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def _stream(self, request: Request, run_id: str, position: int) -> AsyncIterator[bytes]:
+        """What can be shown of each page so far; an arm that is done is announced once."""
+        writing = _Writing()
+        yield b"retry: 1000\n\n"
+        while True:
+            state = await asyncio.to_thread(self._look, request, run_id, position, writing)
+            yield b"data: " + msgspec.json.encode(state) + b"\n\n"
+            if state["status"] != "running":
+                return
+            await asyncio.sleep(_EVERY)
+
+    def _look(self, request: Request, run_id: str, position: int, writing: _Writing) -> dict[str, Any]:
+        run = self._desk.run(run_id)
+        work = self._desk.works.of_run(run_id)
+        cells = browsing.cells(run.store, run.record, [position])
+        ended = [cell.arm for cell in cells if cell.scored + cell.failed + cell.unscored]
+        sides = []
+        for (case, arm, repeat), heard in list(work.heard.items()) if work else ():
+            if case == position:
+                html = writing.grown((arm, repeat), heard.text)
+                address = self._desk.preview(request, html) if html else None
+                sides.append({"arm": arm, "repeat": repeat, "length": heard.length, "preview": address,
+                              "tail": heard.text[-_TAIL:]})  # fmt: skip
+        answered = [cell.arm for cell in cells]
+        return {"status": run.status, "ended": ended, "answered": answered, "sides": sides}
+
+
+class _Writing:
+    """Pages that grow, as one onlooker has seen them."""
+
+    def __init__(self) -> None:
+        self._streams: dict[tuple[int, int], tuple[PageStream, str]] = {}
+
+    def grown(self, key: tuple[int, int], text: str) -> str | None:
+        """The page as it stands, if there is more to see of it."""
+        stream, before = self._streams.get(key, (PageStream(), ""))
+        if not text.startswith(before):  # another attempt has begun
+            stream, before = PageStream(), ""
+        html = stream.feed(text[len(before) :])
+        self._streams[key] = (stream, text)
+        return html
+
+
+def _no_browser() -> str:
+    """Why pages cannot be looked at here; empty where they can."""
+    from fairtrial.webpage.browser import NoBrowserError, find_browser
+
+    try:
+        find_browser()
+    except NoBrowserError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,154 @@
+"""Judges: tried on answers of known worth, held against people's marks, and against each other."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.judge_words import judging_notes, label_lines
+from fairtrial.analyse.summary import RunSummary
+from fairtrial.config import judge_named
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.variables import Variables
+from fairtrial.judging.calibration import Calibration
+from fairtrial.labelling import read_mark
+from fairtrial.store import browsing, opinions
+from fairtrial.store.browsing import RunQuery
+from fairtrial.web.arena import number
+from fairtrial.web.desk import Desk, go_to, posted, url
+from fairtrial.web.digests import PATIENCE
+from fairtrial.web.runs import page_number, pager
+from fairtrial.webpage.extract import extract
+from fairtrial.webpage.seal import SANDBOX
+
+_PAGE = 25
+_SCORERS = ("llm_judge", "golden_judge", "code_judge")
+_LONG = 60.0
+
+
+class Judges:
+    """Pages about judges."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/judges", self._list),
+            Route("/judges/calibrate", posted(self._calibrate), methods=["POST"]),
+            Route("/judges/at-work/{work}", self._at_work),
+            Route("/judges/{calibration}", self._show),
+            Route("/runs/{run}/label", self._label, methods=["GET"]),
+            Route("/runs/{run}/label", posted(self._mark), methods=["POST"]),
+        ]
+
+    def _list(self, request: Request) -> Response:
+        page = page_number(request.query_params)
+        rows, total = browsing.calibrations_page(self._desk.store, (page - 1) * _PAGE, _PAGE)
+        judged, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, 20)
+        runs = [Run(self._desk.store, record) for record in judged if record.status != "running"]
+        return self._desk.page(
+            request,
+            "judges.html.j2",
+            rows=[(row, msgspec.convert(row["body"], Calibration)) for row in rows],
+            pager=pager("/judges", {}, page, total, _PAGE),
+            scorers=_SCORERS,
+            at_work=[work for work in self._desk.works.open() if work.what == "calibration"],
+            panels=[(run.record, notes) for run in runs if (notes := self._panel(run))],
+        )
+
+    def _panel(self, run: Run) -> list[str]:
+        """What is known of a run's judges, if that was worked out already."""
+        if not opinions.judges_asked(self._desk.store, run.id, run.record.scoring):
+            return []
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=0.02)
+        return judging_notes(summary.judging) if summary else []
+
+    def _calibrate(self, request: Request, form: FormData) -> Response:
+        name = str(form.get("judge", "")).strip()
+        if not name:
+            raise FairtrialError("name the model that should be tried as a judge")
+        scorer = str(form.get("scorer", "llm_judge"))
+        if scorer not in _SCORERS:
+            raise FairtrialError(f"a judge is tried with one of {', '.join(_SCORERS)}")
+        variables = Variables(os.environ)
+        spec = judge_named(name, variables, self._desk.folder, _suite_text(str(form.get("instructions", ""))))
+        runs = max(1, min(20, number(form, "runs") or 1))
+        work = self._desk.works.calibrate(spec, scorer={"type": scorer}, runs=runs, variables=variables)
+        return go_to(f"/judges/at-work/{work.id}")
+
+    def _at_work(self, request: Request) -> Response:
+        work = self._desk.works.find(request.path_params["work"])
+        if work is None:
+            return go_to("/judges")
+        if work.ended.is_set() and not work.error:
+            rows, _ = browsing.calibrations_page(self._desk.store, 0, 1)
+            return go_to(f"/judges/{rows[0]['id']}" if rows else "/judges")
+        return self._desk.page(request, "calibrating.html.j2", work=work)
+
+    def _show(self, request: Request) -> Response:
+        name = request.path_params["calibration"]
+        row = browsing.calibration(self._desk.store, name)
+        if row is None:
+            raise FairtrialError(f"there is no calibration `{name}` in this store")
+        found = msgspec.convert(row["body"], Calibration)
+        earlier = [
+            (other, msgspec.json.decode(other["body"], type=Calibration).summary)
+            for other in self._desk.store.calibrations(row["judge_key"])
+            if other["prompt_hash"] == row["prompt_hash"]
+        ]
+        return self._desk.page(request, "calibration.html.j2", found=found, row=row, earlier=earlier)
+
+    # -- people's marks --------------------------------------------------------------------------
+
+    def _label(self, request: Request) -> Response:
+        """One answer, without the judge's score and without the name of its arm."""
+        run = self._desk.run(request.path_params["run"])
+        by = request.query_params.get("by", "").strip() or "person"
+        place = opinions.unlabelled(self._desk.store, run.record, [arm.position for arm in run.plan_arms])
+        trial = run.trial_at(place) if place else None
+        html = extract(trial.answer or "").html if trial and "<html" in (trial.answer or "") else None
+        wait = _LONG if request.query_params.get("wait") else PATIENCE
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=wait)
+        return self._desk.page(
+            request,
+            "label.html.j2",
+            run=run.record,
+            place=place,
+            trial=trial,
+            preview=self._desk.preview(request, html) if html else None,
+            sandbox=SANDBOX,
+            by=by,
+            count=opinions.label_count(self._desk.store, run.id),
+            corrected=[(arm.arm, lines) for arm in summary.arms if (lines := label_lines(arm))] if summary else None,
+        )
+
+    def _mark(self, request: Request, form: FormData) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        by = str(form.get("by", "")).strip() or "person"
+        parts = str(form.get("place", "")).split(".")
+        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+            raise FairtrialError("this answer is not one of this run")
+        case, arm, repeat = (int(part) for part in parts)
+        if run.trial_at((case, arm, repeat)) is None:
+            raise FairtrialError("this answer is not one of this run")
+        if form.get("mark", "") != "":
+            label: dict[str, Any] = {"case_position": case, "arm_position": arm, "repeat": repeat, "labeller": by}
+            label |= {"value": read_mark(form.get("mark")), "note": str(form.get("note", "")).strip() or None}
+            opinions.add_labels(run.store, run.id, run.record.scoring, [label])
+        return go_to(url(f"/runs/{run.id}/label", by=by))
+
+
+def _suite_text(instructions: str) -> str:
+    """The least suite that has these instructions for its judge."""
+    import yaml
+
+    document: dict[str, Any] = {"name": "judge", "targets": ["mock:echo"]}
+    if instructions.strip():
+        document["judge"] = {"target": "mock:echo", "instructions": instructions.replace("${", "$${")}
+    return yaml.safe_dump(document)

@@ -1,0 +1,134 @@
+"""Runs while they go on: counters, and the cells of the grid as they fill, sent as they change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fairtrial.analyse import Run
+from fairtrial.engine.progress import Progress
+from fairtrial.store import browsing, totals
+from fairtrial.web.desk import Desk
+from fairtrial.web.works import Work
+
+_EVERY = 0.4  # seconds between two looks at a run of this server
+_EVERY_ELSEWHERE = 2.0  # and at one of another process, which takes questions to the store
+_MOST_CASES = 100
+_TAIL = 60  # characters of an answer that are shown while it is given
+
+
+class Live:
+    """Streams of events."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/runs/{run}/events", self._run_events),
+            Route("/works/{work}", self._work),
+            Route("/works/{work}/state", self._work_state),
+        ]
+
+    def _work(self, request: Request) -> Response:
+        """What is being prepared, for those who started it."""
+        work = self._desk.works.find(request.path_params["work"])
+        return self._desk.page(request, "work.html.j2", 200 if work else 404, work=work)
+
+    def _work_state(self, request: Request) -> Response:
+        work = self._desk.works.find(request.path_params["work"])
+        if work is None:
+            return JSONResponse({"ended": True, "error": "", "run": None, "done": 0, "total": 0}, 404)
+        state = {"ended": work.ended.is_set(), "error": work.error, "run": work.run_id}
+        return JSONResponse({**state, "done": work.done, "total": work.total})
+
+    async def _run_events(self, request: Request) -> Response:
+        run_id = request.path_params["run"]
+        first = request.query_params.getlist("case")
+        cases = [int(case) for case in first if case.isdecimal()][:_MOST_CASES]
+        await asyncio.to_thread(self._desk.run, run_id)  # says that there is none before the stream begins
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._stream(run_id, cases), media_type="text/event-stream", headers=headers)
+
+    async def _stream(self, run_id: str, cases: list[int]) -> AsyncIterator[bytes]:
+        before: dict[str, Any] = {}
+        shown: dict[str, Any] = {}
+        yield b"retry: 1000\n\n"
+        while True:
+            work = self._desk.works.of_run(run_id)
+            state = await asyncio.to_thread(self._look, run_id, work, cases)
+            cells = {key: cell for key, cell in state.pop("cells").items() if shown.get(key) != cell}
+            shown |= cells
+            if state != before or cells:
+                yield b"data: " + msgspec.json.encode({**state, "cells": cells}) + b"\n\n"
+                before = state
+            else:
+                yield b": still here\n\n"
+            if state["status"] != "running":
+                return
+            await asyncio.sleep(_EVERY if work else _EVERY_ELSEWHERE)
+
+    def _look(self, run_id: str, work: Work | None, cases: list[int]) -> dict[str, Any]:
+        run = self._desk.run(run_id)
+        return {
+            "status": run.status,
+            **(progress_of(self._desk, run, work) or {}),
+            "cells": _cells(run, work, cases),
+        }
+
+
+def progress_of(desk: Desk, run: Run, work: Work | None = None) -> dict[str, Any] | None:
+    """Where a run stands: from its own counters, or from the store where another process works on it."""
+    work = work or desk.works.of_run(run.id)
+    progress = work.progress if work else None
+    if progress is None:
+        sums = totals.arm_totals(run.store, run.id, run.record.scoring)
+        progress = Progress(
+            [arm.name for arm in run.plan_arms], totals.planned_trials(run.store, run.plan.id, run.plan_arms)
+        )
+        progress.restore(sums, "resume")
+        return {**_counts(progress), "rate": None, "left": None, "part": None}
+    part = f"run {len(work.run_ids)} of {work.runs}" if work and work.runs > 1 else None
+    return {**_counts(progress), "rate": progress.rate, "left": progress.seconds_left, "part": part}
+
+
+def _counts(progress: Progress) -> dict[str, Any]:
+    arms = [
+        {
+            "name": arm.name,
+            "done": arm.done,
+            "total": arm.total,
+            "mean": None if arm.mean is None else round(100 * arm.mean, 1),
+            "bad": arm.failed + arm.unscored,
+        }
+        for arm in progress.arms
+    ]
+    return {
+        "done": progress.done,
+        "total": progress.total,
+        "bad": sum(arm["bad"] for arm in arms),
+        "cost": sum(arm.cost for arm in progress.arms),
+        "arms": arms,
+    }
+
+
+def _cells(run: Run, work: Work | None, cases: list[int]) -> dict[str, Any]:
+    """What is to be seen in the grid of these cases, by `case.arm`."""
+    found: dict[str, Any] = {}
+    for cell in browsing.cells(run.store, run.record, cases) if cases else ():
+        found[f"{cell.case}.{cell.arm}"] = {
+            "mean": None if cell.mean is None else round(100 * cell.mean, 1),
+            "scored": cell.scored,
+            "failed": cell.failed,
+            "unscored": cell.unscored,
+        }
+    wanted = set(cases)
+    for (case, arm, _), heard in list(work.heard.items()) if work else ():
+        if case in wanted:
+            known = found.setdefault(f"{case}.{arm}", {"mean": None, "scored": 0, "failed": 0, "unscored": 0})
+            known["saying"] = heard.text[-_TAIL:]
+    return found

@@ -1,0 +1,110 @@
+"""Optimisation: problems with their baselines, prompt styles by difficulty, and every answer's verified residuals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.compare_words import sentence
+from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store import browsing
+from fairtrial.store.browsing import RunQuery
+from fairtrial.store.files import scored_by
+from fairtrial.web.desk import Desk
+from fairtrial.web.digests import PATIENCE
+
+_LONG = 60.0
+_RECENT = 40
+
+
+class Optimisation:
+    """Pages about optimisation problems."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/optimisation", self._list),
+            Route("/optimisation/{problem}", self._problem),
+            Route("/runs/{run}/styles", self._styles),
+        ]
+
+    def _runs(self) -> list[Run]:
+        records, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, _RECENT)
+        return [
+            Run(self._desk.store, record)
+            for record in records
+            if scored_by(self._desk.store, record.id, record.scoring, ("optimisation",))
+        ]
+
+    def _list(self, request: Request) -> Response:
+        from fairtrial.optim.catalogue import Selection, baselines, select
+
+        problems = select(Selection())
+        return self._desk.page(
+            request,
+            "optimisation.html.j2",
+            rows=list(zip(problems, baselines(problems), strict=True)),
+            runs=[run.record for run in self._runs()],
+        )
+
+    def _problem(self, request: Request) -> Response:
+        """A problem in words, its baseline, and what was answered to it."""
+        from fairtrial.optim.catalogue import baselines, by_name
+        from fairtrial.optim.text import statement
+
+        problem = by_name(request.path_params["problem"])
+        shipped = Path(self._desk.store.path).parent / "baselines"
+        baseline = baselines([problem], shipped, time_limit=20)[0]
+        answers: list[dict[str, Any]] = []
+        for run in self._runs()[:10]:
+            positions = browsing.positions_of(self._desk.store, run.plan.id, problem.id)
+            for position in positions[:1]:
+                answers += [
+                    {"run": run.record, "place": place, "trial": trial}
+                    for place, trial in run.placed_trials(position, 1)
+                ]
+        return self._desk.page(
+            request,
+            "problem.html.j2",
+            problem=problem,
+            text=statement(problem),
+            baseline=baseline,
+            answer=msgspec.json.format(msgspec.json.encode(baseline.as_answer()), indent=2).decode(),
+            answers=answers[:200],
+        )
+
+    def _styles(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        wait = _LONG if request.query_params.get("wait") else PATIENCE
+        weights = _weights(request.query_params.get("weights", ""))
+        name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
+        found = self._desk.digests.about(
+            name, [run], OptimisationReport, lambda: optimisation_report(run, weights), wait=wait
+        )
+        pairs = found.comparisons.pairs if found and found.comparisons else []
+        return self._desk.page(
+            request,
+            "styles.html.j2",
+            run=run.record,
+            found=found,
+            weights=weights,
+            sentences=[(pair, sentence(pair)) for pair in pairs],
+        )
+
+
+def _weights(text: str) -> tuple[float, float]:
+    """What instruction following and closeness weigh: `0.5,0.5`."""
+    if not text:
+        return (0.5, 0.5)
+    try:
+        one, other = (float(part) for part in text.replace(" ", "").split(","))
+    except ValueError:
+        raise FairtrialError("weights are two numbers, such as 0.5,0.5") from None
+    return (one, other)

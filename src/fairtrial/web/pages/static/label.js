@@ -1,0 +1,7 @@
+// Marks by keyboard, as long as nobody types into something.
+import { typing } from "./app.js";
+
+document.addEventListener("keydown", (event) => {
+  if (typing(event)) return;
+  document.querySelector(`#label [data-key="${CSS.escape(event.key)}"]`)?.click();
+});

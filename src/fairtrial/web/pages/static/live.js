@@ -1,0 +1,103 @@
+// A run while it goes on: counters and cells as they change. Texts of models go in as text, never as HTML.
+import { say } from "./app.js";
+
+const panel = document.getElementById("live");
+const byId = (id) => document.getElementById(id);
+const grid = byId("grid");
+const cases = grid ? [...grid.tBodies[0].rows].map((row) => row.dataset.case) : [];
+
+function span(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  const minutes = Math.floor(seconds / 60);
+  return minutes ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.round(seconds)} s`;
+}
+
+function money(value) {
+  return value === 0 ? "0" : `$${value >= 1 ? value.toFixed(2) : value.toPrecision(2)}`;
+}
+
+function tone(cell) {
+  return cell.mean === null ? "t-none" : `t-${Math.max(0, Math.min(9, Math.floor(cell.mean / 10)))}`;
+}
+
+function fill(key, cell) {
+  const [position, arm] = key.split(".").map(Number);
+  const row = grid.querySelector(`tr[data-case="${position}"]`);
+  const place = row?.cells[arm + 1];
+  if (!place) return;
+  place.className = `cell ${tone(cell)}`;
+  const link = place.querySelector("a");
+  link.removeAttribute("aria-label");
+  link.className = "";
+  link.replaceChildren();
+  if (cell.mean !== null) link.append(cell.mean.toFixed(0));
+  if (cell.failed) link.append(mark("✗", "bad", " failed"));
+  if (cell.unscored) link.append(mark("?", "warn", " without a score"));
+  if (cell.saying !== undefined && cell.mean === null) {
+    const saying = document.createElement("span");
+    saying.className = "saying";
+    saying.textContent = cell.saying || "…";
+    link.append(saying);
+  } else if (!link.childNodes.length) link.append("…");
+}
+
+function mark(sign, kind, words) {
+  const made = document.createElement("span");
+  made.className = `mark ${kind}`;
+  made.textContent = sign;
+  const hidden = document.createElement("span");
+  hidden.className = "visually-hidden";
+  hidden.textContent = words;
+  made.append(hidden);
+  return made;
+}
+
+let spoken = 0;
+
+function show(state) {
+  if (state.total !== undefined) {
+    byId("bar").max = state.total;
+    byId("bar").value = state.done;
+    byId("done").textContent = state.done;
+    byId("total").textContent = state.total;
+    byId("rate").textContent = state.rate === null ? "–" : state.rate.toFixed(1);
+    byId("left").textContent = span(state.left);
+    byId("cost").textContent = money(state.cost);
+    byId("bad").textContent = state.bad;
+    byId("part").textContent = state.part ?? "";
+    state.arms.forEach((arm, index) => {
+      const row = panel.querySelector(`tr[data-arm="${index}"]`);
+      row.querySelector("progress").value = arm.done;
+      row.querySelector(".done").textContent = arm.done;
+      row.querySelector(".mean").textContent = arm.mean === null ? "–" : arm.mean.toFixed(1);
+      row.querySelector(".bad").textContent = arm.bad || "";
+    });
+    if (Date.now() - spoken > 15000) {
+      spoken = Date.now();
+      say(`${state.done} of ${state.total} trials done`);
+    }
+  }
+  if (grid) for (const [key, cell] of Object.entries(state.cells)) fill(key, cell);
+  document.title = `${state.done ?? ""}/${state.total ?? ""} · fairtrial`;
+}
+
+const query = cases.map((position) => `case=${position}`).join("&");
+const events = new EventSource(`${panel.dataset.events}?${query}`);
+let frame = 0;
+let latest = null;
+const waiting = {};
+events.onmessage = (event) => {
+  // However fast events come, the page is drawn once a frame.
+  latest = JSON.parse(event.data);
+  Object.assign(waiting, latest.cells);
+  if (latest.status !== "running") {
+    events.close();
+    window.location.reload();
+    return;
+  }
+  frame ||= requestAnimationFrame(() => {
+    frame = 0;
+    show({ ...latest, cells: { ...waiting } });
+    for (const key of Object.keys(waiting)) delete waiting[key];
+  });
+};

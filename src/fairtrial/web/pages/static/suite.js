@@ -1,0 +1,283 @@
+// The text is the state; the form is a view of it. A change of a field is sent as a change of the text.
+import "./models.js";
+import { say } from "./app.js";
+import { post } from "./talk.js";
+
+const text = document.getElementById("text");
+const form = document.getElementById("p-form");
+const save = document.getElementById("save");
+const saved = document.getElementById("saved");
+const { file } = text.dataset;
+let clean = text.value;
+let queue = Promise.resolve();
+let stale = false; // the text was typed into: the form must be made anew
+
+const page = () => Number(document.getElementById("cases-part")?.dataset.page ?? 1);
+
+function mark(found) {
+  document.getElementById("facts").textContent = found.facts || "not ready to run";
+  const list = document.getElementById("problems");
+  list.replaceChildren(
+    ...found.problems.map((problem) => {
+      const item = document.createElement("li");
+      item.textContent = [problem.line && `line ${problem.line}`, problem.key, problem.message].filter(Boolean).join(": ");
+      return item;
+    }),
+  );
+  for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  for (const problem of found.problems) {
+    const field = [...form.querySelectorAll("[data-path]")].find((one) => JSON.parse(one.dataset.path).join(".") === problem.key);
+    field?.setAttribute("aria-invalid", "true");
+  }
+}
+
+function changed() {
+  const dirty = text.value !== clean;
+  save.disabled = !dirty;
+  saved.textContent = dirty ? "Not saved yet." : "Saved.";
+}
+
+function redraw(html) {
+  const open = [...form.querySelectorAll("details[open][data-keep]")].map((one) => one.dataset.keep);
+  const focus = document.activeElement?.dataset?.path ?? document.activeElement?.id;
+  form.innerHTML = html; // our own server's template, with every text of the suite escaped
+  for (const keep of open) form.querySelector(`details[data-keep="${CSS.escape(keep)}"]`)?.setAttribute("open", "");
+  const again = [...form.querySelectorAll("[data-path], [id]")].find((one) => focus && (one.dataset.path === focus || one.id === focus));
+  again?.focus();
+}
+
+// One at a time, in order: each change is made to the text that the one before has left.
+function change(changes, { draw = false, at = page(), then } = {}) {
+  queue = queue.then(async () => {
+    const reply = await post("/suites/change", { text: text.value, file, changes, form: draw || stale, page: at });
+    if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+    text.value = reply.text;
+    if (reply.html) redraw(reply.html);
+    stale = false;
+    changed();
+    mark(reply);
+    then?.(reply);
+  });
+  return queue;
+}
+
+function valueOf(field) {
+  if (field.type === "checkbox") return field.checked || null;
+  const value = field.value;
+  if (field.dataset.kind === "number") return value.trim() === "" ? null : Number.isNaN(Number(value)) ? value : Number(value);
+  if (field.dataset.kind === "list") return value.split(",").map((part) => part.trim()).filter(Boolean);
+  if (field.dataset.kind === "words") return value.split(/\s+/).filter(Boolean);
+  return value;
+}
+
+function empty(value) {
+  return value === "" || value === null || (Array.isArray(value) && !value.length) ? null : value;
+}
+
+function fieldChange(field) {
+  if (field.dataset.path) return { do: "set", path: JSON.parse(field.dataset.path), value: empty(valueOf(field)) };
+  if (field.dataset.target) return { do: "target", path: ["targets", Number(field.dataset.target)], key: field.dataset.key, value: field.value };
+  if (field.dataset.judge) return { do: "judge", key: field.dataset.judge, value: empty(valueOf(field)) };
+  if (field.dataset.rename) return { do: "rename", path: JSON.parse(field.dataset.rename), name: field.value };
+  if (field.dataset.list) {
+    const all = [...form.querySelectorAll(`[data-list="${CSS.escape(field.dataset.list)}"]`)];
+    return { do: "set", path: JSON.parse(field.dataset.list), value: empty(all.filter((one) => one.checked).map((one) => one.value)) };
+  }
+  const box = field.closest(".fields");
+  const scorer = field.matches("[data-scorer]") ? field : field.matches("[data-options]") ? box.querySelector("[data-scorer]") : null;
+  if (!scorer) return null;
+  return { do: "scorer", path: JSON.parse(scorer.dataset.scorer), type: scorer.value, options: box.querySelector("[data-options]").value };
+}
+
+let timer = 0;
+let waiting = null;
+
+function flush() {
+  clearTimeout(timer);
+  if (!waiting) return;
+  const field = waiting;
+  waiting = null;
+  const what = fieldChange(field);
+  if (what) change([what], { draw: what.do === "rename" || "again" in field.dataset });
+}
+
+form.addEventListener("input", (event) => {
+  if (event.target.matches("[data-rename], .chosen")) return; // a name is changed when it is finished
+  if (waiting && waiting !== event.target) flush();
+  waiting = event.target;
+  clearTimeout(timer);
+  timer = setTimeout(flush, event.target.matches("select, [type=checkbox]") ? 0 : 350);
+});
+
+form.addEventListener("change", (event) => {
+  if (event.target.matches("[data-rename]")) waiting = event.target;
+  flush();
+  if (event.target.id === "import" && event.target.files.length) importCases(event.target);
+  if (event.target.id === "all-cases") for (const box of form.querySelectorAll(".chosen")) box.checked = event.target.checked;
+});
+
+const chosen = () => [...form.querySelectorAll(".chosen:checked")].map((box) => Number(box.value));
+
+form.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (event.target.matches("summary input")) return;
+  if (!button) return;
+  flush();
+  if (button.dataset.do) change([JSON.parse(button.dataset.do)], { draw: true });
+  else if (button.dataset.page) change([], { draw: true, at: Number(button.dataset.page) });
+  else if (button.dataset.improve) improve(JSON.parse(button.dataset.improve));
+  else if (button.id === "add-case") addCase();
+  else if (button.id === "draft-cases") draftCases(button);
+  else if (button.id.startsWith("bulk-")) bulk(button.id);
+});
+
+function addCase() {
+  change([{ do: "insert", path: ["cases"], values: [{ input: "A question", expected: "Its answer" }] }], {
+    draw: true,
+    at: 1e6,
+    then: () => {
+      const last = [...form.querySelectorAll("details[data-keep^=case-]")].at(-1);
+      last.open = true;
+      last.querySelector("textarea").select();
+    },
+  });
+}
+
+function bulk(what) {
+  const picked = chosen();
+  if (!picked.length) return say("Choose cases first");
+  if (what === "bulk-remove") return change([...picked].reverse().map((index) => ({ do: "remove", path: ["cases", index] })), { draw: true });
+  if (what === "bulk-duplicate") return change([...picked].reverse().map((index) => ({ do: "duplicate", path: ["cases", index] })), { draw: true });
+  const key = document.getElementById("bulk-key").value;
+  const given = document.getElementById("bulk-value").value.trim();
+  const value = key === "weight" && given !== "" && !Number.isNaN(Number(given)) ? Number(given) : key === "tags" ? given.split(",").map((tag) => tag.trim()).filter(Boolean) : given;
+  return change(picked.map((index) => ({ do: "set", path: ["cases", index, key], value: empty(value) })), { draw: true });
+}
+
+async function importCases(input) {
+  await queue;
+  const body = new FormData();
+  body.append("table", input.files[0]);
+  body.append("text", text.value);
+  body.append("file", file);
+  const reply = await post("/suites/import", body);
+  if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+  text.value = reply.text;
+  redraw(reply.html);
+  changed();
+  mark(reply);
+  saved.textContent = `${reply.count} cases taken in; not saved yet.`;
+}
+
+// -- drafts: shown to be reviewed, and only then part of the text -------------------------------------------------
+
+const dialog = document.getElementById("dialog");
+const drafts = document.getElementById("drafts");
+
+function field(name, value) {
+  const label = document.createElement("label");
+  label.className = "across";
+  label.textContent = name;
+  const area = document.createElement("textarea");
+  area.value = value;
+  area.rows = 2;
+  area.dataset.name = name;
+  label.append(area);
+  return label;
+}
+
+async function draftCases(button) {
+  await queue;
+  button.disabled = true;
+  const model = document.getElementById("draft-model").value;
+  const count = Number(document.getElementById("draft-count").value);
+  const reply = await post("/suites/draft", { kind: "cases", model, count, text: text.value });
+  button.disabled = false;
+  if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+  drafts.replaceChildren(
+    ...reply.draft.map((one, index) => {
+      const box = document.createElement("fieldset");
+      const legend = document.createElement("legend");
+      const take = document.createElement("label");
+      take.className = "check";
+      const check = document.createElement("input");
+      check.type = "checkbox";
+      check.checked = true;
+      take.append(check, ` Case ${index + 1}`);
+      legend.append(take);
+      box.append(legend, ...["id", "input", "expected", "category", "difficulty"].map((name) => field(name, one[name] ?? "")));
+      return box;
+    }),
+  );
+  dialog.onclose = () => {
+    if (dialog.returnValue !== "accept") return;
+    const taken = [...drafts.querySelectorAll("fieldset")].filter((box) => box.querySelector("input").checked);
+    const values = taken.map((box) => Object.fromEntries([...box.querySelectorAll("textarea")].map((area) => [area.dataset.name, area.value.replaceAll("${", "$${")]).filter(([, value]) => value !== "")));
+    if (values.length) change([{ do: "insert", path: ["cases"], values }], { draw: true, at: 1e6 });
+  };
+  dialog.returnValue = "";
+  dialog.showModal();
+}
+
+async function improve(path) {
+  await queue;
+  const area = form.querySelector(`[data-path="${CSS.escape(JSON.stringify(path))}"]`) ?? [...form.querySelectorAll("[data-path]")].find((one) => one.dataset.path === JSON.stringify(path) || JSON.stringify(JSON.parse(one.dataset.path)) === JSON.stringify(path));
+  const model = document.getElementById("draft-model").value;
+  const reply = await post("/suites/draft", { kind: "prompt", model, prompt: area.value });
+  if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+  const before = field("as it is", area.value);
+  before.querySelector("textarea").readOnly = true;
+  const note = document.createElement("p");
+  note.textContent = reply.draft.changes;
+  drafts.replaceChildren(note, before, field("improved", reply.draft.prompt));
+  dialog.onclose = () => {
+    if (dialog.returnValue !== "accept") return;
+    const value = drafts.querySelector('[data-name="improved"]').value.replaceAll("${", "$${");
+    change([{ do: "set", path, value }], { draw: true });
+  };
+  dialog.returnValue = "";
+  dialog.showModal();
+}
+
+// -- the file itself ----------------------------------------------------------------------------------------------
+
+let typed = 0;
+text.addEventListener("input", () => {
+  stale = true;
+  changed();
+  clearTimeout(typed);
+  typed = setTimeout(() => {
+    queue = queue.then(async () => {
+      const reply = await post("/suites/check", { text: text.value, file, form: true, page: page() });
+      if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+      redraw(reply.html);
+      stale = false;
+      mark(reply);
+    });
+  }, 350);
+});
+
+async function store() {
+  flush();
+  await queue;
+  const reply = await post("/suites/save", { file, text: text.value, before: text.dataset.before });
+  if (reply.error) {
+    saved.textContent = reply.error;
+    return;
+  }
+  text.dataset.before = reply.before;
+  clean = text.value;
+  changed();
+  mark(reply);
+}
+
+save.addEventListener("click", store);
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+    event.preventDefault();
+    if (!save.disabled || waiting) store();
+  }
+});
+window.addEventListener("beforeunload", (event) => {
+  if (text.value !== clean) event.preventDefault();
+});

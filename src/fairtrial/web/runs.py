@@ -1,0 +1,391 @@
+"""Runs: the list of them, and one in numbers, with its cases × arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from starlette.datastructures import FormData, QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.compare import compared
+from fairtrial.analyse.compare_words import brief_lines, sentence
+from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.lines import arm_lines, notes
+from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, summarise_series
+from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.analyse.variables import variables
+from fairtrial.analyse.words import failure_line, reporting_line
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store import browsing
+from fairtrial.store.browsing import SHOWS, CaseQuery, Cell, RunQuery
+from fairtrial.store.files import scored_by
+from fairtrial.web.desk import Desk, go_to, posted, url
+from fairtrial.web.digests import PATIENCE
+from fairtrial.web.live import progress_of
+
+_RUNS = 25
+CASES = 50
+STATUSES = ("running", "completed", "incomplete", "interrupted", "stopped")
+_LONG = 60.0  # whoever asks for a part of a page waits so long
+_TOO_MANY = 20_000  # trials of a run that goes on: its means are shown, its analysis waits for its end
+
+
+class Runs:
+    """Pages about runs."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/runs", self._list),
+            Route("/runs/{run}", self._overview, name="run"),
+            Route("/runs/{run}/brief", self._brief),
+            Route("/runs/{run}/numbers", self._numbers),
+            Route("/runs/{run}/verdicts", self._verdicts),
+            Route("/runs/{run}/stop", posted(self._stop), methods=["POST"]),
+            Route("/runs/{run}/resume", posted(self._resume), methods=["POST"]),
+            Route("/runs/{run}/retry", posted(self._retry), methods=["POST"]),
+            Route("/runs/{run}/delete", posted(self._delete), methods=["POST"]),
+            Route("/runs/{run}/tag", posted(self._tag), methods=["POST"]),
+            Route("/series/{series}", self._series),
+        ]
+
+    # -- the list --------------------------------------------------------------------------------
+
+    def _list(self, request: Request) -> Response:
+        asked = request.query_params
+        wanted = RunQuery(**{name: asked.get(name, "").strip() for name in RunQuery._fields})
+        number = page_number(asked)
+        records, total = browsing.runs_page(self._desk.store, wanted, (number - 1) * _RUNS, _RUNS)
+        tags: dict[str, list[str]] = {}
+        for name, run_id in sorted(self._desk.store.tags().items()):
+            tags.setdefault(run_id, []).append(name)
+        return self._desk.page(
+            request,
+            "runs.html.j2",
+            rows=[self._row(Run(self._desk.store, record), wait=0.0) for record in records],
+            tags=tags,
+            wanted=wanted,
+            suites=browsing.suite_names(self._desk.store),
+            statuses=STATUSES,
+            pager=pager("/runs", wanted._asdict(), number, total, _RUNS),
+            total=total,
+        )
+
+    def _brief(self, request: Request) -> Response:
+        """One line of the list, once its numbers are known."""
+        run = self._desk.run(request.path_params["run"])
+        return self._desk.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=_LONG))
+
+    def _row(self, run: Run, *, wait: float) -> dict[str, Any]:
+        summary = self._summary(run, wait=wait)
+        ranked = _ranked(summary.arms) if summary else []
+        return {
+            "run": run.record,
+            "arms": len(run.plan_arms),
+            "cases": run.plan.case_count,
+            "best": ranked[0] if ranked and ranked[0].aggregate.mean is not None else None,
+            "summary": summary,
+            "scored": sum(arm.scored for arm in ranked),
+            "trials": sum(arm.trials for arm in ranked),
+            "waits": summary is None and run.status != "running",
+        }
+
+    # -- one run ---------------------------------------------------------------------------------
+
+    def _overview(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        work = self._desk.works.of_run(run.id)
+        series = self._series_runs(run.record.series_id) if run.record.series_id else []
+        return self._desk.page(
+            request,
+            "run.html.j2",
+            run=run.record,
+            plan=run.plan,
+            arms=run.plan_arms,
+            tags=[name for name, named in self._desk.store.tags().items() if named == run.id],
+            work=work,
+            progress=progress_of(self._desk, run) if run.status == "running" else None,
+            series=series,
+            multi=self._multi(series, wait=PATIENCE) if len(series) > 1 else None,
+            series_columns=SERIES_COLUMNS,
+            has_pages=scored_by(self._desk.store, run.id, run.record.scoring, ("browser", "code_judge")),
+            has_problems=_has_problems(run),
+            **self._numbers_of(run, wait=PATIENCE),
+            **self._verdicts_of(run, wait=PATIENCE),
+            **self.grid(run, request.query_params),
+        )
+
+    def _numbers(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        return self._desk.page(
+            request, "parts/run_numbers.html.j2", run=run.record, **self._numbers_of(run, wait=_LONG)
+        )
+
+    def _verdicts(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        return self._desk.page(
+            request, "parts/run_verdicts.html.j2", run=run.record, **self._verdicts_of(run, wait=_LONG)
+        )
+
+    def _summary(self, run: Run, *, wait: float) -> RunSummary | None:
+        if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _TOO_MANY:
+            return None
+        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=wait)
+
+    def _numbers_of(self, run: Run, *, wait: float) -> dict[str, Any]:
+        summary = self._summary(run, wait=wait)
+        if summary is None:
+            return {"summary": None}
+        ranked = _ranked(summary.arms)
+        return {
+            "summary": summary,
+            "ranked": ranked,
+            "line": {arm.arm: reporting_line(arm) for arm in ranked},
+            "lines": {arm.arm: arm_lines(summary, arm) for arm in ranked},
+            "notes": notes(summary),
+            "failures": [failure_line(failure) for failure in summary.failures],
+            "scatter": _scatter(ranked),
+            "variables": variables(run),
+        }
+
+    def _verdicts_of(self, run: Run, *, wait: float) -> dict[str, Any]:
+        """Who is better, as far as anybody can tell."""
+        none = {"verdicts": [], "verdicts_wait": False, "verdict_notes": []}
+        if len(run.plan_arms) < 2 or run.status == "running":
+            return none
+        try:
+            found = self._desk.digests.about(
+                f"compare/{run.id}", [run], _Found, lambda: _Found(comparisons=compared(run)), wait=wait
+            )
+        except FairtrialError:
+            return none
+        if found is None:
+            return {**none, "verdicts_wait": True}
+        pairs = found.comparisons.pairs if found.comparisons else []
+        said = [(pair, sentence(pair), brief_lines(pair)) for pair in pairs]
+        said.sort(key=lambda item: item[0].verdict == "cannot tell")
+        return {**none, "verdicts": said, "verdict_notes": found.comparisons.notes if found.comparisons else []}
+
+    # -- its cases -------------------------------------------------------------------------------
+
+    def grid(self, run: Run, asked: QueryParams) -> dict[str, Any]:
+        """Cases × arms, a page of them."""
+        wanted = case_query(asked)
+        number = page_number(asked)
+        positions, total = self._positions(run, wanted, (number - 1) * CASES, CASES)
+        cases = self._desk.store.cases_at(run.plan.id, positions)
+        found: dict[tuple[int, int], Cell] = {
+            (cell.case, cell.arm): cell for cell in browsing.cells(self._desk.store, run.record, positions)
+        }
+        kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
+        return {
+            "grid": [(case, [found.get((case.position, arm.position)) for arm in run.plan_arms]) for case in cases],
+            "repeats": {arm.position: arm.repeats for arm in run.plan_arms},
+            "asked": wanted,
+            "kept": kept,
+            "shows": SHOWS,
+            "kinds": browsing.kinds_of_cases(self._desk.store, run.plan.id),
+            "grid_total": total,
+            "first_case": (number - 1) * CASES,
+            "pager": pager(f"/runs/{run.id}", kept, number, total, CASES, anchor="#cases"),
+        }
+
+    def _positions(self, run: Run, wanted: CaseQuery, first: int, count: int) -> tuple[Sequence[int], int]:
+        if wanted == CaseQuery():
+            return range(first, min(first + count, run.plan.case_count)), run.plan.case_count
+        found = ordered(self._desk, run, wanted)
+        return found[first : first + count], len(found)
+
+    # -- doing something about it ----------------------------------------------------------------
+
+    def _stop(self, request: Request, form: FormData) -> Response:
+        run_id = request.path_params["run"]
+        work = self._desk.works.of_run(run_id)
+        if work is None:
+            raise FairtrialError("this run does not go on in this server: stop it where it was started")
+        work.stop()
+        work.ended.wait(10)
+        return go_to(f"/runs/{run_id}")
+
+    def _resume(self, request: Request, form: FormData) -> Response:
+        return self._go_on(request, form, "resume")
+
+    def _retry(self, request: Request, form: FormData) -> Response:
+        return self._go_on(request, form, "retry")
+
+    def _go_on(self, request: Request, form: FormData, mode: Any) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        if run.status == "running":
+            raise FairtrialError("this run is going on already")
+        overrides: dict[str, Any] = {}
+        if budget := str(form.get("budget_usd", "")).strip():
+            overrides["budget_usd"] = amount(budget)
+        work = self._desk.works.go_on(run.id, mode, overrides)
+        return await_run(work)
+
+    def _delete(self, request: Request, form: FormData) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        if run.status == "running":
+            raise FairtrialError("this run is going on: stop it first")
+        self._desk.store.delete_run(run.id)
+        return go_to("/runs")
+
+    def _tag(self, request: Request, form: FormData) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        name = str(form.get("name", "")).strip()
+        if form.get("forget"):
+            self._desk.store.delete_tag(name)
+        else:
+            self._desk.store.set_tag(checked_tag(name), run.id)
+        return go_to(f"/runs/{run.id}")
+
+    # -- several runs of one plan ----------------------------------------------------------------
+
+    def _series_runs(self, series_id: str) -> list[Run]:
+        return [Run(self._desk.store, record) for record in browsing.runs_of_series(self._desk.store, series_id)]
+
+    def _multi(self, runs: list[Run], *, wait: float) -> dict[str, Any] | None:
+        """The multi-run analysis, which appears by itself."""
+        if any(run.status == "running" for run in runs):
+            runs = [run for run in runs if run.status != "running"]
+        if len(runs) < 2:
+            return None
+        name = f"series/{runs[0].record.series_id}"
+        found = self._desk.digests.about(name, runs, SeriesSummary, lambda: summarise_series(runs), wait=wait)
+        if found is None:
+            return {"waits": True}
+        pairs = found.comparisons.pairs if found.comparisons else []
+        return {
+            "waits": False,
+            "runs": list(zip(found.run_ids, found.statuses, strict=True)),
+            "rows": [series_cells(arm, numbers) for arm, numbers in found.arms.items()],
+            "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in found.arms.items()},
+            "verdicts": [(pair, sentence(pair), brief_lines(pair)) for pair in pairs],
+        }
+
+    def _series(self, request: Request) -> Response:
+        series_id = request.path_params["series"]
+        runs = self._series_runs(series_id)
+        if not runs:
+            raise FairtrialError(f"there is no series `{series_id}` in this store")
+        return self._desk.page(
+            request,
+            "series.html.j2",
+            series_id=series_id,
+            runs=[run.record for run in runs],
+            work=self._desk.works.of_series(series_id),
+            multi=self._multi(runs, wait=_LONG if request.query_params.get("wait") else PATIENCE),
+            series_columns=SERIES_COLUMNS,
+        )
+
+
+class _Found(msgspec.Struct):
+    """A comparison, or that there is none."""
+
+    comparisons: Comparisons | None
+
+
+def ordered(desk: Desk, run: Run, wanted: CaseQuery) -> Sequence[int]:
+    """The positions of the cases that are wanted; of a run that is over they are kept."""
+    if wanted == CaseQuery():
+        return range(run.plan.case_count)
+    if run.status == "running":
+        return browsing.ordered_cases(desk.store, run.record, wanted)
+    key = (run.id, browsing.stamp(desk.store, run.record), wanted)
+    if key not in _ORDERS:
+        while len(_ORDERS) >= _MOST_ORDERS:
+            del _ORDERS[next(iter(_ORDERS))]
+        _ORDERS[key] = browsing.ordered_cases(desk.store, run.record, wanted)
+    return _ORDERS[key]
+
+
+_ORDERS: dict[Any, Sequence[int]] = {}
+_MOST_ORDERS = 50
+
+
+def case_query(asked: QueryParams) -> CaseQuery:
+    """Which cases an address asks for."""
+    show = asked.get("show", "all")
+    sort = asked.get("sort", "")
+    return CaseQuery(
+        show=show if show in SHOWS else "all",
+        text=asked.get("text", "").strip(),
+        category=asked.get("category", ""),
+        difficulty=asked.get("difficulty", ""),
+        sort=sort if sort in ("spread", "mean") or sort.isdecimal() else "",
+        descending=asked.get("descending", "") == "True",
+    )
+
+
+def page_number(asked: QueryParams) -> int:
+    """Which page of something long."""
+    given = asked.get("page", "1")
+    return max(1, int(given)) if given.isdecimal() else 1
+
+
+def pager(path: str, kept: dict[str, Any], number: int, total: int, size: int, anchor: str = "") -> dict[str, Any]:
+    """Where the other pages are."""
+    last = max(1, -(-total // size))
+    there = {n: url(path, **kept, page=n if n > 1 else "") + anchor for n in {1, number - 1, number + 1, last}}
+    return {"number": number, "last": last, "there": there, "total": total}
+
+
+def amount(text: str) -> float:
+    """Money as people type it."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise FairtrialError(f"a budget is a number of US dollars, not `{text}`")
+    return value
+
+
+def await_run(work: Any) -> Response:
+    """Where to look once something was started: at the run if it begins at once, else at the preparations."""
+    work.begun.wait(1.5)
+    if work.run_id is not None:
+        return go_to(f"/runs/{work.run_id}")
+    return go_to(f"/works/{work.id}")
+
+
+def checked_tag(name: str) -> str:
+    """A name that a run can have."""
+    if not name or name == "latest" or not all(c.isalnum() or c in "._-" for c in name):
+        raise FairtrialError("a tag is made of letters, digits, dots, dashes and underscores, and is not `latest`")
+    return name
+
+
+def _ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
+    return sorted(arms, key=lambda arm: 1.0 if arm.aggregate.mean is None else -arm.aggregate.mean)
+
+
+def _scatter(ranked: Sequence[ArmSummary]) -> dict[str, Any] | None:
+    """Score against cost, or against time where nothing costs anything."""
+    scored = [(arm, 100 * arm.aggregate.mean) for arm in ranked if arm.aggregate.mean is not None]
+    paid = [
+        (arm.arm, (arm.cost_usd or 0.0) / max(1, arm.scored), y, arm.aggregate.ci95)
+        for arm, y in scored
+        if arm.cost_usd
+    ]
+    timed = [(arm.arm, (arm.latency_ms.p50 or 0.0) / 1000, y, arm.aggregate.ci95) for arm, y in scored]
+    points = paid or [point for point in timed if point[1] >= 0.001]
+    if len(points) < 2:
+        return None
+    most = max(x for _, x, _, _ in points)
+    bounds = [100 * bound for _, _, _, ci in points if ci for bound in ci] + [y for _, _, y, _ in points]
+    low, high = max(0.0, min(bounds) - 2), min(100.0, max(bounds) + 2)
+    return {"points": points, "axis": "USD for one answer" if paid else "seconds, median", "most": most or 1.0,
+            "low": low, "high": high if high > low else low + 1}  # fmt: skip
+
+
+def _has_problems(run: Run) -> bool:
+    """Whether this is about optimisation problems."""
+    return any(arm.scorer.get("type") == "optimisation" for arm in run.plan_arms) or scored_by(
+        run.store, run.id, run.record.scoring, ("optimisation",)
+    )

@@ -1,0 +1,120 @@
+"""Sharing: reports and exports to take along, how to cite a run, and the exact command that runs it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.words import reporting_line
+from fairtrial.core.errors import FairtrialError
+from fairtrial.export import export
+from fairtrial.web.desk import Desk
+
+FORMATS = {
+    "html": ("Report, one file that needs nothing else", "html"),
+    "md": ("Report as Markdown", "md"),
+    "json": ("Everything as JSON", "json"),
+    "jsonl": ("One trial a line", "jsonl"),
+    "csv": ("One trial a row, for spreadsheets", "csv"),
+    "parquet": ("One trial a row, for data frames", "parquet"),
+    "junit": ("Test report for CI", "junit.xml"),
+    "eee": ("Every Eval Ever, JSON", "eee.json"),
+}
+
+
+class Share:
+    """Pages for those who have to defend a choice."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/runs/{run}/share", self._show),
+            Route("/runs/{run}/export/{name}", self._export),
+            Route("/runs/{run}/suite.yaml", self._suite),
+        ]
+
+    def _show(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary)
+        return self._desk.page(
+            request,
+            "share.html.j2",
+            run=run.record,
+            plan=run.plan,
+            formats=FORMATS,
+            commands=_commands(run, self._desk.store.path),
+            citation=_citation(run),
+            lines=[reporting_line(arm) for arm in summary.arms] if summary else [],
+            context=run.context,
+        )
+
+    def _export(self, request: Request) -> Response:
+        run, name = self._desk.run(request.path_params["run"]), request.path_params["name"]
+        if name not in FORMATS:
+            raise FairtrialError(f"there is no format `{name}`; there are: {', '.join(FORMATS)}")
+        folder = tempfile.TemporaryDirectory(prefix="fairtrial-")
+        file = f"{run.record.suite_name}-{run.id}".replace("/", "-").replace("\\", "-")
+        path = Path(folder.name) / f"export.{FORMATS[name][1]}"
+        try:
+            export(run, path)
+        except BaseException:
+            folder.cleanup()
+            raise
+        # A report is a page of its own: it is taken along, never shown in our origin.
+        return FileResponse(
+            path, filename=f"{file}.{FORMATS[name][1]}", content_disposition_type="attachment",
+            headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
+            background=BackgroundTask(folder.cleanup),
+        )  # fmt: skip
+
+    def _suite(self, request: Request) -> Response:
+        """The suite as it was run: variables by their names, never their values."""
+        run = self._desk.run(request.path_params["run"])
+        headers = {"Content-Disposition": f'attachment; filename="{run.id}.yaml"', "X-Content-Type-Options": "nosniff"}
+        return Response(run.plan.suite_text, media_type="application/yaml", headers=headers)
+
+
+def _commands(run: Run, store: str) -> list[tuple[str, str]]:
+    settings: dict[str, Any] = run.settings
+    options = []
+    for name in ("concurrency", "budget_usd", "timeout"):
+        if settings.get(name) is not None:
+            options += [f"--{name.replace('_', '-')}", f"{settings[name]:g}"]
+    options += ["--benchmark-mode"] if settings.get("benchmark_mode") else []
+    repeats = {arm.repeats for arm in run.plan_arms}
+    options += ["--repeats", str(repeats.pop())] if len(repeats) == 1 else []
+    suite = f"{run.id}.yaml"
+    again = shlex.join(["fairtrial", "run", suite, *options])
+    place = shlex.quote(f"sqlite:///{Path(store).name}") if Path(store).parent.name != ".fairtrial" else ""
+    where = f" --store {place}" if place else ""
+    return [
+        ("Run it again, with the suite as it was", again),
+        ("Look at this run", f"fairtrial show {run.id}{where}"),
+        ("Compare its arms", f"fairtrial compare {run.id} --details{where}"),
+        ("The report as a file", f"fairtrial report {run.id} -o report.html{where}"),
+    ]
+
+
+def _citation(run: Run) -> str:
+    made = datetime.fromtimestamp(run.record.created_at, UTC)
+    title = json.dumps(f"{run.record.suite_name}: run {run.id}", ensure_ascii=False)[1:-1]
+    return (
+        f"@misc{{fairtrial-{run.id},\n"
+        f"  title = {{{title}}},\n"
+        f"  year = {{{made.year}}}, month = {{{made.month}}},\n"
+        f"  note = {{{run.plan.case_count} cases, {len(run.plan_arms)} arms; dataset SHA-256 "
+        f"{run.plan.dataset_sha256}; suite SHA-256 {run.plan.suite_sha256}; "
+        f"evaluated with fairtrial {run.context['packages'].get('fairtrial', version('fairtrial'))}}}\n}}"
+    )

@@ -1,0 +1,163 @@
+"""One case under every arm, and one trial with everything that is known of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store.files import attachments, contents
+from fairtrial.store.store import Place
+from fairtrial.web.desk import Desk, url
+from fairtrial.web.runs import case_query, ordered
+from fairtrial.webpage.extract import extract
+from fairtrial.webpage.looking import restless
+from fairtrial.webpage.seal import SANDBOX
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_MOST_WORDS = 3000  # of a comparison word by word
+_LONGEST = 60_000  # characters of a text in a page; the export has all of them
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Trials:
+    """Pages about single trials."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.routes = [
+            Route("/runs/{run}/cases/{case:int}", self._case),
+            Route("/runs/{run}/cases/{case:int}/{arm:int}/{repeat:int}", self._trial),
+            Route("/files/{sha256}", self._file),
+        ]
+
+    def _case(self, request: Request) -> Response:
+        """The same case under every arm, side by side."""
+        run, position = self._desk.run(request.path_params["run"]), request.path_params["case"] - 1
+        case = _case_of(run, position)
+        found = list(run.placed_trials(position, 1))
+        said = {place: run.judgements_at(place) for place, _ in found[:_MOST_SIDES]}
+        return self._desk.page(
+            request,
+            "case.html.j2",
+            run=run.record,
+            case=case,
+            arms=[
+                (arm, [(place, _cut(trial), said.get(place, [])) for place, trial in found if place[1] == arm.position])
+                for arm in run.plan_arms
+            ],
+            **self._around(request, run, position),
+        )
+
+    def _trial(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        place: Place = (
+            request.path_params["case"] - 1,
+            request.path_params["arm"] - 1,
+            request.path_params["repeat"] - 1,
+        )
+        case = _case_of(run, place[0])
+        if not 0 <= place[1] < len(run.plan_arms):
+            raise FairtrialError(f"run {run.id} has no arm {place[1] + 1}")
+        found = dict(run.placed_trials(place[0], 1))
+        trial = found.get(place)
+        arm = run.plan_arms[place[1]]
+        return self._desk.page(
+            request,
+            "trial.html.j2",
+            run=run.record,
+            case=case,
+            arm=arm,
+            arms=run.plan_arms,
+            place=place,
+            trial=_cut(trial) if trial else None,
+            others=found,
+            asked_text=arm.condition.asked(case.input, place[2]),
+            judgements=run.judgements_at(place) if trial else [],
+            difference=difference(trial.expected, trial.answer) if trial else None,
+            shots=attachments(run.store, run.id, place=place).get(place, {}),
+            **self._shown(request, trial),
+            **self._around(request, run, place[0]),
+        )
+
+    def _shown(self, request: Request, trial: TrialRecord | None) -> dict[str, Any]:
+        """The page in an answer, live and sealed, and what a browser found in it."""
+        details = (trial.details if trial else None) or {}
+        looked_at = details.get("page")
+        hangs = restless(details)
+        html = extract(trial.answer).html if trial and trial.answer and (looked_at or "<html" in trial.answer) else None
+        address = self._desk.preview(request, html) if html and not hangs else None
+        return {"page": looked_at, "preview": address, "sandbox": SANDBOX, "hangs": hangs}
+
+    def _around(self, request: Request, run: Run, position: int) -> dict[str, Any]:
+        """The cases before and after this one, among those that were looked for."""
+        wanted = case_query(request.query_params)
+        positions = ordered(self._desk, run, wanted)
+        place = positions.index(position) if position in positions else -1
+        kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
+
+        def there(index: int) -> int | None:
+            return positions[index] + 1 if place >= 0 and 0 <= index < len(positions) else None
+
+        return {
+            "before": there(place - 1),
+            "after": there(place + 1),
+            "where": (place + 1, len(positions)) if place >= 0 else None,
+            "kept": kept,
+            "query": url("", **kept),
+        }
+
+    def _file(self, request: Request) -> Response:
+        """A picture that was taken while scoring; its address is its content."""
+        name = request.path_params["sha256"]
+        found = contents(self._desk.store, [name]) if _SHA256.fullmatch(name) else {}
+        if name not in found or not found[name][0].startswith("image/"):
+            return Response(status_code=404)
+        media, body = found[name]
+        headers = {"Cache-Control": "private, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+        return Response(body, media_type=media, headers={**headers, "Content-Security-Policy": "default-src 'none'"})
+
+
+_MOST_SIDES = 40
+
+
+def _case_of(run: Run, position: int) -> Any:
+    if not 0 <= position < run.plan.case_count:
+        raise FairtrialError(f"run {run.id} has {run.plan.case_count} cases: there is no case {position + 1}")
+    return run.store.cases(run.plan.id, position, 1)[0]
+
+
+class _Texts(NamedTuple):
+    """What a trial says, not longer than a page can show."""
+
+    record: TrialRecord
+    answer: str
+    cut: bool
+
+
+def _cut(trial: TrialRecord) -> _Texts:
+    answer = trial.answer or ""
+    return _Texts(trial, answer[:_LONGEST], len(answer) > _LONGEST)
+
+
+def difference(expected: str | None, answer: str | None) -> list[tuple[str, str]] | None:
+    """What is the same, missing and added, word by word; None where there is nothing to hold against each other."""
+    if not expected or not answer:
+        return None
+    a, b = _WORDS.findall(expected), _WORDS.findall(answer)
+    if len(a) > _MOST_WORDS or len(b) > _MOST_WORDS:
+        return None
+    parts: list[tuple[str, str]] = []
+    for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind == "equal":
+            parts.append(("same", "".join(a[a1:a2])))
+            continue
+        parts += [("missing", "".join(a[a1:a2]))] if a2 > a1 else []
+        parts += [("added", "".join(b[b1:b2]))] if b2 > b1 else []
+    return parts

@@ -1,0 +1,130 @@
+"""Voting: two answers side by side, and nothing that says whose they are; and the board that comes of it."""
+
+from __future__ import annotations
+
+import secrets
+from threading import Lock
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.contestants import enter, sources_of
+from fairtrial.analyse.rank import rank
+from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store import opinions
+from fairtrial.store.votes import votes
+from fairtrial.voting import SIDES, Ballot, Poll
+from fairtrial.web.desk import Desk, go_to, posted, url
+from fairtrial.webpage.extract import extract
+from fairtrial.webpage.seal import SANDBOX
+
+_MOST_OPEN = 100
+_MOST_POLLS = 50
+
+
+class Booth:
+    """One person voting on one run."""
+
+    def __init__(self, run: Run, voter: str) -> None:
+        self.poll = Poll(run, voter)
+        self.open: dict[str, Ballot] = {}  # handed out and not cast
+        self.cast = 0
+        self._lock = Lock()
+
+    def next(self) -> tuple[str, Ballot] | None:
+        """The pair that is open, or the next one, under a name that is good for one vote."""
+        with self._lock:
+            ballot = next(iter(self.open.values()), None) or self.poll.next()
+            self.open.clear()
+            if ballot is None:
+                return None
+            name = secrets.token_urlsafe(16)
+            self.open[name] = ballot
+            return name, ballot
+
+    def take(self, name: str, choice: str) -> None:
+        """A choice, or that somebody would rather see the next pair; what is neither changes nothing."""
+        if choice not in ("skip", *SIDES):
+            return
+        with self._lock:
+            ballot = self.open.pop(name, None)
+            if ballot is not None and choice != "skip":
+                self.poll.cast(ballot, choice)
+                self.cast += 1
+
+
+class Votes:
+    """Pages for voters."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._booths: dict[tuple[str, str], Booth] = {}
+        self.routes = [
+            Route("/runs/{run}/vote", self._show, methods=["GET"]),
+            Route("/runs/{run}/vote", posted(self._take), methods=["POST"]),
+            Route("/runs/{run}/board", self._board),
+        ]
+
+    def _booth(self, run: Run, voter: str) -> Booth:
+        key = (run.id, voter)
+        if key not in self._booths:
+            while len(self._booths) >= _MOST_POLLS:
+                del self._booths[next(iter(self._booths))]
+            self._booths[key] = Booth(run, voter)
+        return self._booths[key]
+
+    def _show(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        voter = request.query_params.get("by", "").strip() or "somebody"
+        booth = self._booth(run, voter)
+        found = booth.next()
+        if found is None:
+            return go_to(url(f"/runs/{run.id}/board", by=voter))
+        name, ballot = found
+        sides = [
+            self._side(request, "left", ballot.left, hangs=ballot.left_hangs),
+            self._side(request, "right", ballot.right, hangs=ballot.right_hangs),
+        ]
+        return self._desk.page(
+            request, "vote.html.j2", run_id=run.id, voter=voter, ballot=name, case=ballot.case_id,
+            request_text=ballot.request, sides=sides, sandbox=SANDBOX, cast=booth.cast, remaining=booth.poll.remaining,
+        )  # fmt: skip
+
+    def _side(self, request: Request, name: str, answer: str, *, hangs: bool) -> dict[str, Any]:
+        """What is shown of an answer: its page, sealed, or its text. A page that hangs would hang the voter too."""
+        html = None if hangs else extract(answer).html
+        address = self._desk.preview(request, html) if html is not None else None
+        return {"name": name, "address": address, "text": answer, "hangs": hangs}
+
+    def _take(self, request: Request, form: FormData) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        voter = str(form.get("by", "")).strip() or "somebody"
+        self._booth(run, voter).take(str(form.get("ballot", "")), str(form.get("choice", "")))
+        return go_to(url(f"/runs/{run.id}/vote", by=voter))
+
+    def _board(self, request: Request) -> Response:
+        run = self._desk.run(request.path_params["run"])
+        voter = request.query_params.get("by", "").strip() or "somebody"
+        judged = next(opinions.pairs(run.store, run.id), None) is not None
+        cast = list(votes(run.store, run.id))
+        by = request.query_params.get("by_what", "") or (
+            "both" if judged and cast else "verdicts" if judged else "votes"
+        )
+        values: dict[str, Any] = {"headline": "", "columns": COLUMNS, "rows": [], "notes": []}
+        try:
+            found = rank(enter(sources_of(run)), by=by if by in ("votes", "verdicts", "both", "scores") else "votes")  # type: ignore[arg-type]
+            values |= {
+                "headline": ranking_headline(found),
+                "rows": [place_cells(place, found.metric) for place in found.places],
+                "notes": found.notes,
+            }
+        except FairtrialError as error:
+            values["headline"] = str(error)
+        return self._desk.page(
+            request, "votes.html.j2", run=run.record, voter=voter, cast=len(cast), by=by, judged=judged, **values
+        )
