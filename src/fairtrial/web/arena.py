@@ -129,7 +129,8 @@ class Arena:
     def _warnings(self, suite: Suite) -> Iterator[str]:
         yield from pipeline.warnings(suite)
         scorers = [msgspec.json.decode(scorer) for scorer in suite.scorers]
-        yield from calibrating.calibration_notes(self._desk.store, suite.settings.judges, scorers)
+        for note in calibrating.calibration_notes(self._desk.store, suite.settings.judges, scorers):
+            yield note.removeprefix("warning: ")
 
     def _seconds(self, suite: Suite, trials: dict[str, int]) -> float | None:
         """How long it takes if every target is as fast as in the last run of this suite; None where none is known."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -43,7 +43,7 @@ class Desk:
         )  # fmt: skip
         self._templates.filters.update(
             score=number, money=money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
-            q=lambda text: quote(str(text), safe=""), shown=lambda text: printable(str(text)), pretty=_pretty,
+            shown=lambda text: printable(str(text)), pretty=_pretty, words=_words,
         )  # fmt: skip
         self._templates.globals.update(url=url)
 
@@ -115,6 +115,15 @@ def url(path: str, **query: Any) -> str:
 
 def _markdown(text: str) -> Markup:
     return Markup(rendered(text))  # noqa: S704  # sanitised there
+
+
+def _words(text: str) -> Markup:
+    """A sentence of ours, in which `this` is code."""
+    parts = printable(str(text)).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else part
+        for number, part in enumerate(parts)
+    )
 
 
 def _when(timestamp: float | None) -> Markup:

@@ -1,0 +1,179 @@
+"""What people do with the web page, in a real browser, from the first suite to the last vote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairtrial.analyse import Run
+from fairtrial.cli.main import _run
+from fairtrial.store import Store
+from fairtrial.webpage.seal import SANDBOX
+
+from .conftest import CAPITALS
+
+pytestmark = pytest.mark.slow
+
+
+def path_of(page: Any) -> str:
+    return "/" + page.url.split("/", 3)[3]
+
+
+async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path, store: Store) -> None:
+    page = visitor
+    await page.goto(f"{site}/suites")
+    await page.get_by_text("There is no suite here yet").wait_for()
+    await page.get_by_label("Name").fill("Small sums")
+    await page.get_by_role("button", name="Create").click()
+
+    # The form changes the text, the text is checked as one types, and the file is written when one says so.
+    await page.wait_for_url("**/suites/edit**")
+    assert (tmp_path / "small-sums.yaml").read_text().startswith("name: Small sums\n")
+    await page.get_by_label("Target", exact=True).fill("mock:nobody")
+    await page.get_by_text("a mock needs `answer` or `answers`").wait_for()
+    await page.get_by_label("Target", exact=True).fill("mock:echo")
+    await page.get_by_text("1 cases × 1 arms, 1 trials").wait_for()
+    await page.get_by_role("button", name="Add a target").click()
+    second = page.get_by_label("Name in results").nth(1)
+    await second.fill("other")
+    await page.get_by_text("1 cases × 2 arms, 2 trials").wait_for()
+    await page.get_by_role("button", name="Add a case").click()
+    await page.locator("""[data-path='["cases", 1, "input"]']""").fill("Say 42")
+    await page.locator("""[data-path='["cases", 1, "expected"]']""").fill("42")
+    await page.get_by_text("2 cases × 2 arms, 4 trials").wait_for()
+    assert "Say 42" not in (tmp_path / "small-sums.yaml").read_text()
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("Saved.").wait_for()
+    assert "Say 42" in (tmp_path / "small-sums.yaml").read_text()
+    assert _run(["validate", "small-sums.yaml"]) == 0
+
+    # Run it, and watch it end.
+    await page.get_by_role("link", name="Run it").click()
+    await page.get_by_text("What it comes to").wait_for()
+    await page.get_by_label("Repeats").fill("2")
+    await page.locator("#estimate dd", has_text="8").first.wait_for()
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await page.wait_for_url("**/runs/*")
+    await page.locator(".badge.completed").first.wait_for()
+    run = Run.find("latest", store)
+    assert run.status == "completed" and [arm.scored for arm in run.arms] == [4, 4]
+
+    # Down to one answer, and along by keyboard.
+    await page.locator("#grid td a").first.click()
+    await page.wait_for_url("**/cases/1/1/1")
+    await page.get_by_role("heading", name="Say Paris", exact=False).or_(page.get_by_text("Say Paris")).first.wait_for()
+    await page.keyboard.press("j")
+    await page.wait_for_url("**/cases/2/1/1")
+    await page.keyboard.press("l")
+    await page.wait_for_url("**/cases/2/2/1")
+    await page.keyboard.press("Escape")
+    await page.wait_for_url("**/cases/2")
+
+    await page.goto(f"{site}/compare?runs={run.id}")
+    await page.get_by_text("cannot tell mock:echo from other").first.wait_for()
+
+
+async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
+    site: str, visitor: Any, write_suite: Any, store: Store
+) -> None:
+    slow = {"target": "mock:slow", "options": {"answer": "one two three four five six", "latency_ms": 400}}
+    cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(40)]
+    write_suite(targets=[slow], cases=cases, concurrency=4)
+    page = visitor
+    await page.goto(f"{site}/arena")
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await page.wait_for_url("**/runs/*")
+    # Answers are seen as they are given, then scored; counters move; nothing is reloaded meanwhile.
+    await page.locator("#grid .saying", has_text="one").first.wait_for()
+    await page.locator("#grid td.cell", has_text=re.compile(r"^\d+$")).first.wait_for()
+    await page.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
+    await page.get_by_role("button", name="Stop").click()
+    await page.locator(".badge.interrupted").wait_for()
+    done = Run.find("latest", store).arms[0].scored
+    assert 0 < done < 40
+    await page.get_by_role("button", name="Resume").click()
+    await page.locator(".badge.completed").wait_for(timeout=30_000)
+    run = Run.find("latest", store)
+    assert run.status == "completed" and run.arms[0].scored == 40
+    assert all(trial.attempts == 1 for trial in run.trials())
+
+
+async def test_several_runs_show_their_analysis_by_themselves(
+    site: str, visitor: Any, tmp_path: Path, store: Store
+) -> None:
+    (tmp_path / "capitals.yaml").write_text(CAPITALS)
+    page = visitor
+    await page.goto(f"{site}/arena")
+    await page.get_by_label("Benchmark mode").check()
+    assert await page.locator("[name=param_temperature]").is_disabled()
+    await page.get_by_role("button", name="Run 3 times").click()
+    await page.wait_for_url("**/runs/*")
+    await page.locator(".badge.completed").first.wait_for()
+    for _ in range(50):
+        if [record.status for record in store.runs()] == ["completed"] * 3:
+            break
+        await page.wait_for_timeout(100)
+    last = store.runs()[0]
+    assert last.series_id is not None and len(store.runs()) == 3
+    assert Run(store, last).settings["benchmark_mode"] is True
+    await page.goto(f"{site}/runs/{last.id}")
+    await page.get_by_role("heading", name="Several runs of the same plan").wait_for()
+    table = page.get_by_role("region", name="Means over runs")
+    assert await table.get_by_role("row").count() == 3
+    await page.goto(f"{site}/board")
+    await page.get_by_role("heading", name="By difficulty").wait_for()
+    await page.get_by_role("heading", name="Over time").wait_for()
+
+
+async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
+    site: str, visitor: Any, model_server: Any, run_suite: Any, store: Store
+) -> None:
+    await model_server(answer='{"reasoning": "fine", "score": 8}')
+    page = visitor
+    await page.goto(f"{site}/judges")
+    await page.locator("[name=judge]").fill("openai:gpt-test")
+    await page.get_by_role("button", name="Calibrate").click()
+    await page.get_by_role("heading", name="openai:gpt-test: poor").wait_for()
+    assert await page.get_by_role("region", name="Samples").get_by_role("row").count() == 9
+
+    run = await run_suite(cases=[{"id": f"c{n}", "input": f"Say {n}", "expected": "Say 1"} for n in range(3)])
+    await page.goto(f"{site}/runs/{run.id}/label")
+    for key, label in (("7", 0.7), ("p", 1.0), ("f", 0.0)):
+        assert "mock:echo" not in await page.locator("main").inner_text()
+        async with page.expect_navigation():
+            await page.keyboard.press(key)
+    await page.get_by_text("Every scored answer that can be drawn has a label.").wait_for()
+    from fairtrial.store import opinions
+
+    assert sorted(row["value"] for row in opinions.labelled(store, run.id, 0)) == [0.0, 0.7, 1.0]
+
+
+async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, visitor: Any, store: Store) -> None:
+    page = visitor
+    await page.goto(f"{site}/code")
+    await page.get_by_label("calculator").check()
+    await page.get_by_role("button", name="Try the demo").click()
+    await page.wait_for_url("**/pages*")
+    # A sealed page is there before the answer is: the run has no trial yet, and the frame is of another origin.
+    frame = page.locator(".frame iframe").first
+    await frame.wait_for(timeout=20_000)
+    assert await frame.get_attribute("sandbox") == SANDBOX
+    source = await frame.get_attribute("src")
+    assert source and not source.startswith(site)
+    await page.locator(".badge.completed").wait_for(timeout=60_000)
+    for name in ("careful", "hasty"):
+        section = page.get_by_role("region", name=name, exact=True)
+        await section.get_by_text("visual accuracy").wait_for()
+        await section.get_by_text("What a browser found").wait_for()
+    run = Run.find("latest", store)
+    await page.goto(f"{site}/runs/{run.id}/vote?by=me")
+    async with page.expect_navigation():
+        await page.keyboard.press("1")
+    await page.get_by_role("heading", name="Board").wait_for()
+    await page.get_by_text("1 vote on this run").wait_for()
+    from fairtrial.store.votes import votes
+
+    assert [vote["voter"] for vote in votes(store, run.id)] == ["me"]
