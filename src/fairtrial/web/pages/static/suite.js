@@ -120,7 +120,6 @@ const chosen = () => [...form.querySelectorAll(".chosen:checked")].map((box) => 
 
 form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
-  if (event.target.matches("summary input")) return;
   if (!button) return;
   flush();
   if (button.dataset.do) change([JSON.parse(button.dataset.do)], { draw: true });
