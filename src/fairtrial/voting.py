@@ -10,9 +10,11 @@ import msgspec
 
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.store.votes import Choice, Vote, add_vote, votes
+from fairtrial.store.votes import Choice, Vote, add_vote, answered_arms, pair_count, votes
 from fairtrial.webpage.looking import restless
 
+Pair = tuple[int, int, int, int]  # case, repeat, one arm, other arm
+_MANY = 2000
 SIDES = ("left", "right", "tie", "neither")  # neither: both are bad
 
 
@@ -39,19 +41,22 @@ class Poll:
             raise FairtrialError("it takes two arms to choose between: this run has one")
         self._run, self._voter = run, voter
         self._luck = random.Random(seed)
-        self._left = [pair for pair in _pairs(run) if pair not in self._done()]
-        self._luck.shuffle(self._left)
+        self._seen = self._done()
+        self._total = pair_count(run.store, run.id)
+        self._rest: list[Pair] | None = None  # what is left, in order, once it is not much
 
     @property
     def remaining(self) -> int:
         """How many pairs are left."""
-        return len(self._left)
+        return self._total - len(self._seen)
 
     def next(self) -> Ballot | None:
         """The next pair, on random sides; None when there is none left."""
-        if not self._left:
+        pair = self._draw()
+        if pair is None:
             return None
-        case, repeat, *arms = self._left.pop()
+        self._seen.add(pair)
+        case, repeat, *arms = pair
         self._luck.shuffle(arms)
         found = {place[1]: trial for place, trial in self._run.placed_trials(case, 1) if place[2] == repeat}
         left, right = (found[arm] for arm in arms)
@@ -88,21 +93,29 @@ class Poll:
         )
         return add_vote(self._run.store, self._run.id, vote)
 
-    def _done(self) -> set[tuple[int, int, int, int]]:
+    def _draw(self) -> Pair | None:
+        """A pair that was not seen before. As long as most were not, drawing is quicker than listing."""
+        if self._rest is None and self.remaining > _MANY:
+            while True:
+                case = self._luck.randrange(self._run.plan.case_count)
+                pairs = [pair for pair in self._of(case) if pair not in self._seen]
+                if pairs:
+                    return self._luck.choice(pairs)
+        if self._rest is None:
+            self._rest = [pair for pair in self._of() if pair not in self._seen]
+            self._luck.shuffle(self._rest)
+        return self._rest.pop() if self._rest else None
+
+    def _of(self, case: int | None = None) -> Iterator[Pair]:
+        """Every two answers to that case, or to the same case."""
+        for (position, repeat), arms in answered_arms(self._run.store, self._run.id, case).items():
+            for one, other in combinations(sorted(arms), 2):
+                yield position, repeat, one, other
+
+    def _done(self) -> set[Pair]:
         """What this voter has voted on before."""
         return {
             (row["case_position"], row["repeat"], row["arm_one"], row["arm_other"])
             for row in votes(self._run.store, self._run.id)
             if row["voter"] == self._voter
         }
-
-
-def _pairs(run: Run) -> Iterator[tuple[int, int, int, int]]:
-    """(case, repeat, one arm, other arm) of every two answers to the same case."""
-    answered: dict[tuple[int, int], list[int]] = {}
-    for place, trial in run.placed_trials():
-        if trial.answer is not None:
-            answered.setdefault((place[0], place[2]), []).append(place[1])
-    for (case, repeat), arms in answered.items():
-        for one, other in combinations(sorted(arms), 2):
-            yield case, repeat, one, other

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import click
 
 from fairtrial.cli.options import keep_collector_calm, load_dotenv, open_store, option, store_option
+
+# Pages and runs share one interpreter, and whoever waits for a turn waits so many seconds at most.
+_TURN = 0.0005
 
 
 @click.command()
@@ -38,6 +42,7 @@ def command(host: str, port: int, folder: Path, token: str | None, opens: bool, 
 
     load_dotenv()
     keep_collector_calm()
+    sys.setswitchinterval(_TURN)
     if token is not None and len(token) < SHORTEST:
         raise FairtrialError(f"a token of {len(token)} characters is guessed soon: give {SHORTEST} at least")
     made = "" if host in LOOPBACK or token else new_token()

@@ -30,10 +30,12 @@ def attachments(
     return found
 
 
-def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str]) -> bool:
-    """Whether one of these scorers has scored any answer of a run."""
+def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str], *, among: int | None = None) -> bool:
+    """Whether one of these scorers has scored any answer of a run, or any of its first cases."""
     table = schema.scores
-    here = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.scorer.in_(names))
+    here = [table.c.run_id == run_id, table.c.scoring == scoring, table.c.scorer.in_(names)]
+    if among is not None:
+        here.append(table.c.case_position < among)
     with translated(store.path), store.engine.connect() as connection:
         return connection.execute(select(table.c.scorer).where(*here).limit(1)).first() is not None
 

@@ -48,6 +48,8 @@ def _add_files_and_votes(connection: Connection) -> None:
 
 def _add_digests(connection: Connection) -> None:
     schema.digests.create(connection)
+    for index in schema.scores.indexes:
+        index.create(connection)
 
 
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.

@@ -139,6 +139,8 @@ scores = Table(
     Column("unscored_message", Text),
     Column("retryable", Boolean, nullable=False),
     Column("scored_at", Float, nullable=False),
+    # Whoever sorts cases by their scores reads this alone: a third of the time.
+    Index("scores_by_case", "run_id", "scoring", "case_position", "arm_position", "value"),
 )
 
 judgements = Table(

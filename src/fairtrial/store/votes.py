@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from fairtrial.core.ids import new_id
 from fairtrial.store import schema
@@ -44,3 +44,28 @@ def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
     with translated(store.path), store.engine.connect() as connection:
         for row in connection.execute(query).mappings():
             yield {**row, "worth": WORTH[row["choice"]]}
+
+
+def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tuple[int, int], list[int]]:
+    """Which arms have answered, by case and repeat; of one case, or of all."""
+    table = schema.trials
+    query = select(table.c.case_position, table.c.repeat, table.c.arm_position).where(
+        table.c.run_id == run_id, table.c.failure_kind.is_(None)
+    )
+    if case is not None:
+        query = query.where(table.c.case_position == case)
+    found: dict[tuple[int, int], list[int]] = {}
+    with translated(store.path), store.engine.connect() as connection:
+        for position, repeat, arm in connection.execute(query):
+            found.setdefault((position, repeat), []).append(arm)
+    return found
+
+
+def pair_count(store: Store, run_id: str) -> int:
+    """How many pairs of answers to the same case there are."""
+    table = schema.trials
+    here = (table.c.run_id == run_id, table.c.failure_kind.is_(None))
+    sizes = select(func.count().label("arms")).where(*here).group_by(table.c.case_position, table.c.repeat).subquery()
+    query = select(func.sum(sizes.c.arms * (sizes.c.arms - 1)))
+    with translated(store.path), store.engine.connect() as connection:
+        return (connection.scalar(query) or 0) // 2

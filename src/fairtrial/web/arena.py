@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from fairtrial.core.suite import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.estimate import estimate
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.web import files
+from fairtrial.web import files, numbers
 from fairtrial.web.desk import Desk, posted
 from fairtrial.web.runs import await_run
 
@@ -38,6 +38,7 @@ class Arena:
         self._desk = desk
         self.routes = [
             Route("/arena", self._show),
+            Route("/arena/estimate", self._first_estimate, methods=["GET"]),
             Route("/arena/estimate", posted(self._estimate), methods=["POST"]),
             Route("/arena/run", posted(self._run), methods=["POST"]),
         ]
@@ -48,7 +49,8 @@ class Arena:
         values: dict[str, Any] = {"suites": found, "file": file, "error": "", "suite": None}
         if file:
             try:
-                suite = self._load(file, files.read(self._desk.folder, file))
+                # Who could answer is known without reading every case; what it comes to is told by `_first_estimate`.
+                suite = self._load(file, files.read(self._desk.folder, file), RunOptions(limit=1))
                 values |= self._choices(suite)
             except FairtrialError as error:
                 values["error"] = str(error)
@@ -66,14 +68,21 @@ class Arena:
             "targets": [(name, models.find(f"{spec.provider}:{spec.model}")) for name, spec in targets.items()],
             "conditions": list(dict.fromkeys(arm.condition.name for arm in suite.arms)),
             "given": {**DEFAULT_PARAMS, **given},
-            "estimated": self._estimated(suite),
         }
 
+    def _first_estimate(self, request: Request) -> Response:
+        """What the suite comes to as it is."""
+        file = request.query_params.get("file", "")
+        return self._estimated_page(request, lambda: self._load(file, files.read(self._desk.folder, file)))
+
     def _estimate(self, request: Request, form: FormData) -> Response:
-        """What the choices come to; what is wrong with them is said in the same place."""
+        """What the choices come to."""
+        return self._estimated_page(request, lambda: self._chosen(form))
+
+    def _estimated_page(self, request: Request, load: Callable[[], Suite]) -> Response:
+        """What is wrong with a suite or with the choices is said in the same place."""
         try:
-            suite = self._chosen(form)
-            return self._desk.page(request, "parts/estimate.html.j2", estimated=self._estimated(suite), error="")
+            return self._desk.page(request, "parts/estimate.html.j2", estimated=self._estimated(load()), error="")
         except FairtrialError as error:
             return self._desk.page(request, "parts/estimate.html.j2", estimated=None, error=str(error))
 
@@ -138,7 +147,7 @@ class Arena:
         if not records or records[0].status == "running":
             return None
         run = Run(self._desk.store, records[0])
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary)
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
         known = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
         latencies = [known.get(arm.target.id) for arm in suite.arms]
         if any(latency is None for latency in latencies):

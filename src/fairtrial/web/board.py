@@ -9,10 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.kind_means import KindMeans, by_kind
+from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
+from fairtrial.web import numbers
 from fairtrial.web.desk import Desk
 from fairtrial.web.digests import PATIENCE
 
@@ -60,10 +61,10 @@ class Board:
         )
 
     def _summary(self, run: Run, wait: float) -> RunSummary | None:
-        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=wait)
+        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
 
     def _kinds(self, run: Run, wait: float) -> KindMeans | None:
-        return self._desk.digests.about(f"kinds/{run.id}", [run], KindMeans, lambda: by_kind(run), wait=wait)
+        return self._desk.digests.about(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
 
 
 def _standings(known: list[tuple[Run, RunSummary]]) -> tuple[list[tuple[Run, ArmSummary]], set[str]]:

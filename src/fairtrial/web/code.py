@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -19,12 +20,12 @@ from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.files import attachments, scored_by
+from fairtrial.store.files import attachments
 from fairtrial.store.store import Place
 from fairtrial.suites import code_arena
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted
-from fairtrial.web.runs import page_number
+from fairtrial.web.runs import has_scorer, page_number
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX
@@ -50,13 +51,10 @@ class Code:
     def _show(self, request: Request) -> Response:
         records, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, _RECENT)
         with_pages = [
-            record
-            for record in records
-            if record.suite_name == "code arena"
-            or scored_by(self._desk.store, record.id, record.scoring, ("browser", "code_judge"))
+            record for record in records if has_scorer(Run(self._desk.store, record), "browser", "code_judge")
         ]
         return self._desk.page(
-            request, "code.html.j2", prompts=[(case["id"], case["input"]) for case in code_arena.cases()],
+            request, "code.html.j2", prompts=_prompts(),
             runs=with_pages, browser=_no_browser(),
         )  # fmt: skip
 
@@ -178,6 +176,11 @@ class _Writing:
         html = stream.feed(text[len(before) :])
         self._streams[key] = (stream, text)
         return html
+
+
+@cache
+def _prompts() -> list[tuple[str, str]]:
+    return [(case["id"], case["input"]) for case in code_arena.cases()]
 
 
 def _no_browser() -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse.compare import compare
 from fairtrial.analyse.compare_words import (
     Scale,
     brief_lines,
@@ -20,44 +18,18 @@ from fairtrial.analyse.compare_words import (
     pair_columns,
     sentence,
 )
-from fairtrial.analyse.comparison import Comparison, Comparisons
-from fairtrial.analyse.contestants import Contestant, Field, choose, enter, find_sources, pick
+from fairtrial.analyse.comparison import Comparison
+from fairtrial.analyse.contestants import find_sources
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import content_hash
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web.desk import Desk, url
 from fairtrial.web.digests import PATIENCE
+from fairtrial.web.numbers import Compared, comparison
 
 _RECENT = 60
-_MOST_CASES = 200
 _LONG = 120.0
-
-
-class CaseDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """One case of a pair: both values, and where each is to be seen."""
-
-    id: str
-    a: float
-    b: float
-    place_a: int
-    place_b: int
-
-    @property
-    def difference(self) -> float:
-        """a − b."""
-        return self.a - self.b
-
-
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison, and what can be chosen beside it."""
-
-    comparisons: Comparisons
-    labels: list[str]
-    metrics: list[str]
-    cases: list[CaseDifference]  # of one pair, the largest differences first
-    runs: tuple[str, str] | None = None  # where its arms are to be seen
-    arms: tuple[int, int] | None = None
 
 
 class Compare:
@@ -94,13 +66,10 @@ class Compare:
             raise FairtrialError("other stores are compared on the command line: `fairtrial compare`")
         sources = find_sources(names, self._desk.store)
         runs = [run for source in sources for run in source.runs]
-        key = content_hash([[run.id for run in runs], arms, metric, margin])[:24]
-
-        def work_out() -> Compared:
-            field = enter(sources)
-            return _compared(field, arms, metric, margin)
-
-        return self._desk.digests.about(f"comparison/{key}", runs, Compared, work_out, wait=wait)
+        groups = [(source.label, [run.id for run in source.runs]) for source in sources]
+        args = (groups, arms, metric, margin)
+        name = f"comparison/{content_hash(list(args))[:24]}"
+        return self._desk.digests.about(name, runs, Compared, comparison, *args, wait=wait)
 
     def _words(self, found: Compared, margin: float | None) -> dict[str, Any]:
         comparisons = found.comparisons
@@ -127,33 +96,6 @@ def _pair(pair: Comparison, margin: float | None) -> dict[str, Any]:
         "lines": detail_lines(pair),
         "most": max([*wide, abs(pair.difference or 0.0)], default=1.0) or 1.0,
     }
-
-
-def _compared(field: Field, arms: tuple[str, ...], metric: str, margin: float | None) -> Compared:
-    pairs = choose(field, arms)
-    found = compare(field, pairs, metric=metric, margin=margin)
-    metrics = dict.fromkeys(name for one in field.contestants for name in one.values if name)
-    labels = [one.label for one in field.contestants]
-    result = Compared(comparisons=found, labels=labels, metrics=list(metrics), cases=[])
-    if len(pairs) != 1:
-        return result
-    a, b = (pick(field, one.label) for one in pairs[0])
-    return msgspec.structs.replace(
-        result,
-        cases=_differences(field, a, b, metric),
-        runs=(a.source.runs[0].id, b.source.runs[0].id),
-        arms=(a.arm.position, b.arm.position),
-    )
-
-
-def _differences(field: Field, a: Contestant, b: Contestant, metric: str) -> list[CaseDifference]:
-    """The cases on which two arms differ most."""
-    common = field.common(a, b, metric)
-    cases = [
-        CaseDifference(id=field.facts[key].id, a=float(x), b=float(y), place_a=a.places[key], place_b=b.places[key])
-        for key, x, y in zip(common.keys, common.a, common.b, strict=True)
-    ]
-    return sorted(cases, key=lambda case: -abs(case.difference))[:_MOST_CASES]
 
 
 def _margin(text: str, metric: str) -> float | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -16,9 +17,11 @@ from fairtrial.analyse import Run
 from fairtrial.store import Store
 from fairtrial.store.browsing import stamp
 from fairtrial.store.digests import digest, keep_digest
+from fairtrial.web.reckoner import Reckoner
 
 T = TypeVar("T")
 _MOST_KNOWN = 200
+_LARGE = 2000  # trials: what takes longer is worked out in a process of its own
 _FRESH = 5.0  # seconds for which what is known of a run that goes on is good enough
 PATIENCE = 0.1  # seconds that a page waits for a number before it is shown without it
 
@@ -32,17 +35,21 @@ class Digests:
         self._under_way: dict[tuple[str, str], Future[Any]] = {}
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-digest")
+        self._reckoner = Reckoner(store.path)
 
     def close(self) -> None:
         """Nothing more is worked out."""
+        self._reckoner.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def about(
-        self, name: str, runs: list[Run], kind: type[T], work_out: Callable[[], T], *, wait: float = PATIENCE
-    ) -> T | None:
+        self, name: str, runs: Sequence[Run], kind: type[T], work_out: Callable[..., T], *args: Any,
+        wait: float = PATIENCE,
+    ) -> T | None:  # fmt: skip
         """What is known under a name of these runs as they are now, or None if that takes longer than `wait`.
 
-        An error that says why there is no such number is raised each time.
+        `work_out` is a function of a module, of the runs and the arguments. An error that says why there is no such
+        number is raised each time.
         """
         going_on = any(run.status == "running" for run in runs)
         now = f"running/{time.monotonic() // _FRESH}" if going_on else ""
@@ -56,18 +63,27 @@ class Digests:
             body = None if going_on else digest(self._store, *key)
             if body is not None:
                 return self._remember(key, msgspec.msgpack.decode(body, type=kind))
-            future = self._begin(key, runs[0].id, work_out, kept=not going_on)
+            future = self._begin(key, runs, kind, partial(work_out, runs, *args), (work_out, args))
+        if wait <= PATIENCE and _is_large(runs):
+            wait = 0.0  # it will not be there in time
         try:
             return future.result(wait)  # type: ignore[no-any-return]
         except NotYetError:
             return None
 
-    def _begin(self, key: tuple[str, str], run_id: str, work_out: Callable[[], T], *, kept: bool) -> Future[T]:
+    def _begin(
+        self, key: tuple[str, str], runs: Sequence[Run], kind: type[T], here: Callable[[], T], there: Any
+    ) -> Future[T]:
+        going_on = key[1].startswith("running/")
+        large = _is_large(runs)
+
         def work() -> T:
             try:
-                found = work_out()
-                if kept:
-                    keep_digest(self._store, key[0], run_id, key[1], msgspec.msgpack.encode(found))
+                function, args = there
+                packed = self._reckoner.work_out(function, [run.id for run in runs], args) if large else None
+                found = here() if packed is None else msgspec.msgpack.decode(packed, type=kind)
+                if not going_on:
+                    keep_digest(self._store, key[0], runs[0].id, key[1], packed or msgspec.msgpack.encode(found))
                 return self._remember(key, found)
             finally:
                 with self._lock:
@@ -84,3 +100,7 @@ class Digests:
             while len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)
         return found
+
+
+def _is_large(runs: Sequence[Run]) -> bool:
+    return sum(run.plan.case_count * len(run.plan_arms) for run in runs) > _LARGE

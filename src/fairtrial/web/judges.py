@@ -21,6 +21,7 @@ from fairtrial.judging.calibration import Calibration
 from fairtrial.labelling import read_mark
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
+from fairtrial.web import numbers
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import PATIENCE
@@ -66,7 +67,7 @@ class Judges:
         """What is known of a run's judges, if that was worked out already."""
         if not opinions.judges_asked(self._desk.store, run.id, run.record.scoring):
             return []
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=0.02)
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=0.02)
         return judging_notes(summary.judging) if summary else []
 
     def _calibrate(self, request: Request, form: FormData) -> Response:
@@ -114,7 +115,7 @@ class Judges:
         trial = run.trial_at(place) if place else None
         html = extract(trial.answer or "").html if trial and "<html" in (trial.answer or "") else None
         wait = _LONG if request.query_params.get("wait") else PATIENCE
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=wait)
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
         return self._desk.page(
             request,
             "label.html.j2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare_words import sentence
-from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
+from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.files import scored_by
+from fairtrial.web import numbers
 from fairtrial.web.desk import Desk
 from fairtrial.web.digests import PATIENCE
+from fairtrial.web.runs import has_scorer
 
 _LONG = 60.0
 _RECENT = 40
@@ -37,20 +39,13 @@ class Optimisation:
 
     def _runs(self) -> list[Run]:
         records, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, _RECENT)
-        return [
-            Run(self._desk.store, record)
-            for record in records
-            if scored_by(self._desk.store, record.id, record.scoring, ("optimisation",))
-        ]
+        return [run for run in (Run(self._desk.store, record) for record in records) if has_scorer(run, "optimisation")]
 
     def _list(self, request: Request) -> Response:
-        from fairtrial.optim.catalogue import Selection, baselines, select
-
-        problems = select(Selection())
         return self._desk.page(
             request,
             "optimisation.html.j2",
-            rows=list(zip(problems, baselines(problems), strict=True)),
+            rows=_shipped(),
             runs=[run.record for run in self._runs()],
         )
 
@@ -85,9 +80,7 @@ class Optimisation:
         wait = _LONG if request.query_params.get("wait") else PATIENCE
         weights = _weights(request.query_params.get("weights", ""))
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
-        found = self._desk.digests.about(
-            name, [run], OptimisationReport, lambda: optimisation_report(run, weights), wait=wait
-        )
+        found = self._desk.digests.about(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
         pairs = found.comparisons.pairs if found and found.comparisons else []
         return self._desk.page(
             request,
@@ -97,6 +90,15 @@ class Optimisation:
             weights=weights,
             sentences=[(pair, sentence(pair)) for pair in pairs],
         )
+
+
+@cache
+def _shipped() -> list[tuple[Any, Any]]:
+    """Every problem that comes along, with its baseline."""
+    from fairtrial.optim.catalogue import Selection, baselines, select
+
+    problems = select(Selection())
+    return list(zip(problems, baselines(problems), strict=True))
 
 
 def _weights(text: str) -> tuple[float, float]:

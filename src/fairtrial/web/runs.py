@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.compare import compared
 from fairtrial.analyse.compare_words import brief_lines, sentence
-from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.lines import arm_lines, notes
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, summarise_series
+from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import failure_line, reporting_line
@@ -24,9 +21,11 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import SHOWS, CaseQuery, Cell, RunQuery
 from fairtrial.store.files import scored_by
+from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import PATIENCE
 from fairtrial.web.live import progress_of
+from fairtrial.web.numbers import Found
 
 _RUNS = 25
 CASES = 50
@@ -113,8 +112,8 @@ class Runs:
             series=series,
             multi=self._multi(series, wait=PATIENCE) if len(series) > 1 else None,
             series_columns=SERIES_COLUMNS,
-            has_pages=scored_by(self._desk.store, run.id, run.record.scoring, ("browser", "code_judge")),
-            has_problems=_has_problems(run),
+            has_pages=has_scorer(run, "browser", "code_judge"),
+            has_problems=has_scorer(run, "optimisation"),
             **self._numbers_of(run, wait=PATIENCE),
             **self._verdicts_of(run, wait=PATIENCE),
             **self.grid(run, request.query_params),
@@ -135,7 +134,7 @@ class Runs:
     def _summary(self, run: Run, *, wait: float) -> RunSummary | None:
         if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _TOO_MANY:
             return None
-        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary, wait=wait)
+        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
 
     def _numbers_of(self, run: Run, *, wait: float) -> dict[str, Any]:
         summary = self._summary(run, wait=wait)
@@ -159,9 +158,7 @@ class Runs:
         if len(run.plan_arms) < 2 or run.status == "running":
             return none
         try:
-            found = self._desk.digests.about(
-                f"compare/{run.id}", [run], _Found, lambda: _Found(comparisons=compared(run)), wait=wait
-            )
+            found = self._desk.digests.about(f"compare/{run.id}", [run], Found, numbers.verdicts, wait=wait)
         except FairtrialError:
             return none
         if found is None:
@@ -256,7 +253,7 @@ class Runs:
         if len(runs) < 2:
             return None
         name = f"series/{runs[0].record.series_id}"
-        found = self._desk.digests.about(name, runs, SeriesSummary, lambda: summarise_series(runs), wait=wait)
+        found = self._desk.digests.about(name, runs, SeriesSummary, numbers.series, wait=wait)
         if found is None:
             return {"waits": True}
         pairs = found.comparisons.pairs if found.comparisons else []
@@ -282,12 +279,6 @@ class Runs:
             multi=self._multi(runs, wait=_LONG if request.query_params.get("wait") else PATIENCE),
             series_columns=SERIES_COLUMNS,
         )
-
-
-class _Found(msgspec.Struct):
-    """A comparison, or that there is none."""
-
-    comparisons: Comparisons | None
 
 
 def ordered(desk: Desk, run: Run, wanted: CaseQuery) -> Sequence[int]:
@@ -384,8 +375,11 @@ def _scatter(ranked: Sequence[ArmSummary]) -> dict[str, Any] | None:
             "low": low, "high": high if high > low else low + 1}  # fmt: skip
 
 
-def _has_problems(run: Run) -> bool:
-    """Whether this is about optimisation problems."""
-    return any(arm.scorer.get("type") == "optimisation" for arm in run.plan_arms) or scored_by(
-        run.store, run.id, run.record.scoring, ("optimisation",)
-    )
+def has_scorer(run: Run, *names: str) -> bool:
+    """Whether one of these scorers is at work in a run, as far as its arms and its first cases tell."""
+    if any(arm.scorer.get("type") in names for arm in run.plan_arms):
+        return True
+    return scored_by(run.store, run.id, run.record.scoring, names, among=_FIRST)
+
+
+_FIRST = 50

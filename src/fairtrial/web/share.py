@@ -20,6 +20,7 @@ from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.export import export
+from fairtrial.web import numbers
 from fairtrial.web.desk import Desk
 
 FORMATS = {
@@ -47,7 +48,7 @@ class Share:
 
     def _show(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, run.summary)
+        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
         return self._desk.page(
             request,
             "share.html.j2",

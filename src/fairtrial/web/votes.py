@@ -12,19 +12,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.contestants import enter, sources_of
-from fairtrial.analyse.rank import rank
+from fairtrial.analyse.battles import By
+from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import opinions
 from fairtrial.store.votes import votes
 from fairtrial.voting import SIDES, Ballot, Poll
+from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
+from fairtrial.web.digests import PATIENCE
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 
-_MOST_OPEN = 100
 _MOST_POLLS = 50
+_LONG = 60.0
+_BY: dict[str, By] = {"votes": "votes", "verdicts": "verdicts", "both": "both", "scores": "scores"}
 
 
 class Booth:
@@ -112,19 +115,25 @@ class Votes:
         voter = request.query_params.get("by", "").strip() or "somebody"
         judged = next(opinions.pairs(run.store, run.id), None) is not None
         cast = list(votes(run.store, run.id))
-        by = request.query_params.get("by_what", "") or (
-            "both" if judged and cast else "verdicts" if judged else "votes"
-        )
-        values: dict[str, Any] = {"headline": "", "columns": COLUMNS, "rows": [], "notes": []}
+        usual: By = "both" if judged and cast else "verdicts" if judged else "votes"
+        by = _BY.get(request.query_params.get("by_what", ""), usual)
+        wait = _LONG if request.query_params.get("wait") else PATIENCE
+        again = url(request.url.path, by=voter, by_what=by, wait=1)
+        values: dict[str, Any] = {"headline": "", "rows": [], "notes": [], "again": ""}
         try:
-            found = rank(enter(sources_of(run)), by=by if by in ("votes", "verdicts", "both", "scores") else "votes")  # type: ignore[arg-type]
-            values |= {
-                "headline": ranking_headline(found),
-                "rows": [place_cells(place, found.metric) for place in found.places],
-                "notes": found.notes,
-            }
+            found = self._desk.digests.about(f"rank/{run.id}/{by}", [run], Ranking, numbers.ranking, by, wait=wait)
+            values |= {"again": again} if found is None else _ranked(found)
         except FairtrialError as error:
             values["headline"] = str(error)
         return self._desk.page(
-            request, "votes.html.j2", run=run.record, voter=voter, cast=len(cast), by=by, judged=judged, **values
-        )
+            request, "votes.html.j2", run=run.record, voter=voter, cast=len(cast), by=by, judged=judged,
+            columns=COLUMNS, **values,
+        )  # fmt: skip
+
+
+def _ranked(found: Ranking) -> dict[str, Any]:
+    return {
+        "headline": ranking_headline(found),
+        "rows": [place_cells(place, found.metric) for place in found.places],
+        "notes": found.notes,
+    }
