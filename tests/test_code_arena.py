@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
@@ -147,25 +148,21 @@ async def test_the_report_shows_pages_side_by_side(arena, browser, tmp_path):
     assert trouble == []
 
 
-async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser):
-    from fairtrial.web.guard import Guard
-    from fairtrial.web.preview import Previews
-    from fairtrial.web.serving import bound, names_of, served
-    from fairtrial.web.vote import Booth
+async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser, tmp_path, monkeypatch):
+    from fairtrial.web.serving import opened
 
-    main, other = bound(), bound()
-    poll, previews = Poll(arena, "ada", seed=1), Previews()
-    booth = Booth(arena, poll, previews, f"http://{names_of(other)[0]}")
-    assert poll.remaining == 12
-    async with served((Guard(booth.app, names_of(main)), main), (Guard(previews.app, names_of(other)), other)):
+    monkeypatch.setattr("fairtrial.web.votes.Poll", partial(Poll, seed=1))
+    assert Poll(arena, "ada").remaining == 12
+    async with opened(arena.store, tmp_path) as address:
         page = await browser.new_page()
-        await page.goto(f"http://{names_of(main)[0]}/")
+        await page.goto(f"{address}runs/{arena.id}/vote?by=ada")
         for number in range(12):
             text = await page.inner_text("main")
             assert f"{number} votes cast" in text and "careful" not in text and "hasty" not in text
             async with page.expect_navigation():
                 await page.keyboard.press("1" if number < 8 else "3" if number < 10 else "4")
-        assert "people's votes" in await page.inner_text("main") and "careful" in await page.inner_text("table")
+        await page.get_by_text("ranked by people's votes").wait_for()
+        assert "careful" in await page.inner_text("table")
     cast = list(votes(arena.store, arena.id))
     assert len(cast) == 12 and {row["voter"] for row in cast} == {"ada"}
     assert {row["left"] for row in cast} == {0, 1}  # sides are drawn

@@ -341,7 +341,7 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
     since[5] = tuple(f"alter table trials drop column {name}" for name in ("tool_calls", "tool_errors", "tools"))
     since[6] = ("drop table tags",)
     since[7] = ("drop table files", "drop table attachments", "drop table votes")
-    since[8] = ("drop table digests",)
+    since[8] = ("drop table digests", "drop index scores_by_case")
     for version in range(1, 8):
         path = str(tmp_path / f"{version}.db")
         new = Store(path)

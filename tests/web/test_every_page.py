@@ -42,7 +42,9 @@ async def addresses(tmp_path: Path, store: Store) -> list[str]:
     runs = [await pipeline.arun(suite, store=store, series_id="s1") for _ in range(2)]
     problems = {
         "name": "styles",
-        "targets": [{"id": "m", "target": "mock:m", "options": {"answer": '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'}}],
+        "targets": [
+            {"id": "m", "target": "mock:m", "options": {"answer": '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'}}
+        ],
         "suite": {"kind": "optimisation", "ids": ["original-10", "box_qp-10"]},
         "repeats": 1,
     }
@@ -77,7 +79,9 @@ async def test_no_page_has_a_serious_finding_or_runs_out_of_a_phone(
             assert reply.status == (404 if address == "/nowhere" else 200), (address, reply.status)
             await visitor.wait_for_load_state("networkidle")
             problems = await findings(visitor)
-            over = await visitor.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = await visitor.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             if over > 1:
                 problems.append(f"{over} px wider than the screen")
             if problems:

@@ -141,7 +141,7 @@ async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
 
     run = await run_suite(cases=[{"id": f"c{n}", "input": f"Say {n}", "expected": "Say 1"} for n in range(3)])
     await page.goto(f"{site}/runs/{run.id}/label")
-    for key, label in (("7", 0.7), ("p", 1.0), ("f", 0.0)):
+    for key in ("7", "p", "f"):
         assert "mock:echo" not in await page.locator("main").inner_text()
         async with page.expect_navigation():
             await page.keyboard.press(key)
@@ -177,3 +177,57 @@ async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, vis
     from fairtrial.store.votes import votes
 
     assert [vote["voter"] for vote in votes(store, run.id)] == ["me"]
+
+
+async def test_a_run_goes_on_after_the_server_was_killed(visitor: Any, write_suite: Any, store: Store) -> None:
+    import asyncio
+    import os
+    import signal
+    import sys
+
+    slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 150}}
+    cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
+    write_suite(targets=[slow], cases=cases, concurrency=4)
+    url = f"sqlite:///{store.path}"
+
+    async def serve() -> tuple[Any, str]:
+        command = [sys.executable, "-m", "fairtrial", "serve", "--port", "0", "--store", url]
+        process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        line = (await process.stderr.readline()).decode()
+        return process, re.search(r"http://[\d.:]+", line)[0]
+
+    process, address = await serve()
+    await visitor.goto(f"{address}/arena")
+    await visitor.get_by_role("button", name="Run", exact=True).click()
+    await visitor.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
+    os.kill(process.pid, signal.SIGKILL)
+    await process.wait()
+    run_id = path_of(visitor).split("/")[2]
+    before = [trial.trial_id for trial in Run.find(run_id, store).trials()]
+    assert 0 < len(before) < 60
+
+    process, address = await serve()
+    visitor.broken.clear()  # the page could not reach the server any more
+    await visitor.goto(f"{address}/runs/{run_id}")
+    await visitor.locator(".badge.interrupted").wait_for()
+    await visitor.get_by_role("button", name="Resume").click()
+    await visitor.locator(".badge.completed").wait_for(timeout=30_000)
+    trials = list(Run.find(run_id, store).trials())
+    assert len(trials) == 60 and all(trial.attempts == 1 for trial in trials)
+    process.send_signal(signal.SIGINT)
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+
+
+async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, store: Store) -> None:
+    from fairtrial.web.serving import opened
+
+    slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 300}}
+    cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
+    path = write_suite(targets=[slow], cases=cases, concurrency=4)
+    async with opened(store, path.parent) as address:
+        await visitor.goto(f"{address}arena")
+        await visitor.get_by_role("button", name="Run", exact=True).click()
+        await visitor.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
+        await visitor.goto("about:blank")
+    assert Run.find("latest", store).record.status == "interrupted"
+    assert Run.find("latest", store).arms[0].scored > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from io import StringIO
 from typing import Any
@@ -12,7 +13,9 @@ import yaml
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 
 Path = tuple[str | int, ...]
-_WIDTH = 100
+_PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes, wherever it stands
+_LINE = re.compile(r"\S.*\S|\S|")  # of a block: nothing at its ends that cannot be seen
+_WIDTH = 10**6  # no line is broken that was not broken before
 
 
 class Editor:
@@ -94,7 +97,9 @@ class Editor:
 
     def rename(self, path: Path, name: str) -> None:
         """Another key for the same value, at the same place."""
-        holder, old = self.get(path[:-1]), path[-1]
+        holder, old, name = self.get(path[:-1]), path[-1], name.strip()
+        if not name:
+            raise FairtrialError(f"`{old}` needs a name")
         if name == old:
             return
         if name in holder:
@@ -140,13 +145,13 @@ def _has(holder: Any, part: str | int) -> bool:
 
 
 def _as_text(value: str) -> Any:
-    """A text that is read as the text that it is, also by those to whom `yes` is no text."""
+    """A text that every reader of YAML takes for the text that it is, also one to whom `yes` is none."""
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
-    if "\n" in value and not any(line != line.rstrip() or "\t" in line for line in value.split("\n")):
+    if "\n" in value and all(_LINE.fullmatch(line) for line in value.rstrip("\n").split("\n")):
         return LiteralScalarString(value)
     tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]
-    plain = tag == "tag:yaml.org,2002:str"
+    plain = _PLAIN.fullmatch(value) and tag == "tag:yaml.org,2002:str"
     return value if plain else DoubleQuotedScalarString(value)
 
 

@@ -18,6 +18,7 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
+from fairtrial.scorers.code_judge import CRITERIA
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import attachments
@@ -30,7 +31,6 @@ from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX
 
-CRITERIA = (("visual_accuracy", 40), ("code_quality", 30), ("functionality", 20), ("responsiveness", 10))
 _EVERY = 0.7
 _TAIL = 4000
 _RECENT = 30
@@ -103,7 +103,7 @@ class Code:
             count=run.plan.case_count,
             sides=sides,
             sandbox=SANDBOX,
-            criteria=CRITERIA,
+            criteria=CRITERIA.items(),
             several=len(run.plan_arms) > 1,
         )
 

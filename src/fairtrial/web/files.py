@@ -62,13 +62,12 @@ def _look(path: Path, folder: Path) -> SuiteFile | None:
 
 def place_of(folder: Path, name: str) -> Path:
     """The file of that name below the folder; anything else is refused."""
-    path = (folder / name).resolve()
-    hidden = any(part.startswith(".") for part in Path(name).parts)
-    if not _ALLOWED.fullmatch(name) or hidden or not path.is_relative_to(folder):
+    allowed = _ALLOWED.fullmatch(name) and not any(part.startswith(".") for part in Path(name).parts)
+    if not allowed or not (folder / name).resolve().is_relative_to(folder):
         raise FairtrialError(
             f"`{name}` is no suite file: a name ends in .yaml, stays in this folder, and has letters, digits, - and _"
         )
-    return path
+    return (folder / name).resolve()
 
 
 def read(folder: Path, name: str) -> str:
@@ -110,7 +109,7 @@ def write(folder: Path, name: str, text: str, *, before: str | None) -> str:
 
 def free_name(folder: Path, name: str) -> str:
     """A name like this one that no file has."""
-    stem, ending = name.rsplit(".", 1)
+    stem, ending = place_of(folder, name).relative_to(folder).as_posix().rsplit(".", 1)
     for number in range(2, 1000):
         if not (folder / f"{stem}-{number}.{ending}").exists():
             return f"{stem}-{number}.{ending}"

@@ -48,7 +48,7 @@ _AGENTS = """name: {name}
 targets:
   - claude-code
 mcp_servers:
-  time: {{command: mcp-server-time}}
+  time: {{command: python, args: [-m, mcp_server_time]}}
 conditions:
   baseline: {{system: Answer from your own knowledge.}}
   with-time: {{system: Use your tools where they help., mcp: [time], require_tool_use: true}}
@@ -325,6 +325,16 @@ def _duplicate(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) ->
     editor.duplicate(path[:-1], int(path[-1]), lambda copy: _rename(copy, taken))
 
 
+def _rename_key(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
+    """Another name; whoever uses a server by its name uses the new one."""
+    editor.rename(path, change["name"])
+    if path[0] != "mcp_servers":
+        return
+    for condition in _mapping_of(editor.get(("conditions",))).values():
+        used = _list_of(condition.get("mcp")) if isinstance(condition, dict) else []
+        used[:] = [change["name"].strip() if server == path[-1] else server for server in used]
+
+
 def _set_judge(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
     entry = editor.get(("judge",))
     if isinstance(entry, str):
@@ -353,7 +363,7 @@ CHANGES: dict[str, Change] = {
         (*path, _new_key(editor.get(path) or {}, change["name"])), change["value"]
     ),
     "move": lambda editor, path, change: editor.move(path[:-1], int(path[-1]), int(path[-1]) + change["by"]),
-    "rename": lambda editor, path, change: editor.rename(path, change["name"]),
+    "rename": _rename_key,
     "duplicate": _duplicate,
     "target": _set_target,
     "judge": _set_judge,
@@ -400,7 +410,10 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    return str(value) if isinstance(value, str) else value
+    for kind in (str, bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
 
 
 class Soft(dict[str, Any]):
