@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from fairtrial import models
 from fairtrial.analyse import Run
 from fairtrial.analyse.words import milliseconds, money, number
+from fairtrial.config.editing import Editor
 from fairtrial.core.text import printable
 from fairtrial.store import Store
 from fairtrial.web.digests import Digests
@@ -48,11 +49,12 @@ class Desk:
         self._templates.globals.update(url=url)
 
     def warm_up(self) -> None:
-        """What the first visitor would wait for: templates, numbers, prices."""
+        """What the first visitor would wait for: templates, prices, parsers."""
         for name in self._templates.list_templates(extensions=["j2"]):
             self._templates.get_template(name)
         models.search("")
         rendered("")
+        Editor("name: warm").set(("name",), "hot")
 
     def close(self) -> None:
         """Everything at work is interrupted, and what it did is saved."""

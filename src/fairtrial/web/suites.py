@@ -146,8 +146,8 @@ class Suites:
             file=file,
             text=text,
             before=files.fingerprint(text),
+            # The page asks at once what is wrong with it: a large dataset takes longer to check than a page may take.
             **self._form(text, page_number(request.query_params)),
-            **self._found(text, file),
         )
 
     def _form(self, text: str, page: int = 1) -> dict[str, Any]:

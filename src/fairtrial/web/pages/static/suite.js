@@ -256,6 +256,13 @@ text.addEventListener("input", () => {
   }, 350);
 });
 
+async function check() {
+  const reply = await post("/suites/check", { text: text.value, file });
+  mark(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
+}
+
+queue = queue.then(check);
+
 async function store() {
   flush();
   await queue;
