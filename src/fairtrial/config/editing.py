@@ -14,6 +14,7 @@ from fairtrial.core.errors import FairtrialError, NotInstalledError
 
 Path = tuple[str | int, ...]
 _PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes, wherever it stands
+_FLUSH = re.compile(r"^\w+:[ \t]*(?:#.*)?\n- ", re.MULTILINE)
 _LINE = re.compile(r"\S.*\S|\S|")  # of a block: nothing at its ends that cannot be seen
 _WIDTH = 10**6  # no line is broken that was not broken before
 
@@ -22,7 +23,7 @@ class Editor:
     """A suite's text, opened for changes."""
 
     def __init__(self, text: str) -> None:
-        self._yaml = _round_trip()
+        self._yaml = _round_trip(text)
         try:
             self.value: Any = self._yaml.load(text) if text.strip() else self._yaml.map()
         except Exception as error:  # its parser has errors of many kinds, all of them about the text
@@ -53,7 +54,7 @@ class Editor:
             return
         holder = self._holder(path)
         old = self.get(path)
-        if isinstance(old, dict) and isinstance(value, dict):
+        if isinstance(old, dict) and isinstance(value, dict) and old.anchor.value is None:  # type: ignore[attr-defined]
             for name in [name for name in old if name not in value]:
                 del old[name]
             for name, item in value.items():
@@ -62,12 +63,12 @@ class Editor:
         holder[path[-1]] = self._written(value)
 
     def remove(self, path: Path) -> None:
-        """Take a value away, and what was around nothing but it."""
+        """Take a value away; parameters of which nothing is left go with it, nothing else does."""
         holder = self.get(path[:-1])
         if not _has(holder, path[-1]):
             return
         del holder[path[-1]]
-        if len(path) > 2 and not holder:
+        if not holder and len(path) > 1 and path[-2] == "params":
             self.remove(path[:-1])
 
     def insert(self, path: Path, index: int | None, values: list[Any]) -> None:
@@ -132,7 +133,7 @@ class Editor:
             return mapping
         if isinstance(value, list):
             sequence = self._yaml.seq(self._written(item) for item in value)
-            if all(isinstance(item, str | int | float | bool) for item in value):
+            if value and all(isinstance(item, str | int | float | bool) for item in value):
                 sequence.fa.set_flow_style()
             return sequence
         return value
@@ -155,7 +156,7 @@ def _as_text(value: str) -> Any:
     return value if plain else DoubleQuotedScalarString(value)
 
 
-def _round_trip() -> Any:
+def _round_trip(text: str) -> Any:
     try:
         from ruamel.yaml import YAML
     except ImportError:
@@ -163,6 +164,9 @@ def _round_trip() -> Any:
     made = YAML(typ="rt")
     made.preserve_quotes = True
     made.width = _WIDTH
-    made.indent(mapping=2, sequence=4, offset=2)
+    if _FLUSH.search(text):  # lists that stand as far left as their key
+        made.indent(mapping=2, sequence=2, offset=0)
+    else:
+        made.indent(mapping=2, sequence=4, offset=2)
     made.allow_duplicate_keys = True
     return made

@@ -6,15 +6,17 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, and_, case, func, or_, select
+import msgspec
+from sqlalchemy import LargeBinary, Select, and_, case, func, literal, or_, select
 
 from fairtrial.store import schema
 from fairtrial.store.database import translated
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord, Store, same_trial
 
-Show = Literal["all", "failed", "unscored", "disagreeing", "claims", "differing"]
-SHOWS: tuple[Show, ...] = ("all", "failed", "unscored", "disagreeing", "claims", "differing")
+Show = Literal["all", "low", "failed", "unscored", "disagreeing", "claims", "differing"]
+SHOWS: tuple[Show, ...] = ("all", "low", "failed", "unscored", "disagreeing", "claims", "differing")
+LOW = 0.5  # a mean below it, of 0–1, is a poor one
 DISAGREEING = 0.25  # judges that are so far apart, of 0–1, do not agree
 
 
@@ -54,7 +56,8 @@ def runs_page(store: Store, wanted: RunQuery, first: int, count: int) -> tuple[l
     if wanted.suite:
         query = query.where(plans.c.suite_name == wanted.suite)
     if wanted.target:
-        query = query.where(plans.c.arms.contains(f'"id":"{wanted.target}"'.encode(), autoescape=True))
+        named = b'"id":' + msgspec.json.encode(wanted.target)
+        query = query.where(func.instr(plans.c.arms, literal(named, LargeBinary)) > 0)
     # Whether a run goes on or was killed only its lock tells: both are among the running ones.
     alive = wanted.status in ("running", "interrupted")
     if wanted.status:
@@ -115,6 +118,9 @@ def _shown(run: RunRecord, show: Show) -> Select[Any]:
     mine = and_(scores.c.run_id == run.id, scores.c.scoring == run.scoring)
     if show == "unscored":
         return select(scores.c.case_position).where(mine, scores.c.unscored_kind.is_not(None))
+    if show == "low":
+        means = _arm_means(run).subquery()
+        return select(means.c.case_position).where(means.c.mean < LOW)
     if show == "differing":
         means = _arm_means(run).subquery()
         apart = func.max(means.c.mean) - func.min(means.c.mean)

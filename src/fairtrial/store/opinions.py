@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import and_, delete, func, select, update
 
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judgement
@@ -225,3 +225,11 @@ def label_count(store: Store, run_id: str) -> int:
     query = select(func.count()).select_from(table).where(table.c.run_id == run_id)
     with translated(store.path), store.engine.connect() as connection:
         return connection.scalar(query) or 0
+
+
+def forget_label(store: Store, run_id: str, place: Place, labeller: str) -> None:
+    """Take a mark back."""
+    table = schema.labels
+    here = [table.c[name] == value for name, value in zip(_PLACE, place, strict=True)]
+    with translated(store.path), store.engine.begin() as connection:
+        connection.execute(delete(table).where(table.c.run_id == run_id, table.c.labeller == labeller, *here))

@@ -56,8 +56,12 @@ class Access:
         return by_bearer or by_cookie
 
     async def _enter(self, request: Request) -> Response:
-        body = await request.body()
-        given = parse_qs(body[:_LONGEST_FORM].decode("utf-8", "replace")).get("token", [""])[0].strip()
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _LONGEST_FORM:
+                return PlainTextResponse("That is no token.", 413)
+        given = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
         if not hmac.compare_digest(given.encode(), self._token):
             await asyncio.sleep(_PENALTY)
             return RedirectResponse("/enter?wrong=1", 303)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,16 +113,15 @@ class Arena:
         if not conditions:
             raise FairtrialError("choose at least one condition")
         several = len(form.getlist("all_conditions")) > 0
-        budget = number(form, "budget_usd", whole=False)
         options = RunOptions(
             targets=(*targets, *more),
             conditions=conditions if several else (),
             benchmark_mode=bool(form.get("benchmark_mode")),
-            budget_usd=budget,
+            budget_usd=number(form, "budget_usd", whole=False),
             timeout=number(form, "timeout", whole=False),
             **{name: number(form, name) for name in _WHOLE},
         )
-        changed = more or judge or any(form.get(f"param_{name}") is not None for name in PARAMS)
+        changed = more or judge or any(str(form.get(f"param_{name}", "")).strip() for name in PARAMS)
         text = editor.text if changed else files.read(self._desk.folder, file)
         return self._load(file, text, options)
 
@@ -132,7 +132,7 @@ class Arena:
             "seconds": self._seconds(suite, {arm.arm: arm.trials for arm in plan.arms}),
             "warnings": list(self._warnings(suite)),
             "budget": suite.settings.budget_usd,
-            "params": {arm.name: arm.params for arm in suite.arms},
+            "params": {arm.name: suite.variables.template_all(arm.params) for arm in suite.arms},
         }
 
     def _warnings(self, suite: Suite) -> Iterator[str]:
@@ -165,6 +165,9 @@ def _put_params(editor: Editor, form: FormData) -> None:
             editor.set(("params", name), _number(given, name, whole=whole))
 
 
+_LEAST = {"repeats": 1, "concurrency": 1, "limit": 1, "runs": 1, "budget_usd": 0.0, "timeout": 0.001}
+
+
 def number(form: FormData, name: str, *, whole: bool = True) -> Any:
     """A number from a form, or None where nothing was written."""
     given = str(form.get(name, "")).strip()
@@ -172,7 +175,16 @@ def number(form: FormData, name: str, *, whole: bool = True) -> Any:
 
 
 def _number(text: str, name: str, *, whole: bool) -> float | int:
+    """As the command line takes it: finite, and not below what makes sense."""
     try:
-        return int(text) if whole else float(text)
+        value = int(text) if whole else float(text)
     except ValueError:
         raise FairtrialError(f"{name} is a {'whole ' if whole else ''}number, not `{text}`") from None
+    least = _LEAST.get(name)
+    if not math.isfinite(value) or abs(value) > _MOST or (least is not None and value < least):
+        above = "" if least is None else f" of {least:g} at least"
+        raise FairtrialError(f"{name} is a number{above}, not `{text}`")
+    return value
+
+
+_MOST = 1e12

@@ -18,6 +18,7 @@ from fairtrial.web.desk import Desk
 from fairtrial.web.digests import PATIENCE
 
 _MOST_RUNS = 60
+_FINISHED = ("completed", "incomplete", "stopped")
 _LONG = 60.0
 
 
@@ -36,15 +37,12 @@ class Board:
         records, total = (
             browsing.runs_page(self._desk.store, RunQuery(suite=suite), 0, _MOST_RUNS) if suite else ([], 0)
         )
-        runs = [
-            Run(self._desk.store, record)
-            for record in records
-            if record.status in ("completed", "incomplete", "stopped")
-        ]
+        finished = [Run(self._desk.store, record) for record in records if record.status in _FINISHED]
+        runs, others = _on_the_same_cases(finished)
         found = [(run, self._summary(run, patience)) for run in runs]
         waits = any(summary is None for _, summary in found)
         known = [(run, summary) for run, summary in found if summary is not None]
-        standings, datasets = _standings(known)
+        standings = _standings(known)
         kinds = {run.id: self._kinds(run, patience) for run in {run.id: run for run, _ in standings}.values()}
         return self._desk.page(
             request,
@@ -52,9 +50,10 @@ class Board:
             suites=suites,
             suite=suite,
             standings=standings,
+            ranks=_ranks([arm for _, arm in standings]),
             kinds=_columns(standings, kinds),
             waits=waits or None in kinds.values(),
-            several_datasets=len(datasets) > 1,
+            others=others,
             history=_history(known),
             runs=len(runs),
             total=total,
@@ -67,15 +66,41 @@ class Board:
         return self._desk.digests.about(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
 
 
-def _standings(known: list[tuple[Run, RunSummary]]) -> tuple[list[tuple[Run, ArmSummary]], set[str]]:
-    """Every arm as it was in the latest run that has it, best first, and the datasets that these rest on."""
+def _on_the_same_cases(runs: list[Run]) -> tuple[list[Run], int]:
+    """The runs on the most cases, as they were last, and how many runs on others are left out.
+
+    A run on the first two cases must not stand beside a run on all of them.
+    """
+    if not runs:
+        return [], 0
+    whole = max(runs, key=lambda run: (run.plan.case_count, run.id)).plan
+    same = [
+        run
+        for run in runs
+        if (run.plan.dataset_sha256, run.plan.case_count) == (whole.dataset_sha256, whole.case_count)
+    ]
+    return same, len(runs) - len(same)
+
+
+def _standings(known: list[tuple[Run, RunSummary]]) -> list[tuple[Run, ArmSummary]]:
+    """Every arm as it was in the latest run that has it, best first."""
     latest: dict[str, tuple[Run, ArmSummary]] = {}
     for run, summary in known:  # newest first
         for arm in summary.arms:
             if arm.aggregate.mean is not None:
                 latest.setdefault(arm.arm, (run, arm))
-    ranked = sorted(latest.values(), key=lambda item: -(item[1].aggregate.mean or 0.0))
-    return ranked, {run.plan.dataset_sha256 for run, _ in ranked}
+    return sorted(latest.values(), key=lambda item: -(item[1].aggregate.mean or 0.0))
+
+
+def _ranks(arms: list[ArmSummary]) -> list[str]:
+    """The ranks that the intervals leave open: `1` where it is sure, `1–3` where it is not."""
+    bounds = [arm.aggregate.ci95 or (0.0, 1.0) for arm in arms]
+    shown = []
+    for low, high in bounds:
+        best = 1 + sum(other[0] > high for other in bounds)
+        worst = len(bounds) - sum(other[1] < low for other in bounds)
+        shown.append(str(best) if best == worst else f"{best}–{worst}")
+    return shown
 
 
 def _columns(

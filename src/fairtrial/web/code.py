@@ -23,6 +23,7 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import attachments
 from fairtrial.store.store import Place
+from fairtrial.store.todo import status_of
 from fairtrial.suites import code_arena
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted
@@ -65,7 +66,7 @@ class Code:
         repeats = max(1, number(form, "repeats") or 1)
         targets = [name for line in form.getlist("targets") for name in str(line).replace(",", "\n").split()]
         if form.get("demo"):
-            document = code_arena.demo_document(cases=cases or ["calculator", "todo"], repeats=repeats)
+            document = code_arena.demo_document(cases=cases or ["calculator", "kanban"], repeats=repeats)
             for target in document["targets"]:
                 target["options"]["latency_ms"] = 3000  # time to watch them write
         elif not targets:
@@ -149,8 +150,8 @@ class Code:
     def _look(self, request: Request, run_id: str, position: int, writing: _Writing) -> dict[str, Any]:
         run = self._desk.run(run_id)
         work = self._desk.works.of_run(run_id)
-        cells = browsing.cells(run.store, run.record, [position])
-        ended = [cell.arm for cell in cells if cell.scored + cell.failed + cell.unscored]
+        rows = list(run.store.trial_rows(run.id, run.record.scoring, first=position, count=1))
+        stored = [(row["arm_position"], row["repeat"], status_of(row)) for row in rows]
         sides = []
         for (case, arm, repeat), heard in list(work.heard.items()) if work else ():
             if case == position:
@@ -158,7 +159,8 @@ class Code:
                 address = self._desk.preview(request, html) if html else None
                 sides.append({"arm": arm, "repeat": repeat, "length": heard.length, "preview": address,
                               "tail": heard.text[-_TAIL:]})  # fmt: skip
-        answered = [cell.arm for cell in cells]
+        ended = sorted((arm, repeat) for arm, repeat, status in stored if status != "answered")
+        answered = [(arm, repeat) for arm, repeat, status in stored if status == "answered"]
         return {"status": run.status, "ended": ended, "answered": answered, "sides": sides}
 
 

@@ -45,6 +45,8 @@ class Compare:
         a, b, metric = asked.get("a", ""), asked.get("b", ""), asked.get("metric", "")
         recent, _ = browsing.runs_page(self._desk.store, RunQuery(text=asked.get("text", "").strip()), 0, _RECENT)
         values: dict[str, Any] = {"found": None, "waits": False, "error": ""}
+        if not names and "margin" in asked:
+            values["error"] = "choose one run at least"
         if names:
             try:
                 margin = _margin(asked.get("margin", ""), metric)

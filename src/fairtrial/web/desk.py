@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -20,6 +20,7 @@ from fairtrial import models
 from fairtrial.analyse import Run
 from fairtrial.analyse.words import milliseconds, money, number
 from fairtrial.config.editing import Editor
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.text import printable
 from fairtrial.store import Store
 from fairtrial.web.digests import Digests
@@ -43,7 +44,7 @@ class Desk:
             lstrip_blocks=True,
         )  # fmt: skip
         self._templates.filters.update(
-            score=number, money=money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
+            score=number, money=_money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
             shown=lambda text: printable(str(text)), pretty=_pretty, words=_words,
         )  # fmt: skip
         self._templates.globals.update(url=url)
@@ -104,6 +105,21 @@ def posted(work: Callable[[Request, FormData], Response]) -> Callable[[Request],
     return view
 
 
+async def whole_body(request: Request, most: int) -> bytes:
+    """What was sent, as long as that is not too much."""
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise FairtrialError(f"that is more than {most // 2**20 or 1} MB")
+    return bytes(found)
+
+
+def attachment(name: str) -> str:
+    """The header that makes a download of it, whatever characters the name has."""
+    return f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+
+
 def go_to(path: str) -> RedirectResponse:
     """After something was done: look at this."""
     return RedirectResponse(path, 303)
@@ -143,6 +159,10 @@ def span(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _money(value: float | None) -> str:
+    return "$0" if value == 0 else money(value)
 
 
 def _points(value: float | None, digits: int = 1) -> str:

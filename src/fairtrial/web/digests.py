@@ -7,7 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
+from contextlib import suppress
 from functools import partial
+from importlib.metadata import version
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -20,6 +22,7 @@ from fairtrial.store.digests import digest, keep_digest
 from fairtrial.web.reckoner import Reckoner
 
 T = TypeVar("T")
+_VERSION = f"{version('fairtrial')}/1"  # another way to work something out makes another number: count on
 _MOST_KNOWN = 200
 _LARGE = 2000  # trials: what takes longer is worked out in a process of its own
 _FRESH = 5.0  # seconds for which what is known of a run that goes on is good enough
@@ -53,7 +56,7 @@ class Digests:
         """
         going_on = any(run.status == "running" for run in runs)
         now = f"running/{time.monotonic() // _FRESH}" if going_on else ""
-        key = (name, now or "|".join(stamp(self._store, run.record) for run in runs))
+        key = (name, now or "|".join([_VERSION, *(stamp(self._store, run.record) for run in runs)]))
         with self._lock:
             found = self._known.get(key)
             future = self._under_way.get(key)
@@ -62,7 +65,8 @@ class Digests:
         if future is None:
             body = None if going_on else digest(self._store, *key)
             if body is not None:
-                return self._remember(key, msgspec.msgpack.decode(body, type=kind))
+                with suppress(msgspec.MsgspecError):  # what cannot be read is worked out anew
+                    return self._remember(key, msgspec.msgpack.decode(body, type=kind))
             future = self._begin(key, runs, kind, partial(work_out, runs, *args), (work_out, args))
         if wait <= PATIENCE and _is_large(runs):
             wait = 0.0  # it will not be there in time

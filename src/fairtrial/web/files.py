@@ -93,7 +93,7 @@ def write(folder: Path, name: str, text: str, *, before: str | None) -> str:
         raise FairtrialError(f"there is a file `{name}` already: choose another name")
     if before is not None and (not path.exists() or fingerprint(path.read_text("utf-8")) != before):
         raise FairtrialError(
-            f"`{name}` was changed on disk since you opened it: copy your text, reload the page, and do it again"
+            f"`{name}` was changed on disk since you opened it: reload to see how, or write over it with your text"
         )
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

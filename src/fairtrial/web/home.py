@@ -41,7 +41,7 @@ def provider_keys() -> list[tuple[str, str, bool]]:
     """(provider, variable, whether it is set): never the value."""
     found = []
     for name, provider in KNOWN.items():
-        variable = provider.api_key.removeprefix("${").partition("}")[0].partition(":")[0]
-        if variable and name != "claude-code":
+        variable = provider.api_key.removeprefix("${").removesuffix("}")
+        if variable and ":" not in variable:  # where a key has a default, none is needed
             found.append((name, variable, bool(os.environ.get(variable))))
     return found

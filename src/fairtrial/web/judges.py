@@ -25,7 +25,7 @@ from fairtrial.web import numbers
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import PATIENCE
-from fairtrial.web.runs import page_number, pager
+from fairtrial.web.runs import is_position, page_number, pager
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 
@@ -88,8 +88,12 @@ class Judges:
         if work is None:
             return go_to("/judges")
         if work.ended.is_set() and not work.error:
-            rows, _ = browsing.calibrations_page(self._desk.store, 0, 1)
-            return go_to(f"/judges/{rows[0]['id']}" if rows else "/judges")
+            mine = [
+                row["id"]
+                for row in self._desk.store.calibrations(work.result.judge_key)
+                if row["created_at"] == work.result.summary.created_at
+            ]
+            return go_to(f"/judges/{mine[0]}" if mine else "/judges")
         return self._desk.page(request, "calibrating.html.j2", work=work)
 
     def _show(self, request: Request) -> Response:
@@ -125,6 +129,8 @@ class Judges:
             preview=self._desk.preview(request, html) if html else None,
             sandbox=SANDBOX,
             by=by,
+            marked=request.query_params.get("marked", ""),
+            mark=request.query_params.get("mark", ""),
             count=opinions.label_count(self._desk.store, run.id),
             corrected=[(arm.arm, lines) for arm in summary.arms if (lines := label_lines(arm))] if summary else None,
         )
@@ -133,16 +139,21 @@ class Judges:
         run = self._desk.run(request.path_params["run"])
         by = str(form.get("by", "")).strip() or "person"
         parts = str(form.get("place", "")).split(".")
-        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        if len(parts) != 3 or not all(is_position(part) for part in parts):
             raise FairtrialError("this answer is not one of this run")
         case, arm, repeat = (int(part) for part in parts)
         if run.trial_at((case, arm, repeat)) is None:
             raise FairtrialError("this answer is not one of this run")
+        if form.get("undo"):
+            opinions.forget_label(run.store, run.id, (case, arm, repeat), by)
+            return go_to(url(f"/runs/{run.id}/label", by=by))
+        marked = ""
         if form.get("mark", "") != "":
+            marked = ".".join(parts)
             label: dict[str, Any] = {"case_position": case, "arm_position": arm, "repeat": repeat, "labeller": by}
             label |= {"value": read_mark(form.get("mark")), "note": str(form.get("note", "")).strip() or None}
             opinions.add_labels(run.store, run.id, run.record.scoring, [label])
-        return go_to(url(f"/runs/{run.id}/label", by=by))
+        return go_to(url(f"/runs/{run.id}/label", by=by, marked=marked, mark=str(form.get("mark", ""))))
 
 
 def _suite_text(instructions: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 from starlette.datastructures import FormData, QueryParams
@@ -24,6 +25,7 @@ from fairtrial.store.files import scored_by
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import PATIENCE
+from fairtrial.web.files import suite_files
 from fairtrial.web.live import progress_of
 from fairtrial.web.numbers import Found
 
@@ -112,12 +114,18 @@ class Runs:
             series=series,
             multi=self._multi(series, wait=PATIENCE) if len(series) > 1 else None,
             series_columns=SERIES_COLUMNS,
+            again=self._again(run),
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
             **self._numbers_of(run, wait=PATIENCE),
             **self._verdicts_of(run, wait=PATIENCE),
             **self.grid(run, request.query_params),
         )
+
+    def _again(self, run: Run) -> str:
+        """Where the suite of a run can be run again, if it is in this folder."""
+        named = [file for file in suite_files(self._desk.folder) if file.name == run.record.suite_name]
+        return url("/arena", file=named[0].path) if named else ""
 
     def _numbers(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
@@ -287,15 +295,20 @@ def ordered(desk: Desk, run: Run, wanted: CaseQuery) -> Sequence[int]:
         return range(run.plan.case_count)
     if run.status == "running":
         return browsing.ordered_cases(desk.store, run.record, wanted)
-    key = (run.id, browsing.stamp(desk.store, run.record), wanted)
-    if key not in _ORDERS:
-        while len(_ORDERS) >= _MOST_ORDERS:
-            del _ORDERS[next(iter(_ORDERS))]
-        _ORDERS[key] = browsing.ordered_cases(desk.store, run.record, wanted)
-    return _ORDERS[key]
+    key = (desk.store.path, run.id, browsing.stamp(desk.store, run.record), wanted)
+    with _ORDERING:
+        known = _ORDERS.get(key)
+    if known is None:
+        known = browsing.ordered_cases(desk.store, run.record, wanted)
+        with _ORDERING:
+            _ORDERS[key] = known
+            while len(_ORDERS) > _MOST_ORDERS:
+                del _ORDERS[next(iter(_ORDERS))]
+    return known
 
 
 _ORDERS: dict[Any, Sequence[int]] = {}
+_ORDERING = Lock()
 _MOST_ORDERS = 50
 
 
@@ -308,7 +321,7 @@ def case_query(asked: QueryParams) -> CaseQuery:
         text=asked.get("text", "").strip(),
         category=asked.get("category", ""),
         difficulty=asked.get("difficulty", ""),
-        sort=sort if sort in ("spread", "mean") or sort.isdecimal() else "",
+        sort=sort if sort in ("spread", "mean") or is_position(sort) else "",
         descending=asked.get("descending", "") == "True",
     )
 
@@ -316,7 +329,12 @@ def case_query(asked: QueryParams) -> CaseQuery:
 def page_number(asked: QueryParams) -> int:
     """Which page of something long."""
     given = asked.get("page", "1")
-    return max(1, int(given)) if given.isdecimal() else 1
+    return max(1, int(given)) if is_position(given) else 1
+
+
+def is_position(text: str) -> bool:
+    """Whether it is a number that a place in something can have."""
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def pager(path: str, kept: dict[str, Any], number: int, total: int, size: int, anchor: str = "") -> dict[str, Any]:
@@ -332,7 +350,7 @@ def amount(text: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not value >= 0:
+    if not 0 <= value < 1e12:
         raise FairtrialError(f"a budget is a number of US dollars, not `{text}`")
     return value
 
@@ -368,11 +386,30 @@ def _scatter(ranked: Sequence[ArmSummary]) -> dict[str, Any] | None:
     points = paid or [point for point in timed if point[1] >= 0.001]
     if len(points) < 2:
         return None
-    most = max(x for _, x, _, _ in points)
+    if len({(round(x, 9), round(y, 6)) for _, x, y, _ in points}) == 1:
+        return None  # all in one place: nothing to see
+    most = max(x for _, x, _, _ in points) or 1.0
     bounds = [100 * bound for _, _, _, ci in points if ci for bound in ci] + [y for _, _, y, _ in points]
     low, high = max(0.0, min(bounds) - 2), min(100.0, max(bounds) + 2)
-    return {"points": points, "axis": "USD for one answer" if paid else "seconds, median", "most": most or 1.0,
-            "low": low, "high": high if high > low else low + 1}  # fmt: skip
+    if high - low < _LEAST_SPAN:
+        low = max(0.0, min(low, 100 - _LEAST_SPAN))
+        high = low + _LEAST_SPAN
+    drawn = []
+    lines: list[float] = []  # where labels stand already: each keeps its distance from the others
+    for name, x, y, ci in sorted(points, key=lambda point: -point[2]):
+        height = 220 - 200 * (y - low) / (high - low)
+        line = height - 6
+        while any(abs(line - other) < _LINE for other in lines):
+            line += 2
+        lines.append(line)
+        interval = tuple(220 - 200 * (100 * bound - low) / (high - low) for bound in ci) if ci else None
+        drawn.append({"name": name, "x": 50 + 568 * x / most, "y": height, "line": line, "ci": interval, "at": (x, y)})
+    ticks = [(low + (high - low) * step / 4, 220 - 50 * step, most * step / 4, 50 + 142 * step) for step in range(5)]
+    return {"points": drawn, "axis": "USD for one answer" if paid else "seconds, median", "ticks": ticks}
+
+
+_LEAST_SPAN = 10.0  # points of a score on the axis
+_LINE = 14.0  # the height of a label
 
 
 def has_scorer(run: Run, *names: str) -> bool:

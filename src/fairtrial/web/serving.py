@@ -22,13 +22,14 @@ from fairtrial.web.guard import Guard
 
 HOST = "127.0.0.1"
 _HOW: dict[str, Any] = {
-    "log_level": "warning",
+    "log_level": "critical",  # what breaks in a page is told by `app.py`
     "access_log": False,
     "lifespan": "off",
     "server_header": False,
     "ws": "none",
     "timeout_graceful_shutdown": 1,
 }
+_HTTP = 80  # browsers leave it out
 LOOPBACK = (HOST, "localhost", "::1")
 
 
@@ -63,7 +64,8 @@ def names_of(bound_socket: socket.socket, host: str = HOST) -> list[str]:
     """The names under which a server may be asked."""
     port = bound_socket.getsockname()[1]
     names = [*LOOPBACK, host, *([] if host in LOOPBACK else [socket.gethostname(), socket.getfqdn()])]
-    return [f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in dict.fromkeys(names)]
+    shown = [f"[{name}]" if ":" in name else name for name in dict.fromkeys(names)]
+    return [f"{name}:{port}" for name in shown] + (shown if port == _HTTP else [])
 
 
 @asynccontextmanager

@@ -8,8 +8,8 @@ import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
+import yaml
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -31,7 +31,7 @@ FORMATS = {
     "csv": ("One trial a row, for spreadsheets", "csv"),
     "parquet": ("One trial a row, for data frames", "parquet"),
     "junit": ("Test report for CI", "junit.xml"),
-    "eee": ("Every Eval Ever, JSON", "eee.json"),
+    "eee": ("Every Eval Ever, a record for each model", "eee.jsonl"),
 }
 
 
@@ -88,23 +88,34 @@ class Share:
 
 
 def _commands(run: Run, store: str) -> list[tuple[str, str]]:
-    settings: dict[str, Any] = run.settings
-    options = []
-    for name in ("concurrency", "budget_usd", "timeout"):
-        if settings.get(name) is not None:
-            options += [f"--{name.replace('_', '-')}", f"{settings[name]:g}"]
-    options += ["--benchmark-mode"] if settings.get("benchmark_mode") else []
-    repeats = {arm.repeats for arm in run.plan_arms}
+    """What to type, in the folder of the suite, once the suite as it was is there."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    given = yaml.load(run.plan.suite_text, loader)  # noqa: S506  # a safe one
+    arms, settings = run.plan_arms, run.settings
+    options: list[str] = []
+    targets = list(dict.fromkeys(arm.target.id for arm in arms))
+    if len(targets) < len(given.get("targets") or ()):
+        options += [part for name in targets for part in ("--target", name)]
+    conditions = list(dict.fromkeys(arm.condition.name for arm in arms))
+    if len(conditions) < len(given.get("conditions") or ()):
+        options += [part for name in conditions for part in ("--condition", name)]
+    options += ["--limit", str(run.plan.case_count)]
+    repeats = {arm.repeats for arm in arms}
     options += ["--repeats", str(repeats.pop())] if len(repeats) == 1 else []
-    suite = f"{run.id}.yaml"
-    again = shlex.join(["fairtrial", "run", suite, *options])
-    place = shlex.quote(f"sqlite:///{Path(store).name}") if Path(store).parent.name != ".fairtrial" else ""
-    where = f" --store {place}" if place else ""
+    for name in ("concurrency", "timeout", "budget_usd"):
+        if settings.get(name) is not None:
+            options += [f"--{name.replace('_', '-')}", str(settings[name])]
+    options += ["--benchmark-mode"] if settings.get("benchmark_mode") else []
+    usual = Path(store).resolve() == Path(run.plan.folder, ".fairtrial/fairtrial.db").resolve()
+    where = [] if usual else ["--store", str(Path(store).resolve())]
     return [
-        ("Run it again, with the suite as it was", again),
-        ("Look at this run", f"fairtrial show {run.id}{where}"),
-        ("Compare its arms", f"fairtrial compare {run.id} --details{where}"),
-        ("The report as a file", f"fairtrial report {run.id} -o report.html{where}"),
+        (
+            "Run it again, with the suite as it was",
+            shlex.join(["fairtrial", "run", f"{run.id}.yaml", *options, *where]),
+        ),
+        ("Look at this run", shlex.join(["fairtrial", "show", run.id, *where])),
+        ("Compare its arms", shlex.join(["fairtrial", "compare", run.id, "--details", *where])),
+        ("The report as a file", shlex.join(["fairtrial", "report", run.id, "-o", "report.html", *where])),
     ]
 
 

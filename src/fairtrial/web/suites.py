@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,15 @@ from fairtrial.config.dataset import FORMATS, rows_of
 from fairtrial.config.editing import Editor
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.variables import display
 from fairtrial.reports.csv import cell
 from fairtrial.suites import suite_path
 from fairtrial.web import files
-from fairtrial.web.desk import Desk, go_to, posted, url
+from fairtrial.web.desk import Desk, attachment, go_to, posted, url, whole_body
 from fairtrial.web.runs import page_number
 
 _CASES = 50
+_MOST_EDITORS = 8
 _LARGEST = 20 * 2**20
 _CASE_KEYS = ("id", "input", "expected", "weight", "tags", "category", "difficulty", "cluster", "scorer")
 _EMPTY = """name: {name}
@@ -73,8 +76,28 @@ targets:
 judge: {{target: openai:gpt-5}}
 suite: code_arena
 """
+_EXAMPLE = """# Two mock models, so that everything can be tried without a key. A mock answers from its own script.
+name: {name}
+targets:
+  - {{id: knows, target: mock:knows, options: {{latency_ms: 250, jitter_ms: 400, answers: {{France: Paris, Spain: Madrid, Italy: "It is **Rome**.", Japan: Tokyo, Peru: Lima, Chad: "N'Djamena", Kenya: Nairobi, Norway: Oslo}}}}}}
+  - {{id: guesses, target: mock:guesses, options: {{latency_ms: 250, jitter_ms: 400, answers: {{France: Paris, Spain: Barcelona, Italy: Rome, Japan: Kyoto, Peru: Lima, Chad: Chad, Kenya: Mombasa, Norway: Oslo}}}}}}
+conditions:
+  plain: {{system: You are a helpful assistant.}}
+  brief: {{system: Answer with the name of the city alone.}}
+scorer: exact
+cases:
+  - {{id: france, input: "What is the capital of France?", expected: Paris, category: Europe, difficulty: easy}}
+  - {{id: spain, input: "What is the capital of Spain?", expected: Madrid, category: Europe, difficulty: easy}}
+  - {{id: italy, input: "What is the capital of Italy?", expected: Rome, category: Europe, difficulty: easy}}
+  - {{id: norway, input: "What is the capital of Norway?", expected: Oslo, category: Europe, difficulty: easy}}
+  - {{id: japan, input: "What is the capital of Japan?", expected: Tokyo, category: Asia, difficulty: medium}}
+  - {{id: peru, input: "What is the capital of Peru?", expected: Lima, category: America, difficulty: medium}}
+  - {{id: kenya, input: "What is the capital of Kenya?", expected: Nairobi, category: Africa, difficulty: hard}}
+  - {{id: chad, input: "What is the capital of Chad?", expected: "N'Djamena", category: Africa, difficulty: hard}}
+"""  # noqa: E501
 _STARTS = {
     "questions": ("Questions and answers", _EMPTY),
+    "example": ("An example with mock models, no key needed", _EXAMPLE),
     "template": ("A commented example of everything", ""),
     "agents": ("An agent under conditions, with MCP servers", _AGENTS),
     "styles": ("Prompt styles on optimisation problems", _STYLES),
@@ -87,6 +110,7 @@ class Suites:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._editors: dict[str, Editor] = {}
         self.routes = [
             Route("/suites", self._list),
             Route("/suites/new", posted(self._create), methods=["POST"]),
@@ -173,12 +197,14 @@ class Suites:
             "page": page,
             "pages": pages,
             "targets": [_soft(_target(entry)) for entry in _list_of(value.get("targets"))],
-            "conditions": _soft(_mapping_of(value.get("conditions"))),
-            "servers": _soft(_mapping_of(value.get("mcp_servers"))),
+            "conditions": _mappings(value.get("conditions")),
+            "servers": _mappings(value.get("mcp_servers")),
             "judge": _soft(_judge(value.get("judge"))),
             "params": _soft(_mapping_of(value.get("params"))),
             "kind_of": _scorer_type,
             "options_of": _scorer_options,
+            "lines": _as_lines,
+            "shell": lambda words: shlex.join(str(word) for word in _list_of(words)),
         }
 
     def _found(self, text: str, file: str) -> dict[str, Any]:
@@ -192,7 +218,7 @@ class Suites:
             return {"problems": [{"message": str(error), "file": "", "line": 0, "key": ""}], "facts": ""}
         trials = sum(arm.repeats_of(case) for case in suite.cases() for arm in suite.arms)
         warned = [{"message": words, "file": "", "line": 0, "key": "warning"} for words in pipeline.warnings(suite)]
-        facts = f"{suite.case_count} cases × {len(suite.arms)} arms, {trials} trials"
+        facts = f"{_many(suite.case_count, 'case')} × {_many(len(suite.arms), 'arm')}, {_many(trials, 'trial')}"
         return {"problems": warned, "facts": facts}
 
     def _check(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
@@ -203,14 +229,21 @@ class Suites:
         return found
 
     def _change(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        editor = Editor(str(asked["text"]))
+        editor = self._opened(str(asked["text"]))
         for change in asked["changes"]:
             apply(editor, change)
         text = editor.text
+        self._editors[files.fingerprint(text)] = editor
         found = {"text": text, **self._found(text, str(asked["file"]))}
         if asked.get("form"):
             found["html"] = self._part(request, text, int(asked.get("page", 1)))
         return found
+
+    def _opened(self, text: str) -> Editor:
+        """An editor on a text: the one that has just made it, if there is one, since reading a long text takes long."""
+        while len(self._editors) > _MOST_EDITORS:
+            self._editors.pop(next(iter(self._editors)), None)
+        return self._editors.pop(files.fingerprint(text), None) or Editor(text)
 
     def _part(self, request: Request, text: str, page: int) -> str:
         body = self._desk.page(request, "parts/suite_form.html.j2", **self._form(text, page)).body
@@ -218,6 +251,8 @@ class Suites:
 
     def _save(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
         file, text = str(asked["file"]), str(asked["text"])
+        if asked.get("force"):  # somebody has seen that the file was changed, and means it
+            asked["before"] = files.fingerprint(files.read(self._desk.folder, file))
         before = files.write(self._desk.folder, file, text, before=str(asked["before"]))
         return {"before": before, **self._found(text, file)}
 
@@ -255,9 +290,9 @@ class Suites:
             }
             for case in suite.cases()
         ]  # fmt: skip
-        rows = [{key: suite.variables.template_all(value) for key, value in row.items()} for row in rows]
+        rows = [{key: _shown(suite.variables.template_all(value)) for key, value in row.items()} for row in rows]
         body, media = table_text(rows, ending)
-        headers = {"Content-Disposition": f'attachment; filename="{Path(file).stem}-cases.{ending}"'}
+        headers = {"Content-Disposition": attachment(f"{Path(file).stem}-cases.{ending}")}
         return Response(body, media_type=media, headers=headers)
 
     # -- drafts ----------------------------------------------------------------------------------
@@ -295,8 +330,8 @@ def told(work: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> Callable[
     """A view that takes and gives JSON; what cannot be done is said in it."""
 
     async def view(request: Request) -> Response:
-        body = await request.body()
         try:
+            body = await whole_body(request, _LARGEST)
             asked = msgspec.json.decode(body, type=dict[str, Any])
             return JSONResponse(await run_in_threadpool(work, request, asked))
         except (FairtrialError, msgspec.MsgspecError) as error:
@@ -315,9 +350,40 @@ def apply(editor: Editor, change: dict[str, Any]) -> None:
     make(editor, tuple(change.get("path", ())), change)
 
 
-def _written(change: dict[str, Any]) -> Any:
-    """An empty field is not written."""
-    return None if change["value"] == "" else change["value"]
+_NEEDED = ("input", "target", "name")
+
+
+def _written(key: Any, value: Any) -> Any:
+    """An empty field is not written, unless something must stand there."""
+    if value in ("", None):
+        return "" if key in _NEEDED else None
+    return value
+
+
+def _set_mapping(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
+    """Options and the like, written `name: value`, one a line."""
+    given = _mapping(change["text"])
+    if path[0] in ("targets", "judge") and isinstance(editor.get(path[:-1]), str):
+        editor.set(path[:-1], {"target": editor.get(path[:-1])})
+    editor.set(path, given or None)
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    try:
+        given = yaml.safe_load(text) if text.strip() else {}
+    except yaml.YAMLError:
+        given = text
+    if not isinstance(given, dict):
+        raise FairtrialError("options are written `name: value`, one a line")
+    return given
+
+
+def _set_words(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
+    """Arguments as one types them in a shell."""
+    try:
+        editor.set(path, shlex.split(change["text"]) or None)
+    except ValueError as error:
+        raise FairtrialError(f"these arguments cannot be read: {error}") from None
 
 
 def _duplicate(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
@@ -339,7 +405,10 @@ def _set_judge(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) ->
     entry = editor.get(("judge",))
     if isinstance(entry, str):
         editor.set(("judge",), {"target": entry})
-    editor.set(("judge", change["key"]), _written(change))
+    if change["key"] == "target" and not change["value"] and set(editor.get(("judge",)) or {}) <= {"target"}:
+        editor.remove(("judge",))  # no judge at all
+        return
+    editor.set(("judge", change["key"]), _written(change["key"], change["value"]))
 
 
 def _set_target(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
@@ -350,12 +419,14 @@ def _set_target(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -
     elif isinstance(entry, str):
         editor.set(path, change["value"])
     else:
-        editor.set((*path, change["key"]), _written(change))
+        editor.set((*path, change["key"]), _written(change["key"], change["value"]))
 
 
 Change = Callable[[Editor, tuple[Any, ...], dict[str, Any]], None]
 CHANGES: dict[str, Change] = {
-    "set": lambda editor, path, change: editor.set(path, _written(change)),
+    "set": lambda editor, path, change: editor.set(path, _written(path[-1], change["value"])),
+    "mapping": _set_mapping,
+    "words": _set_words,
     "scorer": lambda editor, path, change: editor.set(path, _scorer(change["type"], change["options"])),
     "remove": lambda editor, path, change: editor.remove(path),
     "insert": lambda editor, path, change: editor.insert(path, change.get("index"), change["values"]),
@@ -385,12 +456,7 @@ def _new_key(taken: Any, name: str) -> str:
 def _scorer(kind: str, options: str) -> Any:
     if not kind:
         return None
-    try:
-        given = yaml.safe_load(options) if options.strip() else {}
-    except yaml.YAMLError:
-        given = options
-    if not isinstance(given, dict):
-        raise FairtrialError("options of a scorer are written `name: value`, one a line")
+    given = _mapping(options)
     return {"type": kind, **given} if given else kind
 
 
@@ -401,6 +467,11 @@ def _scorer_type(scorer: Any) -> str:
 def _scorer_options(scorer: Any) -> str:
     """A scorer's options as people write them."""
     given = {key: value for key, value in scorer.items() if key != "type"} if isinstance(scorer, dict) else {}
+    return _as_lines(given)
+
+
+def _as_lines(given: Any) -> str:
+    """A mapping as people write it, one a line."""
     return yaml.safe_dump(_plain(given), sort_keys=False, allow_unicode=True).strip() if given else ""
 
 
@@ -427,6 +498,11 @@ def _soft(value: Any) -> Any:
     if isinstance(value, dict):
         return Soft({str(key): _soft(item) for key, item in value.items()})
     return [_soft(item) for item in value] if isinstance(value, list) else value
+
+
+def _mappings(value: Any) -> dict[str, Any]:
+    """Named mappings; what is none, such as a condition without anything, is an empty one."""
+    return {str(name): _soft(item if isinstance(item, dict) else {}) for name, item in _mapping_of(value).items()}
 
 
 def _target(entry: Any) -> dict[str, Any]:
@@ -488,9 +564,36 @@ def _case(fields: dict[str, Any], line: int) -> dict[str, Any]:
     if isinstance(case.get("tags"), str):
         case["tags"] = [tag.strip() for tag in case["tags"].replace(";", ",").split(",") if tag.strip()]
     if isinstance(case.get("weight"), str):
-        case["weight"] = float(case["weight"])
+        try:
+            case["weight"] = float(case["weight"])
+        except ValueError:
+            raise FairtrialError(f"line {line}: a weight is a number, not `{case['weight']}`") from None
+    if case.get("weight") == 1:
+        del case["weight"]
+    if isinstance(case.get("scorer"), str) and case["scorer"].startswith("{"):
+        try:
+            case["scorer"] = msgspec.json.decode(case["scorer"])
+        except msgspec.MsgspecError:
+            raise FairtrialError(f"line {line}: this scorer cannot be read: `{case['scorer']}`") from None
+    case = {key: _unquoted(value) for key, value in case.items()}
     # What comes from a table is text: it must not name a variable.
     return {key: value.replace("${", "$${") if isinstance(value, str) else value for key, value in case.items()}
+
+
+def _unquoted(value: Any) -> Any:
+    """Without the mark that keeps spreadsheets from taking a text for a formula."""
+    if isinstance(value, str) and value.startswith("'") and cell(value[1:]) == value:
+        return value[1:]
+    return value
+
+
+def _shown(value: Any) -> Any:
+    """A template as people read it."""
+    if isinstance(value, dict):
+        return {key: _shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return display(value) if isinstance(value, str) else value
 
 
 def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
@@ -515,6 +618,10 @@ def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
             }
         )
     return out.getvalue(), "text/csv"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _slug(name: str) -> str:

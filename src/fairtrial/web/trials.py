@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any, NamedTuple
 
+from rapidfuzz.distance import Indel
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -15,7 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.store import Place
 from fairtrial.web.desk import Desk, url
-from fairtrial.web.runs import case_query, ordered
+from fairtrial.web.runs import case_query, is_position, ordered
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX
@@ -32,14 +33,14 @@ class Trials:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.routes = [
-            Route("/runs/{run}/cases/{case:int}", self._case),
-            Route("/runs/{run}/cases/{case:int}/{arm:int}/{repeat:int}", self._trial),
+            Route("/runs/{run}/cases/{case}", self._case),
+            Route("/runs/{run}/cases/{case}/{arm}/{repeat}", self._trial),
             Route("/files/{sha256}", self._file),
         ]
 
     def _case(self, request: Request) -> Response:
         """The same case under every arm, side by side."""
-        run, position = self._desk.run(request.path_params["run"]), request.path_params["case"] - 1
+        run, (position,) = self._desk.run(request.path_params["run"]), _numbers(request, "case")
         case = _case_of(run, position)
         found = list(run.placed_trials(position, 1))
         said = {place: run.judgements_at(place) for place, _ in found[:_MOST_SIDES]}
@@ -57,14 +58,10 @@ class Trials:
 
     def _trial(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
-        place: Place = (
-            request.path_params["case"] - 1,
-            request.path_params["arm"] - 1,
-            request.path_params["repeat"] - 1,
-        )
+        place: Place = tuple(_numbers(request, "case", "arm", "repeat"))  # type: ignore[assignment]  # they are three
         case = _case_of(run, place[0])
-        if not 0 <= place[1] < len(run.plan_arms):
-            raise FairtrialError(f"run {run.id} has no arm {place[1] + 1}")
+        if not 0 <= place[1] < len(run.plan_arms) or place[2] < 0:
+            raise FairtrialError(f"run {run.id} has no such trial")
         found = dict(run.placed_trials(place[0], 1))
         trial = found.get(place)
         arm = run.plan_arms[place[1]]
@@ -127,6 +124,14 @@ class Trials:
 _MOST_SIDES = 40
 
 
+def _numbers(request: Request, *names: str) -> list[int]:
+    """Places as people count them, from 1, in an address; here they are counted from 0."""
+    given = [request.path_params[name] for name in names]
+    if not all(is_position(text) for text in given):
+        raise HTTPException(404)
+    return [int(text) - 1 for text in given]
+
+
 def _case_of(run: Run, position: int) -> Any:
     if not 0 <= position < run.plan.case_count:
         raise FairtrialError(f"run {run.id} has {run.plan.case_count} cases: there is no case {position + 1}")
@@ -154,10 +159,12 @@ def difference(expected: str | None, answer: str | None) -> list[tuple[str, str]
     if len(a) > _MOST_WORDS or len(b) > _MOST_WORDS:
         return None
     parts: list[tuple[str, str]] = []
-    for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if kind == "equal":
-            parts.append(("same", "".join(a[a1:a2])))
+    for step in Indel.opcodes(a, b):
+        before = "".join(a[step.src_start : step.src_end])
+        after = "".join(b[step.dest_start : step.dest_end])
+        if step.tag == "equal":
+            parts.append(("same", before))
             continue
-        parts += [("missing", "".join(a[a1:a2]))] if a2 > a1 else []
-        parts += [("added", "".join(b[b1:b2]))] if b2 > b1 else []
+        parts += [("missing", before)] if before else []
+        parts += [("added", after)] if after else []
     return parts

@@ -26,6 +26,7 @@ from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 
 _MOST_POLLS = 50
+_MOST_OPEN = 20
 _LONG = 60.0
 _BY: dict[str, By] = {"votes": "votes", "verdicts": "verdicts", "both": "both", "scores": "scores"}
 
@@ -34,6 +35,7 @@ class Booth:
     """One person voting on one run."""
 
     def __init__(self, run: Run, voter: str) -> None:
+        self._run, self._voter = run, voter
         self.poll = Poll(run, voter)
         self.open: dict[str, Ballot] = {}  # handed out and not cast
         self.cast = 0
@@ -43,11 +45,15 @@ class Booth:
         """The pair that is open, or the next one, under a name that is good for one vote."""
         with self._lock:
             ballot = next(iter(self.open.values()), None) or self.poll.next()
-            self.open.clear()
+            if ballot is None:  # a run that goes on may have more answers by now
+                self.poll = Poll(self._run, self._voter)
+                ballot = self.poll.next()
             if ballot is None:
                 return None
             name = secrets.token_urlsafe(16)
             self.open[name] = ballot
+            while len(self.open) > _MOST_OPEN:
+                del self.open[next(iter(self.open))]
             return name, ballot
 
     def take(self, name: str, choice: str) -> None:
@@ -56,7 +62,11 @@ class Booth:
             return
         with self._lock:
             ballot = self.open.pop(name, None)
-            if ballot is not None and choice != "skip":
+            if ballot is None:
+                return
+            # The same pair may stand in another tab of the same voter: one vote is enough.
+            self.open = {other: pair for other, pair in self.open.items() if pair is not ballot}
+            if choice != "skip":
                 self.poll.cast(ballot, choice)
                 self.cast += 1
 
@@ -83,7 +93,9 @@ class Votes:
 
     def _show(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
-        voter = request.query_params.get("by", "").strip() or "somebody"
+        voter = request.query_params.get("by", "").strip()
+        if not voter:  # whoever gives no name gets one, so that two people's votes are not one person's
+            return go_to(url(request.url.path, by=f"visitor-{secrets.token_hex(3)}"))
         booth = self._booth(run, voter)
         found = booth.next()
         if found is None:

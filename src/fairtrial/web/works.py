@@ -6,7 +6,9 @@ The pages' loop is never held up by a run, and a run is never held up by pages.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -104,8 +106,11 @@ class Work:
             self.error = str(error)
         except asyncio.CancelledError:
             self.error = "stopped"
-        except Exception as error:  # whatever it was, it is shown on the page
-            self.error = f"{type(error).__name__}: {error}"
+        except Exception as error:  # whatever it was, the page says so, and the terminal has the rest
+            traceback.print_exception(error, file=sys.stderr)
+            self.error = (
+                f"something broke ({type(error).__name__}); the reason is in the terminal where the server runs"
+            )
         finally:
             self.heard.clear()
             self.begun.set()

@@ -21,6 +21,7 @@ async function fetchPending(root = document) {
     delete place.dataset.pending;
     try {
       const reply = await fetch(address, { headers: { Accept: "text/html" } });
+      if (!reply.ok) throw new Error(String(reply.status));
       const part = new DOMParser().parseFromString(place.tagName === "TR" ? `<table><tbody>${await reply.text()}</tbody></table>` : await reply.text(), "text/html");
       const fresh = part.querySelector("main") ? [...part.querySelector("main").querySelectorAll("section")].at(-1) : null;
       const nodes = place.tagName === "TR" ? [...part.querySelectorAll("tr")] : fresh ? [...fresh.childNodes] : [...part.body.childNodes];
@@ -61,6 +62,11 @@ function tabs() {
 document.addEventListener("submit", (event) => {
   const words = event.target.dataset?.confirm;
   if (words && !window.confirm(words)) event.preventDefault();
+});
+
+// A choice in a filter needs no second click.
+document.addEventListener("change", (event) => {
+  if (event.target.matches(".filters select")) event.target.form.requestSubmit();
 });
 
 document.addEventListener("click", async (event) => {

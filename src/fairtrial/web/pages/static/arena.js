@@ -2,8 +2,6 @@
 import { describe, search } from "./models.js";
 
 const form = document.getElementById("arena");
-const suite = document.getElementById("suite");
-suite?.addEventListener("change", () => suite.form.submit());
 
 let timer = 0;
 let mine = 0;

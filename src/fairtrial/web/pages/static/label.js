@@ -3,5 +3,5 @@ import { typing } from "./app.js";
 
 document.addEventListener("keydown", (event) => {
   if (typing(event)) return;
-  document.querySelector(`#label [data-key="${CSS.escape(event.key)}"]`)?.click();
+  document.querySelector(`main form [data-key="${CSS.escape(event.key)}"]`)?.click();
 });

@@ -13,7 +13,7 @@ function span(seconds) {
 }
 
 function money(value) {
-  return value === 0 ? "0" : `$${value >= 1 ? value.toFixed(2) : value.toPrecision(2)}`;
+  return value === 0 ? "$0" : `$${value >= 1 ? value.toFixed(2) : value.toPrecision(2)}`;
 }
 
 function tone(cell) {
@@ -82,16 +82,18 @@ function show(state) {
 }
 
 const query = cases.map((position) => `case=${position}`).join("&");
-const events = new EventSource(`${panel.dataset.events}?${query}`);
+let events;
 let frame = 0;
 let latest = null;
 const waiting = {};
-events.onmessage = (event) => {
+function hear(event) {
   // However fast events come, the page is drawn once a frame.
   latest = JSON.parse(event.data);
   Object.assign(waiting, latest.cells);
   if (latest.status !== "running") {
     events.close();
+    const focused = document.activeElement?.closest?.("#grid a")?.getAttribute("href");
+    if (focused) sessionStorage.setItem("focus", focused);
     window.location.reload();
     return;
   }
@@ -100,4 +102,15 @@ events.onmessage = (event) => {
     show({ ...latest, cells: { ...waiting } });
     for (const key of Object.keys(waiting)) delete waiting[key];
   });
-};
+}
+
+// A tab that nobody sees holds no connection: a browser has only six of them for one server.
+function listen() {
+  events?.close();
+  if (document.hidden) return;
+  events = new EventSource(`${panel.dataset.events}?${query}`);
+  events.onmessage = hear;
+}
+
+document.addEventListener("visibilitychange", listen);
+listen();

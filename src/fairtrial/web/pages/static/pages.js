@@ -2,7 +2,7 @@
 import { say } from "./app.js";
 
 const sides = document.getElementById("sides");
-const events = new EventSource(sides.dataset.events);
+let events;
 const find = (arm, repeat) => sides.querySelector(`section[data-arm="${arm}"][data-repeat="${repeat}"]`);
 
 function show(section, address) {
@@ -23,8 +23,10 @@ function show(section, address) {
   place.append(frame);
 }
 
-let done = sides.querySelectorAll("[data-done]").length;
-events.onmessage = (event) => {
+// What the page already shows as ended; when there is more, it is loaded anew.
+const shown = new Set([...sides.querySelectorAll("[data-ended]")].map((section) => `${section.dataset.arm}.${section.dataset.repeat}`));
+
+function hear(event) {
   const state = JSON.parse(event.data);
   for (const side of state.sides) {
     const section = find(side.arm, side.repeat) ?? find(side.arm, 0);
@@ -34,14 +36,24 @@ events.onmessage = (event) => {
     section.querySelector(".tail").textContent = side.tail;
     if (side.preview) show(section, side.preview);
   }
-  for (const arm of state.answered) {
-    const badge = find(arm, 0)?.querySelector(".state");
-    if (badge && !state.ended.includes(arm)) badge.textContent = "being looked at";
+  for (const [arm, repeat] of state.answered) {
+    const badge = find(arm, repeat)?.querySelector(".state");
+    if (badge) badge.textContent = "being looked at";
   }
-  if (state.ended.length > done || state.status !== "running") {
-    done = state.ended.length;
+  if (state.ended.some(([arm, repeat]) => !shown.has(`${arm}.${repeat}`)) || state.status !== "running") {
     events.close();
     say("A page is done");
     window.location.reload();
   }
-};
+}
+
+// A tab that nobody sees holds no connection: a browser has only six of them for one server.
+function listen() {
+  events?.close();
+  if (document.hidden) return;
+  events = new EventSource(sides.dataset.events);
+  events.onmessage = hear;
+}
+
+document.addEventListener("visibilitychange", listen);
+listen();

@@ -11,62 +11,123 @@ const { file } = text.dataset;
 let clean = text.value;
 let queue = Promise.resolve();
 let stale = false; // the text was typed into: the form must be made anew
+const undo = document.getElementById("undo");
+const before = []; // texts to go back to
+const MOST_BEFORE = 100;
+const MOST_PROBLEMS = 30;
 
 const page = () => Number(document.getElementById("cases-part")?.dataset.page ?? 1);
 
 function mark(found) {
   document.getElementById("facts").textContent = found.facts || "not ready to run";
   const list = document.getElementById("problems");
+  const shown = found.problems.slice(0, MOST_PROBLEMS);
   list.replaceChildren(
-    ...found.problems.map((problem) => {
+    ...shown.map((problem) => {
       const item = document.createElement("li");
       item.textContent = [problem.line && `line ${problem.line}`, problem.key, problem.message].filter(Boolean).join(": ");
       return item;
     }),
   );
-  for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
-  for (const problem of found.problems) {
-    const field = [...form.querySelectorAll("[data-path]")].find((one) => JSON.parse(one.dataset.path).join(".") === problem.key);
-    field?.setAttribute("aria-invalid", "true");
+  if (found.problems.length > shown.length) {
+    const more = document.createElement("li");
+    more.textContent = `and ${found.problems.length - shown.length} more`;
+    list.append(more);
   }
+  for (const field of form.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+  for (const note of form.querySelectorAll(".field-problem")) note.remove();
+  for (const problem of shown) {
+    const field = fields().find((one) => pathOf(one) === problem.key);
+    if (!field) continue;
+    field.setAttribute("aria-invalid", "true");
+    const note = document.createElement("span");
+    note.className = "bad field-problem";
+    note.textContent = problem.message;
+    note.id = `problem-${pathOf(field)}`;
+    field.setAttribute("aria-describedby", note.id);
+    field.closest("label")?.after(note);
+  }
+}
+
+const fields = () => [...form.querySelectorAll("[data-path], [data-target], [data-scorer], [data-judge]")];
+
+function pathOf(field) {
+  if (field.dataset.path) return JSON.parse(field.dataset.path).join(".");
+  if (field.dataset.target) return `targets.${field.dataset.target}.${field.dataset.key}`;
+  if (field.dataset.scorer) return JSON.parse(field.dataset.scorer).join(".");
+  return `judge.${field.dataset.judge}`;
+}
+
+function tell(words) {
+  saved.textContent = words;
+  saved.classList.add("bad");
 }
 
 function changed() {
   const dirty = text.value !== clean;
   save.disabled = !dirty;
+  undo.disabled = !before.length;
+  saved.classList.remove("bad");
   saved.textContent = dirty ? "Not saved yet." : "Saved.";
 }
 
 function redraw(html) {
   const open = [...form.querySelectorAll("details[open][data-keep]")].map((one) => one.dataset.keep);
-  const focus = document.activeElement?.dataset?.path ?? document.activeElement?.id;
+  const active = document.activeElement;
+  const focus = active?.dataset?.path ?? active?.dataset?.do ?? active?.id;
   form.innerHTML = html; // our own server's template, with every text of the suite escaped
   for (const keep of open) form.querySelector(`details[data-keep="${CSS.escape(keep)}"]`)?.setAttribute("open", "");
-  const again = [...form.querySelectorAll("[data-path], [id]")].find((one) => focus && (one.dataset.path === focus || one.id === focus));
+  const again = [...form.querySelectorAll("[data-path], [data-do], [id]")].find((one) => focus && [one.dataset.path, one.dataset.do, one.id].includes(focus));
   again?.focus();
 }
 
-// One at a time, in order: each change is made to the text that the one before has left.
+function take(reply) {
+  if (text.value !== reply.text) before.push(text.value);
+  if (before.length > MOST_BEFORE) before.shift();
+  text.value = reply.text;
+  if (reply.html) redraw(reply.html);
+  stale = false;
+  changed();
+  mark(reply);
+}
+
+// One at a time, in order: each change is made to the text that the one before has left. While the form is about to be
+// made anew, nobody can type into the old one: its fields may belong to other cases by then.
 function change(changes, { draw = false, at = page(), then } = {}) {
+  if (draw) form.inert = true;
   queue = queue.then(async () => {
-    const reply = await post("/suites/change", { text: text.value, file, changes, form: draw || stale, page: at });
-    if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
-    text.value = reply.text;
-    if (reply.html) redraw(reply.html);
-    stale = false;
-    changed();
-    mark(reply);
+    const sent = text.value;
+    const reply = await post("/suites/change", { text: sent, file, changes, form: draw || stale, page: at });
+    form.inert = false;
+    if (reply.error) return tell(reply.error);
+    if (text.value !== sent) return tell("You typed into the file meanwhile: this change was not made.");
+    take(reply);
     then?.(reply);
   });
   return queue;
 }
+
+undo.addEventListener("click", () => {
+  flush();
+  queue = queue.then(async () => {
+    if (!before.length) return;
+    text.value = before.pop();
+    const reply = await post("/suites/check", { text: text.value, file, form: true, page: page() });
+    if (reply.html) redraw(reply.html);
+    changed();
+    mark(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
+    say("Undone");
+  });
+});
 
 function valueOf(field) {
   if (field.type === "checkbox") return field.checked || null;
   const value = field.value;
   if (field.dataset.kind === "number") return value.trim() === "" ? null : Number.isNaN(Number(value)) ? value : Number(value);
   if (field.dataset.kind === "list") return value.split(",").map((part) => part.trim()).filter(Boolean);
-  if (field.dataset.kind === "words") return value.split(/\s+/).filter(Boolean);
   return value;
 }
 
@@ -75,6 +136,8 @@ function empty(value) {
 }
 
 function fieldChange(field) {
+  if (field.dataset.kind === "words") return { do: "words", path: JSON.parse(field.dataset.path), text: field.value };
+  if (field.dataset.kind === "mapping") return { do: "mapping", path: JSON.parse(field.dataset.path), text: field.value };
   if (field.dataset.path) return { do: "set", path: JSON.parse(field.dataset.path), value: empty(valueOf(field)) };
   if (field.dataset.target) return { do: "target", path: ["targets", Number(field.dataset.target)], key: field.dataset.key, value: field.value };
   if (field.dataset.judge) return { do: "judge", key: field.dataset.judge, value: empty(valueOf(field)) };
@@ -122,13 +185,27 @@ form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   flush();
-  if (button.dataset.do) change([JSON.parse(button.dataset.do)], { draw: true });
+  if (button.dataset.do) {
+    const what = JSON.parse(button.dataset.do);
+    change([what], { draw: true, then: () => arrive(what) });
+  }
   else if (button.dataset.page) change([], { draw: true, at: Number(button.dataset.page) });
   else if (button.dataset.improve) improve(JSON.parse(button.dataset.improve));
   else if (button.id === "add-case") addCase();
   else if (button.id === "draft-cases") draftCases(button);
   else if (button.id.startsWith("bulk-")) bulk(button.id);
 });
+
+// Whatever was just added is where one goes on typing.
+function arrive(what) {
+  if (what.do === "insert" && what.path[0] === "targets") [...form.querySelectorAll("[data-target][data-key=target]")].at(-1)?.select();
+  if (what.do !== "add") return;
+  const kind = what.path[0] === "conditions" ? "condition" : "server";
+  const last = [...form.querySelectorAll(`details[data-keep^="${kind}-"]`)].at(-1);
+  if (!last) return;
+  last.open = true;
+  last.querySelector("input").select();
+}
 
 function addCase() {
   change([{ do: "insert", path: ["cases"], values: [{ input: "A question", expected: "Its answer" }] }], {
@@ -144,7 +221,7 @@ function addCase() {
 
 function bulk(what) {
   const picked = chosen();
-  if (!picked.length) return say("Choose cases first");
+  if (!picked.length) return tell("Choose cases first: tick the boxes before them.");
   if (what === "bulk-remove") return change([...picked].reverse().map((index) => ({ do: "remove", path: ["cases", index] })), { draw: true });
   if (what === "bulk-duplicate") return change([...picked].reverse().map((index) => ({ do: "duplicate", path: ["cases", index] })), { draw: true });
   const key = document.getElementById("bulk-key").value;
@@ -160,11 +237,8 @@ async function importCases(input) {
   body.append("text", text.value);
   body.append("file", file);
   const reply = await post("/suites/import", body);
-  if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
-  text.value = reply.text;
-  redraw(reply.html);
-  changed();
-  mark(reply);
+  if (reply.error) return tell(reply.error);
+  take(reply);
   saved.textContent = `${reply.count} cases taken in; not saved yet.`;
 }
 
@@ -190,9 +264,11 @@ async function draftCases(button) {
   button.disabled = true;
   const model = document.getElementById("draft-model").value;
   const count = Number(document.getElementById("draft-count").value);
+  saved.textContent = "Drafting …";
   const reply = await post("/suites/draft", { kind: "cases", model, count, text: text.value });
   button.disabled = false;
-  if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+  if (reply.error) return tell(reply.error);
+  changed();
   drafts.replaceChildren(
     ...reply.draft.map((one, index) => {
       const box = document.createElement("fieldset");
@@ -222,8 +298,10 @@ async function improve(path) {
   await queue;
   const area = form.querySelector(`[data-path="${CSS.escape(JSON.stringify(path))}"]`) ?? [...form.querySelectorAll("[data-path]")].find((one) => one.dataset.path === JSON.stringify(path) || JSON.stringify(JSON.parse(one.dataset.path)) === JSON.stringify(path));
   const model = document.getElementById("draft-model").value;
+  saved.textContent = "Drafting …";
   const reply = await post("/suites/draft", { kind: "prompt", model, prompt: area.value });
-  if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+  if (reply.error) return tell(reply.error);
+  changed();
   const before = field("as it is", area.value);
   before.querySelector("textarea").readOnly = true;
   const note = document.createElement("p");
@@ -266,15 +344,17 @@ queue = queue.then(check);
 async function store() {
   flush();
   await queue;
-  const reply = await post("/suites/save", { file, text: text.value, before: text.dataset.before });
-  if (reply.error) {
-    saved.textContent = reply.error;
-    return;
+  const sent = text.value;
+  let reply = await post("/suites/save", { file, text: sent, before: text.dataset.before });
+  if (reply.error?.includes("changed on disk") && window.confirm(`${reply.error}.\n\nWrite over it with your text?`)) {
+    reply = await post("/suites/save", { file, text: sent, before: "", force: true });
   }
+  if (reply.error) return tell(reply.error);
   text.dataset.before = reply.before;
-  clean = text.value;
+  clean = sent;
   changed();
   mark(reply);
+  if (reply.problems.some((problem) => problem.key !== "warning")) saved.textContent = "Saved, but it cannot run yet.";
 }
 
 save.addEventListener("click", store);
