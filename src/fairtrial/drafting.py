@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairtrial.config import judge_named
+from fairtrial.config.editing import Editor
+from fairtrial.core import registry
 from fairtrial.core.answer import Answer, Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import Settings
@@ -140,3 +142,33 @@ def _schema(shape: type[Any]) -> dict[str, Any]:
         return {key: strict(item) for key, item in value.items() if key in ("type", "items")}
 
     return strict(components[shape.__name__])  # type: ignore[no-any-return]
+
+
+def suite_text(draft: DraftSuite, model: str) -> str:
+    """A drafted suite as a file; what a model wrote names no variable."""
+    document: dict[str, Any] = {
+        "name": draft.name,
+        "description": draft.description,
+        "targets": [model],
+        "system": draft.system,
+        "scorer": draft.scorer if draft.scorer in registry.names("scorers") else "llm_judge",
+        "cases": [_given(msgspec.to_builtins(case)) for case in draft.cases],
+    }
+    if document["scorer"] == "llm_judge":
+        document["judge"] = {"target": model}
+    editor = Editor("")
+    for key, value in _literal(_given(document)).items():
+        editor.set((key,), value)
+    return editor.text
+
+
+def _literal(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _literal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_literal(item) for item in value]
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value not in ("", [])}

@@ -17,8 +17,10 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 from fairtrial.web.app import make_app
+from fairtrial.web.changes import apply
 from fairtrial.web.desk import Desk
-from fairtrial.web.suites import apply, read_cases, scorer_guides, table_text
+from fairtrial.web.form import scorer_guides
+from fairtrial.web.tables import read_cases, table_text
 
 from .conftest import CAPITALS
 

@@ -27,7 +27,8 @@ from fairtrial.store.todo import status_of
 from fairtrial.suites import code_arena
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted
-from fairtrial.web.runs import has_scorer, page_number
+from fairtrial.web.grid import page_number
+from fairtrial.web.runs import has_scorer
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX

@@ -25,7 +25,7 @@ from fairtrial.web import numbers
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import PATIENCE
-from fairtrial.web.runs import is_position, page_number, pager
+from fairtrial.web.grid import is_position, page_number, pager
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 

@@ -16,7 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.store import Place
 from fairtrial.web.desk import Desk, url
-from fairtrial.web.runs import case_query, is_position, ordered
+from fairtrial.web.grid import case_query, is_position, ordered
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX

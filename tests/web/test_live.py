@@ -1,0 +1,109 @@
+"""Live: answers heard while they are given, and runs of other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from fairtrial import pipeline
+from fairtrial.core.trial import Trial
+from fairtrial.engine.session import Engine
+from fairtrial.store import Store
+from fairtrial.web.works import Heard
+
+
+class Ears:
+    """Notes everything that is heard, by case."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, list[str]] = {}
+        self.ended: list[str] = []
+
+    def __call__(self, trial: Trial) -> Any:
+        ears, name = self, trial.case.id
+
+        class One:
+            def begin(self) -> None:
+                ears.said[name] = []
+
+            def piece(self, text: str) -> None:
+                ears.said[name].append(text)
+
+            def end(self) -> None:
+                ears.ended.append(name)
+
+        return One()
+
+    @asynccontextmanager
+    async def watch(self, engine: Engine) -> AsyncIterator[None]:
+        engine.ears = self
+        yield
+
+
+@pytest.mark.parametrize("target", ["openai:gpt-test", "anthropic:claude-test"])
+async def test_an_answer_is_heard_piece_by_piece(
+    target: str, model_server: Any, write_suite: Any, store: Store
+) -> None:
+    await model_server(answer="one two three four five")
+    ears = Ears()
+    suite = pipeline.load(write_suite(targets=[target], cases=[{"id": "a", "input": "Count", "expected": "one"}]))
+    run = await pipeline.arun(suite, store=store, watch=ears.watch)
+    trial = next(run.trials())
+    assert "".join(ears.said["a"]) == trial.answer and len(ears.said["a"]) > 1
+    assert ears.ended == ["a"]
+
+
+async def test_what_was_heard_of_a_failed_attempt_does_not_count(write_suite: Any, store: Store) -> None:
+    ears = Ears()
+    target = {"target": "mock:x", "options": {"answer": "right", "faults": {"500": 0.5}, "seed": 3}}
+    cases = [{"id": f"c{n}", "input": str(n), "expected": "right"} for n in range(8)]
+    suite = pipeline.load(write_suite(targets=[target], cases=cases, retry={"wait": 0.01}))
+    run = await pipeline.arun(suite, store=store, watch=ears.watch)
+    assert any(trial.attempts > 1 for trial in run.trials())
+    assert {"".join(said) for said in ears.said.values()} == {"right"}
+
+
+async def test_a_judges_reply_is_not_for_those_who_listen(write_suite: Any, store: Store) -> None:
+    ears = Ears()
+    judge = {"target": "mock:j", "options": {"verdict": {"otherwise": 9}}}
+    target = {"target": "mock:x", "options": {"answer": "an answer"}}
+    suite = pipeline.load(write_suite(targets=[target], judge=judge, scorer="llm_judge"))
+    await pipeline.arun(suite, store=store, watch=ears.watch)
+    assert ears.said == {"one": ["an answer"]}
+
+
+def test_what_is_heard_is_bounded() -> None:
+    heard = Heard((0, 0, 0), lambda place: None)
+    heard.begin()
+    for _ in range(1000):
+        heard.piece("x" * 1000)
+    assert heard.length == 1_000_000 and len(heard.text) <= 401_000
+
+
+async def test_a_run_of_another_process_is_seen_live(site: str, write_suite: Any, store: Store) -> None:
+    import aiohttp
+
+    slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 300}}
+    path = write_suite(
+        targets=[slow], cases=[{"id": f"c{n}", "input": str(n), "expected": "one"} for n in range(30)], concurrency=2
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "fairtrial", "run", str(path), "-q", "--store", store.path
+    )
+    while not store.runs() or store.runs()[0].status != "running":
+        await asyncio.sleep(0.05)
+    run = store.runs()[0].id
+    states = []
+    async with aiohttp.ClientSession() as session, session.get(f"{site}/runs/{run}/events?case=0&case=1") as reply:
+        async for line in reply.content:
+            if line.startswith(b"data: "):
+                states.append(json.loads(line[6:]))
+    assert await process.wait() == 0
+    assert states[0]["status"] == "running" and states[-1]["status"] == "completed"
+    assert states[-1]["done"] == 30 and {key for state in states for key in state["cells"]} == {"0.0", "1.0"}
