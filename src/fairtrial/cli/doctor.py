@@ -26,7 +26,7 @@ _EXTRAS = {
     "report": ("vl_convert", "HTML reports"),
     "optim": ("pyomo", "solving new optimisation problems"),
     "parquet": ("pyarrow", "Parquet files"),
-    "web": ("starlette", "voting in the browser"),
+    "web": ("starlette", "the web page"),
 }
 _LITTLE_ROOM = 2**30
 _AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md

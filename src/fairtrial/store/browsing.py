@@ -196,16 +196,6 @@ def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[Cell]:
         return [Cell(*row) for row in connection.execute(query)]
 
 
-def counts(store: Store, run: RunRecord) -> tuple[int, int, int]:
-    """How many trials of a run are stored, how many have a score, and how many have failed."""
-    trials, scores = schema.trials, schema.scores
-    asked = select(func.count(), func.count(trials.c.failure_kind)).where(trials.c.run_id == run.id)
-    scored = select(func.count(scores.c.value)).where(scores.c.run_id == run.id, scores.c.scoring == run.scoring)
-    with translated(store.path), store.engine.connect() as connection:
-        stored, failed = connection.execute(asked).one()
-        return stored, connection.scalar(scored) or 0, failed
-
-
 def stamp(store: Store, run: RunRecord) -> str:
     """Changes whenever something is added to a finished run: a scoring, a label, a vote, a pair, a calibration."""
     parts = [run.status, run.scoring, run.ended_at]

@@ -15,11 +15,10 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk
-from fairtrial.web.digests import PATIENCE
+from fairtrial.web.digests import patience
 
 _MOST_RUNS = 60
 _FINISHED = ("completed", "incomplete", "stopped")
-_LONG = 60.0
 
 
 class Board:
@@ -33,17 +32,17 @@ class Board:
         suites = browsing.suite_names(self._desk.store)
         latest, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, 1)
         suite = request.query_params.get("suite", "") or (latest[0].suite_name if latest else "")
-        patience = _LONG if request.query_params.get("wait") else PATIENCE
+        wait = patience(request.query_params)
         records, total = (
             browsing.runs_page(self._desk.store, RunQuery(suite=suite), 0, _MOST_RUNS) if suite else ([], 0)
         )
         finished = [Run(self._desk.store, record) for record in records if record.status in _FINISHED]
         runs, others = _on_the_same_cases(finished)
-        found = [(run, self._summary(run, patience)) for run in runs]
+        found = [(run, self._summary(run, wait)) for run in runs]
         waits = any(summary is None for _, summary in found)
         known = [(run, summary) for run, summary in found if summary is not None]
         standings = _standings(known)
-        kinds = {run.id: self._kinds(run, patience) for run in {run.id: run for run, _ in standings}.values()}
+        kinds = {run.id: self._kinds(run, wait) for run in {run.id: run for run, _ in standings}.values()}
         return self._desk.page(
             request,
             "board.html.j2",

@@ -25,11 +25,10 @@ from fairtrial.core.ids import content_hash
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web.desk import Desk, url
-from fairtrial.web.digests import PATIENCE
+from fairtrial.web.digests import patience
 from fairtrial.web.numbers import Compared, comparison
 
 _RECENT = 60
-_LONG = 120.0
 
 
 class Compare:
@@ -50,7 +49,7 @@ class Compare:
         if names:
             try:
                 margin = _margin(asked.get("margin", ""), metric)
-                wait = _LONG if asked.get("wait") else PATIENCE
+                wait = patience(asked)
                 found = self._compared(names, (a, b) if a and b else (), metric, margin, wait)
                 values |= {"waits": found is None, "found": found and self._words(found, margin)}
             except FairtrialError as error:

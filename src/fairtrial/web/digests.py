@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
@@ -27,6 +27,12 @@ _MOST_KNOWN = 200
 _LARGE = 2000  # trials: what takes longer is worked out in a process of its own
 _FRESH = 5.0  # seconds for which what is known of a run that goes on is good enough
 PATIENCE = 0.1  # seconds that a page waits for a number before it is shown without it
+LONG = 120.0  # and whoever comes back for it
+
+
+def patience(asked: Mapping[str, str]) -> float:
+    """How long an address wants to wait: a page comes back with `wait` for what it was shown without."""
+    return LONG if asked.get("wait") else PATIENCE
 
 
 class Digests:

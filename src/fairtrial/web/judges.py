@@ -24,14 +24,13 @@ from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
 from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted, url
-from fairtrial.web.digests import PATIENCE
+from fairtrial.web.digests import patience
 from fairtrial.web.grid import is_position, page_number, pager
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 
 _PAGE = 25
 _SCORERS = ("llm_judge", "golden_judge", "code_judge")
-_LONG = 60.0
 
 
 class Judges:
@@ -118,7 +117,7 @@ class Judges:
         place = opinions.unlabelled(self._desk.store, run.record, [arm.position for arm in run.plan_arms])
         trial = run.trial_at(place) if place else None
         html = extract(trial.answer or "").html if trial and "<html" in (trial.answer or "") else None
-        wait = _LONG if request.query_params.get("wait") else PATIENCE
+        wait = patience(request.query_params)
         summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
         return self._desk.page(
             request,

@@ -19,10 +19,9 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk
-from fairtrial.web.digests import PATIENCE
+from fairtrial.web.digests import patience
 from fairtrial.web.runs import has_scorer
 
-_LONG = 60.0
 _RECENT = 40
 
 
@@ -77,7 +76,7 @@ class Optimisation:
 
     def _styles(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
-        wait = _LONG if request.query_params.get("wait") else PATIENCE
+        wait = patience(request.query_params)
         weights = _weights(request.query_params.get("weights", ""))
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
         found = self._desk.digests.about(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)

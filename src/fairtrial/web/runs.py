@@ -23,7 +23,7 @@ from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import scored_by
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
-from fairtrial.web.digests import PATIENCE
+from fairtrial.web.digests import LONG, PATIENCE, patience
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
@@ -31,7 +31,6 @@ from fairtrial.web.numbers import Found
 
 _RUNS = 25
 STATUSES = ("running", "completed", "incomplete", "interrupted", "stopped")
-_LONG = 60.0  # whoever asks for a part of a page waits so long
 _TOO_MANY = 20_000  # trials of a run that goes on: its means are shown, its analysis waits for its end
 
 
@@ -79,7 +78,7 @@ class Runs:
     def _brief(self, request: Request) -> Response:
         """One line of the list, once its numbers are known."""
         run = self._desk.run(request.path_params["run"])
-        return self._desk.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=_LONG))
+        return self._desk.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=LONG))
 
     def _row(self, run: Run, *, wait: float) -> dict[str, Any]:
         summary = self._summary(run, wait=wait)
@@ -128,14 +127,12 @@ class Runs:
 
     def _numbers(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
-        return self._desk.page(
-            request, "parts/run_numbers.html.j2", run=run.record, **self._numbers_of(run, wait=_LONG)
-        )
+        return self._desk.page(request, "parts/run_numbers.html.j2", run=run.record, **self._numbers_of(run, wait=LONG))
 
     def _verdicts(self, request: Request) -> Response:
         run = self._desk.run(request.path_params["run"])
         return self._desk.page(
-            request, "parts/run_verdicts.html.j2", run=run.record, **self._verdicts_of(run, wait=_LONG)
+            request, "parts/run_verdicts.html.j2", run=run.record, **self._verdicts_of(run, wait=LONG)
         )
 
     def _summary(self, run: Run, *, wait: float) -> RunSummary | None:
@@ -253,7 +250,7 @@ class Runs:
             series_id=series_id,
             runs=[run.record for run in runs],
             work=self._desk.works.of_series(series_id),
-            multi=self._multi(runs, wait=_LONG if request.query_params.get("wait") else PATIENCE),
+            multi=self._multi(runs, wait=patience(request.query_params)),
             series_columns=SERIES_COLUMNS,
         )
 

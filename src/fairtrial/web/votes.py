@@ -21,13 +21,12 @@ from fairtrial.store.votes import votes
 from fairtrial.voting import SIDES, Ballot, Poll
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
-from fairtrial.web.digests import PATIENCE
+from fairtrial.web.digests import patience
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 
 _MOST_POLLS = 50
 _MOST_OPEN = 20
-_LONG = 60.0
 _BY: dict[str, By] = {"votes": "votes", "verdicts": "verdicts", "both": "both", "scores": "scores"}
 
 
@@ -129,7 +128,7 @@ class Votes:
         cast = list(votes(run.store, run.id))
         usual: By = "both" if judged and cast else "verdicts" if judged else "votes"
         by = _BY.get(request.query_params.get("by_what", ""), usual)
-        wait = _LONG if request.query_params.get("wait") else PATIENCE
+        wait = patience(request.query_params)
         again = url(request.url.path, by=voter, by_what=by, wait=1)
         values: dict[str, Any] = {"headline": "", "rows": [], "notes": [], "again": ""}
         try:

@@ -209,10 +209,6 @@ class Works:
             ),
         )
 
-    def other(self, what: str, about: str, work: Callable[[Work], Coroutine[Any, Any, Any]]) -> Work:
-        """Something else that takes a while."""
-        return self._start(Work(what, about), work)
-
     def _start(self, work: Work, how: Callable[[Work], Coroutine[Any, Any, Any]]) -> Work:
         ended = [name for name, old in self._works.items() if old.ended.is_set()]
         for name in ended[:-_MOST_ENDED]:
