@@ -321,3 +321,18 @@ def _ended(store: Store) -> Run:
             return Run.find("latest", store)
         time.sleep(0.05)
     raise AssertionError("the run did not end")
+
+
+async def test_an_answer_to_a_problem_shows_its_residuals(client: TestClient, run_suite: Any) -> None:
+    import re
+
+    point = {"x": [-1.0] * 10, "objective_value": 0}
+    target = {"target": "mock:m", "options": {"answer": json.dumps(point)}}
+    run = await run_suite(targets=[target], suite={"kind": "optimisation", "ids": ["original-10"]}, repeats=1)
+    page = client.get(f"/runs/{run.id}/cases/1/1/1").text
+    # Σx ≥ 0 is missed by 10, scaled by √10; the bounds hold.
+    shown = re.findall(r"<code>(.*?)</code></th><td class=.number (bad|good).>(.*?)<", page)
+    assert [(what[:3], kind, missed) for what, kind, missed in shown] == [("(1)", "bad", "3.16"), ("bou", "good", "0")]
+    assert "original-10" in client.get("/optimisation").text
+    assert "3.16" in client.get("/optimisation/original-10").text
+    assert "100 %" in client.get(f"/runs/{run.id}/styles?wait=1").text

@@ -36,10 +36,15 @@ def statement(problem: Problem) -> str:
     lines.append(f"{problem.sense.capitalize()} f(x) = {_sum(_terms(problem.objective, problem.n))}.")
     if problem.constraints:
         lines.append("Subject to:")
-        lines += [f"({number}) {_constraint(row, problem.n)}" for number, row in enumerate(problem.constraints, 1)]
+        lines += [f"({number}) {text}" for number, text in enumerate(constraint_texts(problem), 1)]
     else:
         lines.append("There are no other constraints.")
     return "\n".join(lines)
+
+
+def constraint_texts(problem: Problem) -> list[str]:
+    """Every constraint as it stands in the problem."""
+    return [_constraint(row, problem.n) for row in problem.constraints]
 
 
 def _domain(problem: Problem) -> str:

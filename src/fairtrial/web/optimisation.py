@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -15,6 +15,8 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.compare_words import sentence
 from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import Case
+from fairtrial.scorers.optimisation import problem_of
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
@@ -89,6 +91,34 @@ class Optimisation:
             weights=weights,
             sentences=[(pair, sentence(pair)) for pair in pairs],
         )
+
+
+class Residual(NamedTuple):
+    """One thing that a point must satisfy, and by how much it misses it."""
+
+    what: str
+    violation: float
+
+
+def residuals(case: Case, answer: str) -> list[Residual] | None:
+    """Every constraint of a problem at the point of an answer, recomputed, worst first; None without a point."""
+    if not (case.metadata or {}).get("problem"):
+        return None
+    import numpy as np
+
+    from fairtrial.optim.answer import read_answer
+    from fairtrial.optim.text import constraint_texts
+
+    problem, _ = problem_of(case)
+    point = read_answer(answer, problem.n).x
+    if point is None:
+        return None
+    found = problem.violations(np.asarray(point, dtype=np.float64))
+    texts = [f"({number}) {text}" for number, text in enumerate(constraint_texts(problem), 1)]
+    named = [Residual(text, missed) for text, missed in zip(texts, found.constraints, strict=True)]
+    named += [Residual("bounds of the variables", found.bounds)]
+    named += [Residual("whole numbers", found.integrality)] if problem.integers else []
+    return sorted(named, key=lambda residual: -residual.violation)
 
 
 @cache

@@ -17,6 +17,7 @@ from fairtrial.store.files import attachments, contents
 from fairtrial.store.store import Place
 from fairtrial.web.desk import Desk, url
 from fairtrial.web.grid import case_query, is_position, ordered
+from fairtrial.web.optimisation import residuals
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX
@@ -78,6 +79,7 @@ class Trials:
             asked_text=arm.condition.asked(case.input, place[2]),
             judgements=run.judgements_at(place) if trial else [],
             difference=difference(trial.expected, trial.answer) if trial else None,
+            residuals=residuals(case, trial.answer or "") if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._shown(request, trial),
             **self._around(request, run, place[0]),
