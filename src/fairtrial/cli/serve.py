@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -69,7 +70,8 @@ async def serve(
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
+        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C raises there
+            loop.add_signal_handler(number, ended.set)
     async with opened(open_store(store, create=True), folder, host=host, port=port, token=token) as address:
         # Behind # a token stands in no log, and is not sent along with the address.
         shown = f"{address}enter#{token}" if shows else f"{address}{path}"
