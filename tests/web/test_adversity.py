@@ -336,3 +336,43 @@ async def test_an_answer_to_a_problem_shows_its_residuals(client: TestClient, ru
     assert "original-10" in client.get("/optimisation").text
     assert "3.16" in client.get("/optimisation/original-10").text
     assert "100 %" in client.get(f"/runs/{run.id}/styles?wait=1").text
+
+
+async def test_cases_are_filtered_and_sorted(run_suite: Any, store: Store) -> None:
+    from fairtrial.store.browsing import CaseQuery, cells, ordered_cases
+
+    words = {"a": ["yes", "yes", "no", "yes"], "b": ["no", "yes", "no", "no"]}
+    targets = [
+        {
+            "id": name,
+            "target": f"mock:{name}",
+            "options": {"answers": {f"q{n}": said for n, said in enumerate(answers)}, "faults": {"refused": 0.0}},
+        }
+        for name, answers in words.items()
+    ]
+    kinds = ["x", "y", "x", "y"]
+    cases = [
+        {"id": f"c{n}", "input": f"q{n}", "expected": "yes", "scorer": "boolean", "category": kinds[n]}
+        for n in range(4)
+    ]
+    run = await run_suite(targets=targets, cases=cases)
+    record = run.record
+
+    def found(**wanted: Any) -> list[int]:
+        return list(ordered_cases(store, record, CaseQuery(**wanted)))
+
+    assert found() == [0, 1, 2, 3] and found(descending=True) == [3, 2, 1, 0]
+    assert found(show="differing") == [0, 3] and found(show="low") == [0, 2, 3] and found(show="failed") == []
+    assert found(sort="spread", descending=True) == [0, 3, 1, 2]
+    assert (
+        found(sort="mean") == [2, 0, 3, 1]
+        and found(sort="0") == [2, 0, 1, 3]
+        and found(sort="1", descending=True) == [1, 0, 2, 3]
+    )
+    assert found(category="y") == [1, 3] and found(category="y", sort="mean") == [3, 1] and found(text="Q2") == [2]
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("delete from scores where case_position = 0")
+    assert found(sort="mean") == [2, 3, 1, 0] and found(sort="mean", category="x", descending=True) == [2, 0]
+    assert [(cell.case, cell.arm, cell.scored, cell.mean) for cell in cells(store, record, [0, 1])] == [
+        (0, 0, 0, None), (0, 1, 0, None), (1, 0, 1, 1.0), (1, 1, 1, 1.0),
+    ]  # fmt: skip

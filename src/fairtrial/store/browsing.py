@@ -95,6 +95,8 @@ def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
 
 def ordered_cases(store: Store, run: RunRecord, wanted: CaseQuery) -> array[int]:
     """The positions of the cases that are wanted, in the order that is wanted."""
+    if wanted.sort and wanted == CaseQuery(sort=wanted.sort, descending=wanted.descending):
+        return _all_sorted(store, run, wanted)
     cases = schema.cases
     query = select(cases.c.position).where(cases.c.plan_id == run.plan_id)
     if wanted.text:
@@ -144,16 +146,33 @@ def _arm_means(run: RunRecord) -> Select[Any]:
     )
 
 
-def _sorted(query: Select[Any], run: RunRecord, wanted: CaseQuery) -> Select[Any]:
-    cases = schema.cases
-    if not wanted.sort:
-        return query.order_by(cases.c.position.desc() if wanted.descending else cases.c.position)
+def _all_sorted(store: Store, run: RunRecord, wanted: CaseQuery) -> array[int]:
+    """Every case, those without a score last: without a join, which takes as long as the sorting."""
+    keys = _keys(run, wanted).subquery()
+    query = select(keys.c.case_position).order_by(keys.c.key.desc() if wanted.descending else keys.c.key, keys.c[0])
+    every = select(schema.cases.c.position).where(schema.cases.c.plan_id == run.plan_id).order_by("position")
+    with translated(store.path), store.engine.connect() as connection:
+        found = array("q", connection.scalars(query))
+        scored = set(found)
+        found.extend(position for position in connection.scalars(every) if position not in scored)
+    return found
+
+
+def _keys(run: RunRecord, wanted: CaseQuery) -> Select[Any]:
+    """What cases are sorted by."""
     means = _arm_means(run)
     if wanted.sort.isdecimal():
         means = means.where(schema.scores.c.arm_position == int(wanted.sort))
     found = means.subquery()
     key = func.max(found.c.mean) - func.min(found.c.mean) if wanted.sort == "spread" else func.avg(found.c.mean)
-    keys = select(found.c.case_position, key.label("key")).group_by(found.c.case_position).subquery()
+    return select(found.c.case_position, key.label("key")).group_by(found.c.case_position)
+
+
+def _sorted(query: Select[Any], run: RunRecord, wanted: CaseQuery) -> Select[Any]:
+    cases = schema.cases
+    if not wanted.sort:
+        return query.order_by(cases.c.position.desc() if wanted.descending else cases.c.position)
+    keys = _keys(run, wanted).subquery()
     query = query.outerjoin(keys, keys.c.case_position == cases.c.position)
     missing_last = case((keys.c.key.is_(None), 1), else_=0)
     return query.order_by(missing_last, keys.c.key.desc() if wanted.descending else keys.c.key, cases.c.position)
