@@ -173,6 +173,11 @@ async def test_the_value_of_a_key_never_leaves_the_server(
     body = {"file": "suite.yaml", "text": (tmp_path / "suite.yaml").read_text().replace("gpt-test", "nope:${MY_KEY}:x")}
     told = client.post("/suites/check", json=body, headers={"origin": HERE})
     assert told.status_code == 200 and SECRET not in told.text
+    body["text"] = "name: x\ntargets: ['${MY_KEY}']\njudge: '${MY_KEY}:y'\ncases: [{input: x}]\n"
+    told = client.post("/suites/check", json=body, headers={"origin": HERE})
+    assert "unknown provider" in told.text and SECRET.upper().replace("-", "_") not in told.text.upper().replace(
+        "-", "_"
+    )
 
 
 @pytest.mark.parametrize(

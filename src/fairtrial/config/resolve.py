@@ -316,12 +316,15 @@ class _Targets:
         plugins = [name for name in registry.names("targets") if name not in _KINDS_BEHIND_PROVIDERS]
         provider = find_provider(provider_name, self._own, self._variables.environment, plugins)
         if provider is None:
-            known = sorted({*KNOWN, *self._own, *plugins})
+            known = sorted({*KNOWN, *self._own, *(name for name in plugins if name.replace("_", "-") not in KNOWN)})
+            # A name that comes from a variable is hidden in the message, but not what is made of it.
+            secret = self._variables.hide(provider_name) != provider_name
+            variable = "NAME" if secret else provider_name.upper().replace("-", "_")
             hint = registry.nearest(provider_name, known)
             self._source.problem(
                 (*path, "target"),
                 f"unknown provider `{provider_name}`{hint} (a server of your own goes under `providers:`, "
-                f"or its address into {provider_name.upper().replace('-', '_')}_BASE_URL)",
+                f"or its address into {variable}_BASE_URL)",
             )
             return None
         spec = TargetSpec(
