@@ -250,11 +250,12 @@ class Visit:
         return facts
 
     async def _picture(self, page: Page, height: int) -> bytes:
-        width = page.viewport_size["width"] if page.viewport_size else SIZES["desktop"][0]
-        tall = {"x": 0, "y": 0, "width": width, "height": _TALLEST}
+        """As wide as the screen, also where the page is wider: a line without end would take too long to draw."""
+        size = page.viewport_size or dict(zip(("width", "height"), SIZES["desktop"], strict=True))
+        shown = {"x": 0, "y": 0, "width": size["width"], "height": min(_TALLEST, max(height, size["height"]))}
         return await page.screenshot(
             full_page=True,
-            clip=tall if height > _TALLEST else None,  # type: ignore[arg-type]  # a mapping of these keys
+            clip=shown,  # type: ignore[arg-type]  # a mapping of these keys
             animations="disabled",
             scale="css",
             timeout=1000 * self._limits.measure,
