@@ -14,7 +14,7 @@ from fairtrial.core import registry
 from fairtrial.core.answer import Answer, Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import Settings
-from fairtrial.core.variables import Variables
+from fairtrial.core.variables import Variables, escape_all
 from fairtrial.engine.bench import Bench
 from fairtrial.pipeline import opened_targets
 
@@ -157,17 +157,9 @@ def suite_text(draft: DraftSuite, model: str) -> str:
     if document["scorer"] == "llm_judge":
         document["judge"] = {"target": model}
     editor = Editor("")
-    for key, value in _literal(_given(document)).items():
+    for key, value in escape_all(_given(document)).items():
         editor.set((key,), value)
     return editor.text
-
-
-def _literal(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _literal(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_literal(item) for item in value]
-    return value.replace("${", "$${") if isinstance(value, str) else value
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +10,6 @@ from fairtrial.cli.options import json_option, open_store, option, print_json, s
 
 if TYPE_CHECKING:
     from fairtrial.store import Store
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 
 
 @click.command()
@@ -49,10 +46,9 @@ def command(run: str | None, name: str | None, delete: bool, store: str | None, 
 def _set(opened: Store, run: str, name: str | None) -> dict[str, str]:
     if name is None:
         raise click.UsageError("how shall the run be called? `fairtrial tag RUN NAME`")
-    if not _NAME.fullmatch(name) or name == "latest":
-        raise click.UsageError(f"`{name}` cannot be a name: up to 64 letters, digits, dots, dashes; not `latest`")
-    if any(found.id.startswith(name) or (found.series_id or "").startswith(name) for found in opened.runs()):
-        raise click.UsageError(f"`{name}` could be the beginning of an id: choose another name")
+    from fairtrial.store.naming import check_tag
+
+    check_tag(opened, name)
     records = opened.find_runs(run)
     series = records[0].series_id if len(records) > 1 else None
     before = opened.set_tag(name, records[0].id, series)

@@ -28,6 +28,16 @@ def display(template: str) -> str:
     return template.replace("$${", "${") if "$${" in template else template
 
 
+def escape_all(value: Any) -> Any:
+    """`escape` for every text inside a JSON-like value."""
+    return _map_texts(value, escape)
+
+
+def display_all(value: Any) -> Any:
+    """`display` for every text inside a JSON-like value."""
+    return _map_texts(value, display)
+
+
 def has_bad_reference(template: str) -> bool:
     """Whether something in it looks like a variable but is none that can be read."""
     return "${" in template and "${" in _REFERENCE.sub("", template)

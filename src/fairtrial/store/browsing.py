@@ -12,7 +12,7 @@ from sqlalchemy import LargeBinary, Select, and_, case, func, literal, or_, sele
 from fairtrial.store import schema
 from fairtrial.store.database import translated
 from fairtrial.store.rows import decode
-from fairtrial.store.store import RunRecord, Store, same_trial
+from fairtrial.store.store import RunRecord, Store, run_query, same_trial
 
 Show = Literal["all", "low", "failed", "unscored", "disagreeing", "claims", "differing"]
 SHOWS: tuple[Show, ...] = ("all", "low", "failed", "unscored", "disagreeing", "claims", "differing")
@@ -43,7 +43,7 @@ class CaseQuery(NamedTuple):
 def runs_page(store: Store, wanted: RunQuery, first: int, count: int) -> tuple[list[RunRecord], int]:
     """Some of the runs that are wanted, newest first, and how many there are."""
     runs, plans, tags = schema.runs, schema.plans, schema.tags
-    query = select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
+    query = run_query()
     if wanted.text:
         tagged = select(tags.c.run_id).where(tags.c.name.contains(wanted.text, autoescape=True))
         found = or_(
@@ -239,13 +239,8 @@ def calibrations_page(store: Store, first: int, count: int) -> tuple[list[dict[s
 
 def runs_of_series(store: Store, series_id: str) -> list[RunRecord]:
     """The runs of one series, oldest first."""
-    runs, plans = schema.runs, schema.plans
-    query = (
-        select(runs, plans.c.suite_name)
-        .join(plans, plans.c.id == runs.c.plan_id)
-        .where(runs.c.series_id == series_id)
-        .order_by(runs.c.id)
-    )
+    runs = schema.runs
+    query = run_query().where(runs.c.series_id == series_id).order_by(runs.c.id)
     with translated(store.path), store.engine.connect() as connection:
         return [store.as_it_is(RunRecord(**row)) for row in connection.execute(query).mappings()]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
-from sqlalchemy import Table, Text, and_, cast, delete, func, insert, or_, select, update
+from sqlalchemy import Select, Table, Text, and_, cast, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from fairtrial.core.errors import FairtrialError, StoreError
@@ -210,8 +210,7 @@ class Store:
 
     def runs(self) -> list[RunRecord]:
         """All runs, newest first."""
-        table, plans = schema.runs, schema.plans
-        query = select(table, plans.c.suite_name).join(plans, plans.c.id == table.c.plan_id).order_by(table.c.id.desc())
+        query = run_query().order_by(schema.runs.c.id.desc())
         with translated(self.path), self.engine.connect() as connection:
             found = [RunRecord(**row) for row in connection.execute(query).mappings()]
         return [self.as_it_is(run) for run in found]
@@ -224,8 +223,7 @@ class Store:
 
     def run_of_id(self, run_id: str) -> RunRecord:
         """The run of exactly that id."""
-        table, plans = schema.runs, schema.plans
-        query = select(table, plans.c.suite_name).join(plans, plans.c.id == table.c.plan_id).where(table.c.id == run_id)
+        query = run_query().where(schema.runs.c.id == run_id)
         with translated(self.path), self.engine.connect() as connection:
             row = connection.execute(query).mappings().first()
         if row is None:
@@ -380,6 +378,12 @@ class Store:
         query = select(table).where(table.c.run_id == run_id, table.c.scoring == scoring, *here)
         with translated(self.path), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query.order_by(table.c.judge, table.c.number)).mappings()]
+
+
+def run_query() -> Select[Any]:
+    """Runs with the names of their suites: the columns of a `RunRecord`."""
+    runs, plans = schema.runs, schema.plans
+    return select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
 
 
 def same_trial(one: Table, other: Table) -> Any:

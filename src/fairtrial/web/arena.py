@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import files, numbers
 from fairtrial.web.desk import Desk, posted
+from fairtrial.web.entries import number, number_in
 from fairtrial.web.runs import await_run
 
 PARAMS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed")
@@ -162,29 +162,4 @@ def _put_params(editor: Editor, form: FormData) -> None:
         given = form.get(f"param_{name}")
         if isinstance(given, str) and given.strip():
             whole = name in ("max_tokens", "seed")
-            editor.set(("params", name), _number(given, name, whole=whole))
-
-
-_LEAST = {"repeats": 1, "concurrency": 1, "limit": 1, "runs": 1, "budget_usd": 0.0, "timeout": 0.001}
-
-
-def number(form: FormData, name: str, *, whole: bool = True) -> Any:
-    """A number from a form, or None where nothing was written."""
-    given = str(form.get(name, "")).strip()
-    return _number(given, name, whole=whole) if given else None
-
-
-def _number(text: str, name: str, *, whole: bool) -> float | int:
-    """As the command line takes it: finite, and not below what makes sense."""
-    try:
-        value = int(text) if whole else float(text)
-    except ValueError:
-        raise FairtrialError(f"{name} is a {'whole ' if whole else ''}number, not `{text}`") from None
-    least = _LEAST.get(name)
-    if not math.isfinite(value) or abs(value) > _MOST or (least is not None and value < least):
-        above = "" if least is None else f" of {least:g} at least"
-        raise FairtrialError(f"{name} is a number{above}, not `{text}`")
-    return value
-
-
-_MOST = 1e12
+            editor.set(("params", name), number_in(given, name, whole=whole))

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
@@ -25,9 +25,10 @@ from fairtrial.store.files import attachments
 from fairtrial.store.store import Place
 from fairtrial.store.todo import status_of
 from fairtrial.suites import code_arena
-from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted
+from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
+from fairtrial.web.live import event_stream
 from fairtrial.web.runs import has_scorer
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import restless
@@ -133,9 +134,7 @@ class Code:
         run_id = request.path_params["run"]
         position = page_number(request.query_params) - 1
         await asyncio.to_thread(self._desk.run, run_id)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        stream = self._stream(request, run_id, position)
-        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+        return event_stream(self._stream(request, run_id, position))
 
     async def _stream(self, request: Request, run_id: str, position: int) -> AsyncIterator[bytes]:
         """What can be shown of each page so far; an arm that is done is announced once."""

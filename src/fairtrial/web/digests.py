@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
-from functools import partial
 from importlib.metadata import version
 from threading import Lock
 from typing import Any, TypeVar
@@ -73,7 +72,7 @@ class Digests:
             if body is not None:
                 with suppress(msgspec.MsgspecError):  # what cannot be read is worked out anew
                     return self._remember(key, msgspec.msgpack.decode(body, type=kind))
-            future = self._begin(key, runs, kind, partial(work_out, runs, *args), (work_out, args))
+            future = self._begin(key, runs, kind, work_out, args)
         if wait <= PATIENCE and _is_large(runs):
             wait = 0.0  # it will not be there in time
         try:
@@ -82,18 +81,23 @@ class Digests:
             return None
 
     def _begin(
-        self, key: tuple[str, str], runs: Sequence[Run], kind: type[T], here: Callable[[], T], there: Any
+        self,
+        key: tuple[str, str],
+        runs: Sequence[Run],
+        kind: type[T],
+        work_out: Callable[..., T],
+        args: tuple[Any, ...],
     ) -> Future[T]:
-        going_on = key[1].startswith("running/")
-        large = _is_large(runs)
-
         def work() -> T:
             try:
-                function, args = there
-                packed = self._reckoner.work_out(function, [run.id for run in runs], args) if large else None
-                found = here() if packed is None else msgspec.msgpack.decode(packed, type=kind)
-                if not going_on:
-                    keep_digest(self._store, key[0], runs[0].id, key[1], packed or msgspec.msgpack.encode(found))
+                if _is_large(runs):
+                    packed = self._reckoner.work_out(work_out, [run.id for run in runs], args)
+                    found = msgspec.msgpack.decode(packed, type=kind)
+                else:
+                    found = work_out(runs, *args)
+                    packed = msgspec.msgpack.encode(found)
+                if not any(run.status == "running" for run in runs):
+                    keep_digest(self._store, key[0], runs[0].id, key[1], packed)
                 return self._remember(key, found)
             finally:
                 with self._lock:

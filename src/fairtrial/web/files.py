@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,6 @@ class SuiteFile(NamedTuple):
     path: str
     name: str
     changed: float
-    size: int
 
 
 def suite_files(folder: Path) -> list[SuiteFile]:
@@ -48,16 +48,25 @@ def suite_files(folder: Path) -> list[SuiteFile]:
 def _look(path: Path, folder: Path) -> SuiteFile | None:
     try:
         stat = path.stat()
-        if stat.st_size > _LARGEST:
-            return None
+    except OSError:
+        return None
+    name = _suite_name(path, stat.st_mtime_ns, stat.st_size)
+    return None if name is None else SuiteFile(path.relative_to(folder).as_posix(), name, stat.st_mtime)
+
+
+@lru_cache(maxsize=4 * _MOST)
+def _suite_name(path: Path, changed: int, size: int) -> str | None:
+    """What a suite is called; None for what is none. A file that has not changed is not read again."""
+    if size > _LARGEST:
+        return None
+    try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     if not _LOOKS_LIKE.search(text) or not _CASES.search(text):
         return None
     name = _NAME.search(text)
-    shown = name[1].strip("'\"") if name else path.stem
-    return SuiteFile(path.relative_to(folder).as_posix(), shown, stat.st_mtime, stat.st_size)
+    return name[1].strip("'\"") if name else path.stem
 
 
 def place_of(folder: Path, name: str) -> Path:

@@ -16,10 +16,13 @@ from fairtrial.web.changes import list_of, mapping_of
 _CASES = 50
 
 
-def form_of(text: str, page: int = 1) -> dict[str, Any]:
-    """What the form shows of a text, and of its cases a page; a text that is no YAML has no form."""
+def form_of(text: str, page: int = 1, editor: Editor | None = None) -> dict[str, Any]:
+    """What the form shows of a text, and of its cases a page; a text that is no YAML has no form.
+
+    With an editor that is open on the text, it is not read again.
+    """
     try:
-        value = Editor(text).value
+        value = (editor or Editor(text)).value
     except FairtrialError as error:
         return {"suite": None, "broken": str(error)}
     listed = value.get("cases")

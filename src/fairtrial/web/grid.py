@@ -14,13 +14,17 @@ from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
 from fairtrial.web.desk import Desk, url
 
 CASES = 50
+_ORDERS: dict[Any, Sequence[int]] = {}  # of runs that are over
+_ORDERING = Lock()
+_MOST_ORDERS = 50
 
 
 def grid(desk: Desk, run: Run, asked: QueryParams) -> dict[str, Any]:
     """Cases × arms, a page of them."""
     wanted = case_query(asked)
     number = page_number(asked)
-    positions, total = _positions(desk, run, wanted, (number - 1) * CASES, CASES)
+    everything = ordered(desk, run, wanted)
+    positions = everything[(number - 1) * CASES : number * CASES]
     cases = desk.store.cases_at(run.plan.id, positions)
     found: dict[tuple[int, int], Cell] = {
         (cell.case, cell.arm): cell for cell in browsing.cells(desk.store, run.record, positions)
@@ -28,22 +32,12 @@ def grid(desk: Desk, run: Run, asked: QueryParams) -> dict[str, Any]:
     kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
     return {
         "grid": [(case, [found.get((case.position, arm.position)) for arm in run.plan_arms]) for case in cases],
-        "repeats": {arm.position: arm.repeats for arm in run.plan_arms},
         "asked": wanted,
         "kept": kept,
-        "shows": SHOWS,
         "kinds": browsing.kinds_of_cases(desk.store, run.plan.id),
-        "grid_total": total,
-        "first_case": (number - 1) * CASES,
-        "pager": pager(f"/runs/{run.id}", kept, number, total, CASES, anchor="#cases"),
+        "grid_total": len(everything),
+        "pager": pager(f"/runs/{run.id}", kept, number, len(everything), CASES, anchor="#cases"),
     }
-
-
-def _positions(desk: Desk, run: Run, wanted: CaseQuery, first: int, count: int) -> tuple[Sequence[int], int]:
-    if wanted == CaseQuery():
-        return range(first, min(first + count, run.plan.case_count)), run.plan.case_count
-    found = ordered(desk, run, wanted)
-    return found[first : first + count], len(found)
 
 
 def ordered(desk: Desk, run: Run, wanted: CaseQuery) -> Sequence[int]:
@@ -62,11 +56,6 @@ def ordered(desk: Desk, run: Run, wanted: CaseQuery) -> Sequence[int]:
             while len(_ORDERS) > _MOST_ORDERS:
                 del _ORDERS[next(iter(_ORDERS))]
     return known
-
-
-_ORDERS: dict[Any, Sequence[int]] = {}
-_ORDERING = Lock()
-_MOST_ORDERS = 50
 
 
 def case_query(asked: QueryParams) -> CaseQuery:

@@ -16,15 +16,15 @@ from fairtrial.analyse.judge_words import judging_notes, label_lines
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import judge_named
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.variables import Variables
+from fairtrial.core.variables import Variables, escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.labelling import read_mark
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
-from fairtrial.web.arena import number
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import patience
+from fairtrial.web.entries import number
 from fairtrial.web.grid import is_position, page_number, pager
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
@@ -161,5 +161,5 @@ def _suite_text(instructions: str) -> str:
 
     document: dict[str, Any] = {"name": "judge", "targets": ["mock:echo"]}
     if instructions.strip():
-        document["judge"] = {"target": "mock:echo", "instructions": instructions.replace("${", "$${")}
+        document["judge"] = {"target": "mock:echo", "instructions": escape(instructions)}
     return yaml.safe_dump(document)

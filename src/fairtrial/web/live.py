@@ -15,6 +15,7 @@ from fairtrial.analyse import Run
 from fairtrial.engine.progress import Progress
 from fairtrial.store import browsing, totals
 from fairtrial.web.desk import Desk
+from fairtrial.web.grid import is_position
 from fairtrial.web.works import Work
 
 _EVERY = 0.4  # seconds between two looks at a run of this server
@@ -49,10 +50,9 @@ class Live:
     async def _run_events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
         first = request.query_params.getlist("case")
-        cases = [int(case) for case in first if case.isdecimal() and len(case) < 10][:_MOST_CASES]
+        cases = [int(case) for case in first if is_position(case)][:_MOST_CASES]
         await asyncio.to_thread(self._desk.run, run_id)  # says that there is none before the stream begins
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._stream(run_id, cases), media_type="text/event-stream", headers=headers)
+        return event_stream(self._stream(run_id, cases))
 
     async def _stream(self, run_id: str, cases: list[int]) -> AsyncIterator[bytes]:
         before: dict[str, Any] = {}
@@ -76,12 +76,18 @@ class Live:
         run = self._desk.run(run_id)
         return {
             "status": run.status,
-            **(progress_of(self._desk, run, work) or {}),
+            **progress_of(self._desk, run, work),
             "cells": _cells(run, work, cases),
         }
 
 
-def progress_of(desk: Desk, run: Run, work: Work | None = None) -> dict[str, Any] | None:
+def event_stream(events: AsyncIterator[bytes]) -> Response:
+    """Server-sent events, which nobody on the way may hold back."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+def progress_of(desk: Desk, run: Run, work: Work | None = None) -> dict[str, Any]:
     """Where a run stands: from its own counters, or from the store where another process works on it."""
     work = work or desk.works.of_run(run.id)
     progress = work.progress if work else None

@@ -21,15 +21,20 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import scored_by
+from fairtrial.store.naming import check_tag
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import LONG, PATIENCE, patience
+from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
 from fairtrial.web.numbers import Found
 
 _RUNS = 25
+_FIRST = 50  # cases that are looked at to see what scores a run
+_LEAST_SPAN = 10.0  # points of a score on an axis
+_LINE = 14.0  # the height of a label in a figure
 STATUSES = ("running", "completed", "incomplete", "interrupted", "stopped")
 _TOO_MANY = 20_000  # trials of a run that goes on: its means are shown, its analysis waits for its end
 
@@ -58,8 +63,8 @@ class Runs:
     def _list(self, request: Request) -> Response:
         asked = request.query_params
         wanted = RunQuery(**{name: asked.get(name, "").strip() for name in RunQuery._fields})
-        number = page_number(asked)
-        records, total = browsing.runs_page(self._desk.store, wanted, (number - 1) * _RUNS, _RUNS)
+        page = page_number(asked)
+        records, total = browsing.runs_page(self._desk.store, wanted, (page - 1) * _RUNS, _RUNS)
         tags: dict[str, list[str]] = {}
         for name, run_id in sorted(self._desk.store.tags().items()):
             tags.setdefault(run_id, []).append(name)
@@ -71,7 +76,7 @@ class Runs:
             wanted=wanted,
             suites=browsing.suite_names(self._desk.store),
             statuses=STATUSES,
-            pager=pager("/runs", wanted._asdict(), number, total, _RUNS),
+            pager=pager("/runs", wanted._asdict(), page, total, _RUNS),
             total=total,
         )
 
@@ -193,11 +198,8 @@ class Runs:
         run = self._desk.run(request.path_params["run"])
         if run.status == "running":
             raise FairtrialError("this run is going on already")
-        overrides: dict[str, Any] = {}
-        if budget := str(form.get("budget_usd", "")).strip():
-            overrides["budget_usd"] = amount(budget)
-        work = self._desk.works.go_on(run.id, mode, overrides)
-        return await_run(work)
+        overrides = {"budget_usd": number(form, "budget_usd", whole=False)}
+        return await_run(self._desk.works.go_on(run.id, mode, overrides))
 
     def _delete(self, request: Request, form: FormData) -> Response:
         run = self._desk.run(request.path_params["run"])
@@ -212,7 +214,8 @@ class Runs:
         if form.get("forget"):
             self._desk.store.delete_tag(name)
         else:
-            self._desk.store.set_tag(checked_tag(name), run.id)
+            check_tag(self._desk.store, name)
+            self._desk.store.set_tag(name, run.id)
         return go_to(f"/runs/{run.id}")
 
     # -- several runs of one plan ----------------------------------------------------------------
@@ -234,7 +237,7 @@ class Runs:
         return {
             "waits": False,
             "runs": list(zip(found.run_ids, found.statuses, strict=True)),
-            "rows": [series_cells(arm, numbers) for arm, numbers in found.arms.items()],
+            "rows": [series_cells(arm, over) for arm, over in found.arms.items()],
             "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in found.arms.items()},
             "verdicts": [(pair, sentence(pair), brief_lines(pair)) for pair in pairs],
         }
@@ -255,30 +258,12 @@ class Runs:
         )
 
 
-def amount(text: str) -> float:
-    """Money as people type it."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1e12:
-        raise FairtrialError(f"a budget is a number of US dollars, not `{text}`")
-    return value
-
-
 def await_run(work: Any) -> Response:
     """Where to look once something was started: at the run if it begins at once, else at the preparations."""
     work.begun.wait(1.5)
     if work.run_id is not None:
         return go_to(f"/runs/{work.run_id}")
     return go_to(f"/works/{work.id}")
-
-
-def checked_tag(name: str) -> str:
-    """A name that a run can have."""
-    if not name or name == "latest" or not all(c.isalnum() or c in "._-" for c in name):
-        raise FairtrialError("a tag is made of letters, digits, dots, dashes and underscores, and is not `latest`")
-    return name
 
 
 def _ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
@@ -319,15 +304,8 @@ def _scatter(ranked: Sequence[ArmSummary]) -> dict[str, Any] | None:
     return {"points": drawn, "axis": "USD for one answer" if paid else "seconds, median", "ticks": ticks}
 
 
-_LEAST_SPAN = 10.0  # points of a score on the axis
-_LINE = 14.0  # the height of a label
-
-
 def has_scorer(run: Run, *names: str) -> bool:
     """Whether one of these scorers is at work in a run, as far as its arms and its first cases tell."""
     if any(arm.scorer.get("type") in names for arm in run.plan_arms):
         return True
     return scored_by(run.store, run.id, run.record.scoring, names, among=_FIRST)
-
-
-_FIRST = 50

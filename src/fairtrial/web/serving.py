@@ -82,9 +82,9 @@ async def opened(store: Store, folder: Path, *, host: str = HOST, port: int = 0,
     shown = socket.gethostname() if host in ("0.0.0.0", "::") else host  # noqa: S104  # compared, not bound
     try:
         async with served(*apps):
-            warming = asyncio.get_running_loop().run_in_executor(None, desk.warm_up)
-            warming.add_done_callback(lambda _: None)
+            warming = asyncio.create_task(asyncio.to_thread(desk.warm_up))
             yield f"http://{f'[{shown}]' if ':' in shown else shown}:{main.getsockname()[1]}/"
+            await asyncio.gather(warming, return_exceptions=True)
     finally:
         await asyncio.to_thread(desk.close)
 

@@ -134,10 +134,10 @@ class Suites:
         for change in asked["changes"]:
             apply(editor, change)
         text = editor.text
-        self._editors[files.fingerprint(text)] = editor
         found = {"text": text, **self._found(text, str(asked["file"]))}
         if asked.get("form"):
-            found["html"] = self._part(request, text, int(asked.get("page", 1)))
+            found["html"] = self._part(request, text, int(asked.get("page", 1)), editor)
+        self._editors[files.fingerprint(text)] = editor  # from here on another request may have it
         return found
 
     def _opened(self, text: str) -> Editor:
@@ -146,8 +146,8 @@ class Suites:
             self._editors.pop(next(iter(self._editors)), None)
         return self._editors.pop(files.fingerprint(text), None) or Editor(text)
 
-    def _part(self, request: Request, text: str, page: int) -> str:
-        body = self._desk.page(request, "parts/suite_form.html.j2", **form_of(text, page)).body
+    def _part(self, request: Request, text: str, page: int, editor: Editor | None = None) -> str:
+        body = self._desk.page(request, "parts/suite_form.html.j2", **form_of(text, page, editor)).body
         return bytes(body).decode()
 
     def _save(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Suites:
         except FairtrialError as error:
             return JSONResponse({"error": str(error)}, 400)
         text, file = editor.text, str(form.get("file", ""))
-        html = self._part(request, text, 10**6)
+        html = self._part(request, text, 10**6, editor)
         return JSONResponse({"text": text, "count": len(cases), "html": html, **self._found(text, file)})
 
     def _export(self, request: Request) -> Response:

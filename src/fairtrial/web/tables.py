@@ -13,7 +13,7 @@ import msgspec
 from fairtrial.config import Suite
 from fairtrial.config.dataset import rows_of
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.variables import display
+from fairtrial.core.variables import display_all, escape_all
 from fairtrial.reports.csv import cell
 
 LARGEST = 20 * 2**20
@@ -59,7 +59,8 @@ def _case(fields: dict[str, Any], line: int) -> dict[str, Any]:
             raise FairtrialError(f"line {line}: this scorer cannot be read: `{case['scorer']}`") from None
     case = {key: _unquoted(value) for key, value in case.items()}
     # What comes from a table is text: it must not name a variable.
-    return {key: value.replace("${", "$${") if isinstance(value, str) else value for key, value in case.items()}
+    escaped: dict[str, Any] = escape_all(case)
+    return escaped
 
 
 def _unquoted(value: Any) -> Any:
@@ -67,15 +68,6 @@ def _unquoted(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("'") and cell(value[1:]) == value:
         return value[1:]
     return value
-
-
-def _shown(value: Any) -> Any:
-    """A template as people read it."""
-    if isinstance(value, dict):
-        return {key: _shown(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shown(item) for item in value]
-    return display(value) if isinstance(value, str) else value
 
 
 def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
@@ -105,7 +97,7 @@ def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
 def case_rows(suite: Suite) -> list[dict[str, Any]]:
     """Every case of a suite, also those from its dataset; variables by their names."""
     rows = [{key: getattr(case, key) for key in _CASE_KEYS} for case in suite.cases()]
-    return [{key: _shown(suite.variables.template_all(value)) for key, value in row.items()} for row in rows]
+    return [{key: display_all(suite.variables.template_all(value)) for key, value in row.items()} for row in rows]
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from fairtrial.core.variables import escape, escape_all
+
 _FOLDER = Path(__file__).parent
 ENDING = "Answer with one HTML document that holds its own CSS and JavaScript and loads nothing from anywhere."
 DEMO_MODELS = ("careful", "hasty")
@@ -65,7 +67,7 @@ def arena_document(
             "params": {"max_tokens": 8192},
             "timeout": 300,
             "scorer": "code_judge" if judge else "browser",
-            "cases": [{"id": "prompt", **_literal({"input": f"{prompt.strip()}\n\n{ENDING}"})}],
+            "cases": [{"id": "prompt", "input": escape(f"{prompt.strip()}\n\n{ENDING}")}],
         }
     return {**common, **asked, **_given({"targets": list(targets), "judge": judge})}
 
@@ -73,17 +75,12 @@ def arena_document(
 def demo_document(*, cases: Sequence[str] = (), repeats: int = 1, **_: Any) -> dict[str, Any]:
     """The same with two prepared models and a mock judge: no key, no network."""
     models = [
-        {"id": name, "target": f"mock:{name}", "options": {"answers": _literal(demo_answers(name))}}
+        {"id": name, "target": f"mock:{name}", "options": {"answers": escape_all(demo_answers(name))}}
         for name in DEMO_MODELS
     ]
     verdict = {"marks": _DEMO_MARKS, "otherwise": 88.0, "noise": 4.0}
     judge = {"target": "mock:judge", "vision": True, "options": {"verdict": verdict}}
     return arena_document(models, judge=judge, cases=cases, repeats=repeats)
-
-
-def _literal(texts: dict[str, str]) -> dict[str, str]:
-    """Texts in which a suite finds no variable."""
-    return {name: text.replace("${", "$${") for name, text in texts.items()}
 
 
 def _given(document: dict[str, Any]) -> dict[str, Any]:
