@@ -97,3 +97,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[str, ...] = ()  # why the earlier attempts did not count
     cached: bool = False
     started_at: float = 0.0
+    sent: dict[str, Any] = {}  # the parameters that went out, by the names that suites use

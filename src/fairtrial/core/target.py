@@ -48,6 +48,10 @@ class Target:
     async def open(self, concurrency: int) -> None:
         """Get ready; raise TargetUnusableError, with a sentence, where that is impossible."""
 
+    def sent(self, request: Request) -> dict[str, Any]:
+        """The parameters that go out with a request, by the names that suites use: the record says these, no others."""
+        return request.params
+
     async def ask(self, request: Request) -> Answer | Failure:
         """Ask once."""
         raise NotImplementedError

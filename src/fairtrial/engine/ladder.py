@@ -85,6 +85,7 @@ class Ladder:
                     waited_ms=waited * 1000,
                     tried=tuple(tried),
                     started_at=started,
+                    sent=self._target.sent(request),
                 )
             last = result
             tried.append(result.message if isinstance(result, Failure) else "empty answer")
