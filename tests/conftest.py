@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
 from benchmarks.mock_server import Behaviour, State, start
@@ -16,6 +17,9 @@ from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.store import Store
 from fairtrial.webpage.browser import NoBrowserError, find_browser
+
+hypothesis.settings.register_profile("any machine", deadline=None)  # what is slow on a busy machine is not wrong
+hypothesis.settings.load_profile("any machine")
 
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
 

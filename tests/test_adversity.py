@@ -16,6 +16,7 @@ from fairtrial.config import RunOptions, parse_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError, StoreError, TargetUnusableError
 from fairtrial.core.json_text import last_json
 from fairtrial.store import Saver, Store
+from fairtrial.store.ledger import charged
 from tests.conftest import numbered
 
 KEY = "sk-super-secret-123"
@@ -234,8 +235,8 @@ class TestBudgets:
         )
         suite = pipeline.load(path)
         for _ in range(4):
-            await pipeline.arun(suite, store=store, series_id="series")
-        assert store.spent("none", "series") <= 0.13
+            await pipeline.arun(suite, store=store, series=pipeline.Series("series", 3))
+        assert charged(store, "none", "series") <= 0.13
 
     async def test_money_that_ends_between_two_attempts(self, run_suite, model_server, store):
         await model_server(faults={"empty": 1})

@@ -11,11 +11,13 @@ from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
+from fairtrial.core.money import Cost
 from fairtrial.core.suite import PriceSpec, RetrySpec, TargetSpec
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.prices import FREE, find_price
 from fairtrial.engine.retry import Retries
+from fairtrial.store.ledger import charged
 from tests.conftest import numbered
 
 QUICK = {"wait": 0.01, "max_wait": 0.1, "empty_wait": 0.01}
@@ -294,14 +296,14 @@ class TestBudget:
             "concurrency": 20,
         }
         run = await run_suite(budget_usd=0.5, **keys)
-        spent = store.spent(run.id)
+        spent = charged(store, run.id)
         assert 0.3 < spent <= 0.5
         assert run.status == "incomplete" and "the budget of $0.5" in run.record.reason
         assert not any(trial.failure_kind for trial in run.trials())
         answered = state.answered.total()
         run = await again.aresume(run.id, store=store, overrides={"budget_usd": 10.0})
         assert run.status == "completed" and state.answered.total() == 100 > answered
-        assert store.spent(run.id) == pytest.approx(1.3, abs=0.1)
+        assert charged(store, run.id) == pytest.approx(1.3, abs=0.1)
 
     async def test_attempts_that_failed_are_on_the_bill(self, run_suite, model_server):
         await model_server(faults={"empty": 1}, first_only=True)
@@ -316,9 +318,9 @@ class TestBudget:
         waiting = asyncio.create_task(budget.reserve(lambda: 0.5))
         await asyncio.sleep(0)
         assert not waiting.done()
-        budget.settle(0.9, 0.1)
+        budget.settle(0.9, Cost(charged=0.1))
         assert await waiting == 0.5
-        budget.settle(0.5, 0.5)
+        budget.settle(0.5, Cost(charged=0.5))
         assert await budget.reserve(lambda: 2.0) is None
         assert budget.exhausted and budget.spent == pytest.approx(0.6)
 

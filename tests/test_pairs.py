@@ -11,6 +11,7 @@ from fairtrial import pairing
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import both_orders
+from fairtrial.store.ledger import charged
 from tests.conftest import numbered
 from tests.test_judges import BAD, GOOD, judge
 
@@ -131,7 +132,7 @@ async def test_a_budget_is_kept(run_suite, store, model_server):
     summary = await pairing.apair(run.id, overrides={"budget_usd": 0.01}, store=store)
     assert summary.exhausted and not summary.pairs and not server.calls
     summary = await pairing.apair(run.id, overrides={"budget_usd": 1000.0}, store=store)
-    assert summary.pairs[0].orders.ties == 3 and summary.judges[0].cost_usd == pytest.approx(store.spent(run.id))
+    assert summary.pairs[0].orders.ties == 3 and summary.judges[0].cost_usd == pytest.approx(charged(store, run.id))
 
 
 def test_a_few_cases_that_agree_do_not_make_a_share_certain():

@@ -208,7 +208,7 @@ def row(failure=None, value=None, unscored=None, retryable=False):
         (row(failure="server"), "nothing", "ask", "nothing"),
         (row(), "score", "score", "score"),
         (row(value=0.0), "nothing", "nothing", "nothing"),
-        (row(unscored="timeout"), "nothing", "score", "nothing"),
+        (row(unscored="timeout"), "nothing", "score", "score"),
         (row(unscored="judge", retryable=True), "score", "score", "score"),
     ],
 )

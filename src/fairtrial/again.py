@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,31 @@ import msgspec
 
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.ids import canonical_json
+from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Work
-from fairtrial.pipeline import Watch, check_prices, inspect_servers, opened_targets, session, target_specs
+from fairtrial.pipeline import (
+    Series,
+    Watch,
+    begin_run,
+    check_prices,
+    inspect_servers,
+    opened_targets,
+    session,
+    target_specs,
+)
 from fairtrial.store import Store
+from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
 from fairtrial.stored import check_keys, stored_work, with_judge
 
 _MOST_PROBLEMS = 20
+_ENDED = ("completed", "stopped")
+Part = tuple[int, int]  # which run of a series, and of how many
 
 
 async def aresume(
@@ -42,12 +55,60 @@ async def aresume(
         work = _to_the_end(store, work)
     how = store.scoring(record.id, record.scoring)
     work = with_judge(store, work, variables, folder, how.get("judge"))
+    work = msgspec.structs.replace(work, judged=_needs_judge(store, work, how.get("scorer")))
     check_prices(work.arms, work.settings)
     await inspect_servers(work.arms, variables)
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
         scoring = Scoring(folder, how.get("scorer"), record.scoring)
         with store.lease(record.id):
             return await session(store, work, targets, variables, scoring, watch)
+
+
+async def aresume_series(
+    name: str,
+    *,
+    store: Store,
+    overrides: dict[str, Any] | None = None,
+    watch: Callable[[Part], Watch],
+) -> list[Run]:
+    """Go on with a series, named by its id or one of its runs: finish the runs that were begun, then make the rest."""
+    begun = store.series_of(name)
+    runs = max(len(begun), series_size(begun))
+    done: list[Run] = []
+    for number in range(1, runs + 1):
+        here = watch((number, runs))
+        if number > len(begun):
+            run = await _next_run(store, begun[0], runs, overrides or {}, here)
+        elif begun[number - 1].status in _ENDED:
+            run = Run(store, begun[number - 1])
+        else:
+            run = await aresume(begun[number - 1].id, store=store, overrides=overrides, watch=here)
+        done.append(run)
+        if run.status == "interrupted":
+            break
+    return done
+
+
+def series_size(runs: Sequence[RunRecord]) -> int:
+    """How many runs a series was to have, as far as its runs say."""
+    return max((msgspec.json.decode(run.context).get("series_runs", 0) for run in runs), default=0)
+
+
+async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[str, Any], watch: Watch) -> Run:
+    """One more run of the plan of a series."""
+    work, variables, folder = stored_work(store, first.id, "resume", overrides)
+    work = msgspec.structs.replace(
+        work, run_id=new_id(), fresh=True, stopped=None, judged=_needs_judge(store, work, None)
+    )
+    check_prices(work.arms, work.settings)
+    assert first.series_id is not None
+    return await begin_run(store, work, variables, folder, first.settings, Series(first.series_id, runs), watch)
+
+
+def _needs_judge(store: Store, work: Work, scorer: ScorerSpec | None) -> bool:
+    """Whether any answer of a run is scored by a judge."""
+    specs = [scorer] if scorer else [*(arm.scorer for arm in work.arms), *store.case_scorers(work.plan_id)]
+    return any(build_scorer(spec).needs_judge() for spec in specs)
 
 
 def _to_the_end(store: Store, work: Work) -> Work:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -11,15 +12,18 @@ from fairtrial.analyse.pairs import PairsSummary, summarise_pairs
 from fairtrial.core.answer import Image
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.judge import Judge, Judgement
+from fairtrial.core.money import total
 from fairtrial.core.suite import Arm, Case
 from fairtrial.core.variables import Variables
 from fairtrial.engine.bench import Bench, judge_pair
+from fairtrial.engine.budget import Budget
 from fairtrial.engine.crowd import for_each
 from fairtrial.engine.session import Work
 from fairtrial.judging.pairs import Pair, Shown, pair_hash
 from fairtrial.pipeline import check_prices, opened_targets
 from fairtrial.store import Saver, Store, opinions
 from fairtrial.store.files import attachments, contents
+from fairtrial.store.ledger import charged, ledger_row, settle_crash
 from fairtrial.store.rows import decode, read_answer
 from fairtrial.store.store import Place
 from fairtrial.stored import check_keys, stored_work, with_judge
@@ -52,10 +56,12 @@ async def apair(
     chosen = _chosen(work.arms, arms)
     specs = [spec.target for spec in work.settings.judges]
     async with opened_targets(specs, work.settings, folder, variables) as targets:
-        spent = store.spent(record.id, record.series_id)
-        bench = Bench(work.settings.judges, targets, work.settings, spent=spent)
         with store.lease(record.id):
-            await _Pairing(store, work, record.scoring, variables, bench, chosen, instructions, watch).run()
+            settle_crash(store, record.id)
+            async with Saver(store.write) as saver:
+                bench = Bench(work.settings.judges, targets, work.settings, budget=_budget(store, work, saver))
+                pairing = _Pairing(store, work, record.scoring, variables, bench, chosen, instructions, saver, watch)
+                await pairing.run()
     names = [arm.name for arm in work.arms]
     asked = {(one.key, pair_hash(one.instructions, instructions)) for one in bench.judges}
     found = (
@@ -64,6 +70,15 @@ async def apair(
         if (row["judge_key"], row["prompt_hash"]) in asked and {row["arm_one"], row["arm_other"]} <= set(chosen)
     )
     return summarise_pairs(record.id, record.suite_name, names, found, exhausted=bench.budget.exhausted)
+
+
+def _budget(store: Store, work: Work, saver: Saver) -> Budget:
+    """What is left of the run's budget; what is spent from it is on record first."""
+
+    async def keep(usd: float) -> None:
+        await saver.save("ledgers", ledger_row(work.run_id, usd))
+
+    return Budget(work.settings.budget_usd, charged(store, work.run_id, work.series_id), keep)
 
 
 def _chosen(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
@@ -105,17 +120,22 @@ class _Pairing:
         bench: Bench,
         arms: list[int],
         instructions: str,
+        saver: Saver,
         watch: Watch | None,
     ) -> None:
         self._store, self._work, self._variables, self._bench = store, work, variables, bench
+        self._saver = saver
         self._scoring = scoring
         self._arms, self._instructions, self._watch = arms, instructions, watch
         self._in_a_row: dict[str, int] = {}
         self._hopeless = False
 
     async def run(self) -> None:
-        async with Saver(self._store.write) as self._saver:
+        try:
             await for_each(self._todos(), self._judge, workers=self._work.settings.concurrency)
+        finally:
+            await self._saver.flush()
+            self._saver.save("ledgers", ledger_row(self._work.run_id, 0.0, self._bench.budget.unrecorded))
 
     async def _judge(self, todo: _Todo) -> None:
         verdicts = await judge_pair(
@@ -125,7 +145,9 @@ class _Pairing:
             return  # the budget could bear neither
         self._count_failures(todo.judge.name, verdicts)
         place = (todo.case.position, todo.repeat, todo.one, todo.other)
-        await self._saver.save("pairs", opinions.pair_row(self._work.run_id, place, verdicts, self._variables))
+        row = opinions.pair_row(self._work.run_id, place, verdicts, self._variables)
+        recorded = partial(self._bench.budget.recorded, total(verdict.cost for verdict in verdicts))
+        await self._saver.save("pairs", row, recorded)
         if self._watch:
             self._watch(1)
 

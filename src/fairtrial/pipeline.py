@@ -17,10 +17,11 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,7 +42,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
 from fairtrial.importers import Imported, suite_text
 from fairtrial.importers.k_eval import KEval, looks_like_k_eval
-from fairtrial.store import Store, totals
+from fairtrial.store import Store, ledger, totals
 
 Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
 
@@ -165,38 +166,60 @@ def _confounded(suite: Suite) -> Iterator[str]:
             )
 
 
+class Series(NamedTuple):
+    """Several runs of one plan: what they are called together, and how many there are to be."""
+
+    id: str
+    runs: int
+
+
 async def arun(
-    suite: Suite, *, store: Store | None = None, series_id: str | None = None, watch: Watch | None = None
+    suite: Suite, *, store: Store | None = None, series: Series | None = None, watch: Watch | None = None
 ) -> Run:
     """Run a suite; the result is in the store, and everything in it was durable before it was counted."""
     store = store or Store()
-    run_id = new_id()
-    inventory = await inspect_servers(suite.arms, suite.variables)
-    async with opened_targets(
-        target_specs(suite.arms, suite.settings), suite.settings, suite.folder, suite.variables
-    ) as targets:
-        await asyncio.to_thread(_write_plan, suite, store)
-        work = Work(
-            run_id=run_id,
-            plan_id=suite.plan_id,
-            series_id=series_id,
-            case_count=suite.case_count,
-            arms=suite.arms,
-            settings=suite.settings,
-            mode="resume",
-            fresh=True,
-        )
-        with store.lease(run_id):
+    work = Work(
+        run_id=new_id(),
+        plan_id=suite.plan_id,
+        series_id=series.id if series else None,
+        case_count=suite.case_count,
+        arms=suite.arms,
+        settings=suite.settings,
+        mode="resume",
+        fresh=True,
+        judged=any(build_scorer(msgspec.json.decode(spec)).needs_judge() for spec in suite.scorers),
+    )
+    settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
+    begin = partial(_write_plan, suite, store)
+    return await begin_run(store, work, suite.variables, suite.folder, settings, series, watch, begin)
+
+
+async def begin_run(
+    store: Store,
+    work: Work,
+    variables: Variables,
+    folder: Path,
+    settings: bytes,
+    series: Series | None,
+    watch: Watch | None,
+    begin: Callable[[], None] | None = None,
+) -> Run:
+    """A new run of a plan, once its servers and targets were seen to be there; `begin` is called just before."""
+    inventory = await inspect_servers(work.arms, variables)
+    async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
+        if begin is not None:
+            await asyncio.to_thread(begin)
+        with store.lease(work.run_id):
             store.add_run(
                 {
-                    "id": run_id,
-                    "plan_id": suite.plan_id,
-                    "series_id": series_id,
-                    "settings": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings))),
-                    "context": canonical_json(_context(inventory)),
+                    "id": work.run_id,
+                    "plan_id": work.plan_id,
+                    "series_id": work.series_id,
+                    "settings": settings,
+                    "context": canonical_json(_context(inventory, series)),
                 }
             )
-            return await session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
+            return await session(store, work, targets, variables, Scoring(folder), watch)
 
 
 def _write_plan(suite: Suite, store: Store) -> None:
@@ -222,13 +245,14 @@ async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[dic
     return [msgspec.to_builtins(item) for item in await preflight(conditions, variables.hide)]
 
 
-def _context(inventory: list[dict[str, Any]]) -> dict[str, Any]:
+def _context(inventory: list[dict[str, Any]], series: Series | None) -> dict[str, Any]:
     packages = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
     return {
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": {name: version(name) for name in packages},
         **({"mcp_servers": inventory} if inventory else {}),
+        **({"series_runs": series.runs} if series else {}),
     }
 
 
@@ -278,7 +302,8 @@ async def session(
     progress = Progress([arm.name for arm in work.arms], planned)
     if not work.fresh:
         progress.restore(totals.arm_totals(store, work.run_id, scoring.number), work.mode)
-    spent = store.spent(work.run_id, work.series_id) if work.settings.budget_usd is not None else 0.0
+    ledger.settle_crash(store, work.run_id)
+    spent = ledger.charged(store, work.run_id, work.series_id) if work.settings.budget_usd is not None else 0.0
     engine = Engine(work, targets, store, variables, scoring, progress, spent=spent)
     if not rescoring:
         store.set_run(work.run_id, status="running", reason=None, ended_at=None)

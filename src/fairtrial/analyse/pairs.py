@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.money import Cost
 from fairtrial.stats.one_arm import Aggregate
 from fairtrial.stats.pairs import Orders, both_orders
+from fairtrial.store.rows import read_cost
 
 
 class ArmPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +31,12 @@ class JudgeOrders(msgspec.Struct, frozen=True, kw_only=True):
     flip_rate: Aggregate
     first_share: Aggregate
     calls: int
-    cost_usd: float | None
+    cost: Cost
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What they cost; None where that is not known of every call."""
+        return self.cost.usd
 
 
 class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,11 +59,11 @@ class _Columns:
         self.cases: list[int] = []
         self.failed = 0
         self.calls = 0
-        self.costs: list[float | None] = []
+        self.cost = Cost()
 
     def add(self, row: dict[str, Any]) -> None:
         self.calls += row["asked"]
-        self.costs.append(row["cost_usd"])
+        self.cost += read_cost(row)
         if row["failure_kind"] is not None:
             self.failed += 1
             return
@@ -67,9 +74,6 @@ class _Columns:
     def orders(self) -> Orders:
         """Answers to one case are alike: cases, not pairs, are what was sampled."""
         return both_orders(self.forward, self.backward, clusters=self.cases)
-
-    def cost(self) -> float | None:
-        return None if None in self.costs else sum(cost for cost in self.costs if cost is not None)
 
 
 def summarise_pairs(
@@ -111,5 +115,5 @@ def _judge_orders(judge: str, columns: _Columns) -> JudgeOrders:
         flip_rate=orders.flip_rate,
         first_share=orders.first_share,
         calls=columns.calls,
-        cost_usd=columns.cost(),
+        cost=columns.cost,
     )

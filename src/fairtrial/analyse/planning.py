@@ -147,12 +147,12 @@ def arm_variances(run: Run, *, case_cost: float = 1.0) -> list[ArmVariance]:
 
 
 def _prices(spent: totals.ArmTotals, judged: totals.JudgeTotals | None) -> Prices:
-    known = not spent.unpriced and bool(spent.cost_usd) and (judged is None or judged.cost_usd is not None)
+    known = bool(spent.cost.usd) and (judged is None or judged.cost.usd is not None)
     if not known:
         return Prices(1.0, 1.0, False, judged is not None)
     answers = spent.stored - spent.failed
-    verdict = (judged.cost_usd or 0.0) / judged.calls if judged and judged.calls else 0.0
-    return Prices((spent.cost_usd or 0.0) / max(1, answers), verdict, True, judged is not None)
+    verdict = judged.cost.known / judged.calls if judged and judged.calls else 0.0
+    return Prices(spent.cost.known / max(1, answers), verdict, True, judged is not None)
 
 
 def _arm_variance(label: str, found: Components, error: float, prices: Prices, case_cost: float) -> ArmVariance:

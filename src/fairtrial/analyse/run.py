@@ -13,7 +13,7 @@ from fairtrial.core.suite import Arm, Case, ToolUse
 from fairtrial.core.variables import display
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.opinions import reasonings
-from fairtrial.store.rows import decode
+from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import Place, PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SLICE = 500
 _TRIAL_FIELDS = (
     *("trial_id", "repeat", "started_at", "finish_reason", "model", "failure_kind", "failure_message"),
-    *("attempts", "cached", "waited_ms", "latency_ms", "first_token_ms", "cost_usd", "reasoning"),
+    *("attempts", "cached", "waited_ms", "latency_ms", "first_token_ms", "charged_usd", "reasoning"),
     *("tool_calls", "tool_errors"),
     *("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
 )
@@ -74,7 +74,8 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     cache_read_tokens: int | None
     cache_write_tokens: int | None
     reasoning_tokens: int | None
-    cost_usd: float | None
+    cost_usd: float | None  # None where that is not known of every call
+    charged_usd: float  # what a budget counts
     reasoning: str | None
     trace: dict[str, Any] | None
     tool_calls: int | None
@@ -202,9 +203,11 @@ class Run:
 
     def judgements_at(self, place: Place) -> list[dict[str, Any]]:
         """The same, by case, arm and repeat."""
-        found = self.store.judgements(self.id, self.record.scoring, place)
+        found = self.store.judgements(self.id, place, self.record.scoring)
         return [
-            {key: decode(value) if isinstance(value, bytes) else value for key, value in item.items()} for item in found
+            {key: decode(value) if isinstance(value, bytes) else value for key, value in item.items()}
+            | {"cost_usd": read_cost(item).usd}
+            for item in found
         ]
 
     def _row(self, name: str) -> dict[str, Any]:
@@ -242,6 +245,7 @@ class Run:
             answer=None if row["answer"] is None else display(row["answer"]),
             tried=decode(row["tried"]) or [],
             trace=decode(row["trace"]),
+            cost_usd=read_cost(row).usd,
             missing=self._missing(row, arm),
             **{name: row[name] for name in _TRIAL_FIELDS},
         )

@@ -12,14 +12,15 @@ from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.tools import ToolSummary, arm_tools
+from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
-from fairtrial.store import Store, totals
+from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
-_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, None, 0, 0, 0, 0, 0)
+_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, Cost())
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -52,17 +53,28 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
     truncated: int
     passed_automatically: int
-    cost_usd: float | None
+    cost: Cost
     prompt_tokens: int
     completion_tokens: int
     latency_ms: Latency
     params: dict[str, Any]
     metrics: dict[str, Metric] = {}
-    judge_calls: int = 0
-    judge_cost_usd: float | None = 0.0
+    judge_verdicts: int = 0
+    judge_calls: int = 0  # fewer where verdicts of an earlier scoring were used again
+    judge_cost: Cost = Cost()
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
     repeat_sd: float | None = None  # between answers to one case; `aggregate.std_dev` is between cases
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What the answers cost; None where that is not known of every call."""
+        return self.cost.usd
+
+    @property
+    def judge_cost_usd(self) -> float | None:
+        """What judging them cost; None where that is not known of every call."""
+        return self.judge_cost.usd
 
     @property
     def coverage(self) -> float:
@@ -86,6 +98,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[tuple[str, str, int]]
     judging: Judging | None = None
     lifts: list[Lift] = []
+    spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
 
 
 def summarise(
@@ -103,7 +116,7 @@ def summarise(
     tools = arm_tools(store, record, plan_arms)
     arms = []
     for arm in plan_arms:
-        judges = judged.get(arm.position, totals.JudgeTotals(0, 0.0))
+        judges = judged.get(arm.position, totals.JudgeTotals(0, 0, Cost()))
         total = sums.get(arm.position, _NOTHING)
         arms.append(
             ArmSummary(
@@ -118,14 +131,15 @@ def summarise(
                 waiting=planned[arm.position] - total.scored - total.failed - total.unscored,
                 truncated=total.truncated,
                 passed_automatically=total.passed_automatically,
-                cost_usd=None if total.unpriced else total.cost_usd,
+                cost=total.cost,
                 prompt_tokens=total.prompt_tokens,
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=arm.params,
                 metrics={name: _metric(found) for name, found in metrics.get(arm.position, {}).items()},
+                judge_verdicts=judges.verdicts,
                 judge_calls=judges.calls,
-                judge_cost_usd=judges.cost_usd,
+                judge_cost=judges.cost,
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
                 repeat_sd=_repeat_sd(scores.get(arm.position)),
@@ -145,6 +159,7 @@ def summarise(
         failures=totals.failure_reasons(store, record.id, record.scoring),
         judging=judging(store, record),
         lifts=lifts(store, record, plan_arms, baseline),
+        spent=ledger.spent(store, record.id),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from fairtrial.core.money import Cost, total
+
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
     from fairtrial.core.score import Scale
@@ -102,10 +104,15 @@ def tool_lines(arm: ArmSummary) -> list[str]:
     return lines
 
 
-def money(value: float | None) -> str:
-    """USD with as many digits as it takes to see anything."""
+def money(value: Cost | float | None) -> str:
+    """USD with as many digits as it takes to see anything; "≥" where the cost of some calls is unknown."""
+    if isinstance(value, Cost):
+        shown = money(value.known or None if value.unknown else value.known)
+        return f"≥ {shown}" if value.unknown and value.known else shown
     if value is None:
         return "unknown"
+    if value >= 1e9:  # nobody's bill: an error of somebody who counts
+        return f"${value:.2g}"
     return "0" if value == 0 else (f"${value:.2f}" if value >= 1 else f"${value:.2g}")
 
 
@@ -146,7 +153,7 @@ def arm_cells(summary: RunSummary, arm: ArmSummary) -> list[str]:
         "95% CI": interval(arm),
         "cases": str(arm.aggregate.count),
         "scored": f"{arm.scored}/{arm.trials}",
-        "cost": money(arm.cost_usd),
+        "cost": money(arm.cost),
         "latency": milliseconds(arm.latency_ms.p50),
     }
     return [cells[name] for name in arm_columns(summary)]
@@ -177,17 +184,35 @@ def run_notes(summary: RunSummary) -> list[str]:
     truncated = sum(arm.truncated for arm in summary.arms)
     if truncated:
         notes.append(f"{truncated} answers were cut off at max_tokens.")
-    if any(arm.judge_calls for arm in summary.arms):
-        costs = [arm.judge_cost_usd for arm in summary.arms]
-        total = None if None in costs else sum(cost for cost in costs if cost is not None)
-        calls = sum(arm.judge_calls for arm in summary.arms)
-        notes.append(
-            f"Judged by a model ({calls} calls, {money(total)}): expect ±{judge_noise(summary.arms[0].metrics)} points "
-            "between runs; 3–5 runs tell."
-        )
+    notes += _judge_notes(summary)
     notes += _unseen_notes(summary)
-    if any(arm.cost_usd is None for arm in summary.arms):
-        notes.append("A cost is unknown: add the price under `prices:` to see it.")
+    return [*notes, *_cost_notes(summary)]
+
+
+def _judge_notes(summary: RunSummary) -> list[str]:
+    """How many verdicts the scores rest on, what they cost, and how far they waver."""
+    verdicts = sum(arm.judge_verdicts for arm in summary.arms)
+    if not verdicts:
+        return []
+    calls = sum(arm.judge_calls for arm in summary.arms)
+    taken = f"{calls} calls, {money(total(arm.judge_cost for arm in summary.arms))}"
+    if not calls:
+        taken = f"{verdicts} verdicts of an earlier scoring, no new call"
+    noise = judge_noise(summary.arms[0].metrics)
+    return [f"Judged by a model ({taken}): expect ±{noise} points between runs; 3–5 runs tell."]
+
+
+def _cost_notes(summary: RunSummary) -> list[str]:
+    """What the column of costs does not say."""
+    notes = []
+    shown = total(arm.cost for arm in summary.arms) + total(arm.judge_cost for arm in summary.arms)
+    if summary.spent.charged - shown.charged > 1e-9 or summary.spent.unknown > shown.unknown:
+        others = "earlier scorings, pairs, tried judges and calls that were given up"
+        notes.append(f"Spent in all, with {others}: {money(summary.spent)}.")
+    if summary.spent.unknown:
+        calls = f"{summary.spent.unknown} call{'s' if summary.spent.unknown != 1 else ''}"
+        most = f"; at most {money(summary.spent.charged)} in all" if summary.spent.charged > summary.spent.known else ""
+        notes.append(f"The cost of {calls} is unknown{most}.")
     return notes
 
 

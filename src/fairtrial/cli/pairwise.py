@@ -104,7 +104,7 @@ def print_pairs(summary: PairsSummary) -> None:
         console.print("there is nothing to compare: no case was answered by two of these arms")
         return
     for judge in summary.judges:
-        heading = f"judged by {judge.judge}, {judge.calls} calls, {money(judge.cost_usd)}"
+        heading = f"judged by {judge.judge}, {judge.calls} calls, {money(judge.cost)}"
         console.print(Text(printable(heading), style="bold"))
         rows = (pair_cells(pair) for pair in summary.pairs if pair.judge == judge.judge)
         console.print(table(_COLUMNS, rows, names=("arm", "against")))

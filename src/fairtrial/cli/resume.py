@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,13 +39,21 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         run: str, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool, **overrides: Any
     ) -> int:
         from fairtrial import again
-        from fairtrial.cli.finish import check_outputs, finish
+        from fairtrial.cli.finish import check_outputs, exit_code, finish
         from fairtrial.cli.watch import watcher
 
         load_dotenv()
         check_outputs(outputs)
         keep_collector_calm()
-        work = again.aresume(run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
+        opened = open_store(store)
+        if mode == "resume" and opened.series_of(run)[0].series_id is not None:
+            watch = partial(watcher, quiet=quiet)
+            series = work_quietly(
+                again.aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part))
+            )
+            code = finish(series[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=series)
+            return max(code, *(exit_code(one.status) for one in series))
+        work = again.aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
         return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command
@@ -53,5 +62,5 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
 command = going_on(
     "resume",
     "Go on with RUN (an id, a prefix of one, or `latest`). What is answered is not asked again; "
-    "what is answered but not scored is scored.",
+    "what is answered but not scored is scored. Of a series, the runs that are missing are made too.",
 )

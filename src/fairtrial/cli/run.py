@@ -94,12 +94,12 @@ def run_suite(
     scorers = [arm.scorer for arm in suite.arms]
     for note in calibrating.calibration_notes(opened, suite.settings.judges, scorers):
         click.echo(note, err=True)
-    series = new_id() if runs > 1 else None
+    series = pipeline.Series(new_id(), runs) if runs > 1 else None
     done: list[Run] = []
     while True:
         part = (len(done) + 1, runs) if series else None
         watch = watcher(quiet=quiet, part=part)
-        done.append(work_quietly(pipeline.arun(suite, store=opened, series_id=series, watch=watch)))
+        done.append(work_quietly(pipeline.arun(suite, store=opened, series=series, watch=watch)))
         if part and not quiet:
             click.echo(f"run {part[0]} of {runs}: {done[-1].id}, {done[-1].status}", err=True)
         if len(done) == runs or done[-1].status == "interrupted":

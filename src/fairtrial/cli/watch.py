@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.words import money
+from fairtrial.core.money import total
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -80,7 +81,7 @@ async def _log(progress: Progress, part: Part | None) -> None:
 def progress_line(progress: Progress, part: Part | None = None) -> str:
     """The whole run in one line; of a series, what is left is the rest of the series."""
     failed = sum(arm.failed + arm.unscored for arm in progress.arms)
-    cost = sum(arm.cost for arm in progress.arms)
+    cost = total(arm.cost for arm in progress.arms)
     runs_left = part[1] - part[0] if part else 0
     parts = [f"run {part[0]} of {part[1]}"] if part else []
     parts += [
@@ -89,7 +90,7 @@ def progress_line(progress: Progress, part: Part | None = None) -> str:
         f"{_left(progress, runs_left)} left",
     ]
     parts += [f"{failed} without a score"] if failed else []
-    parts += [money(cost)] if cost else []
+    parts += [money(cost)] if cost.charged or cost.unknown else []
     return " · ".join(parts)
 
 

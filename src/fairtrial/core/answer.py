@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fairtrial.core.money import Cost
 from fairtrial.core.suite import McpServer
 
 # Kinds of failure after which asking this target anything else is pointless.
@@ -84,6 +85,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
     usage: Usage | None = None
     cost_usd: float | None = None  # where the target itself knows what it cost all the same
+    maybe_billed: bool = False  # the request went out, and nobody knows whether it was worked on
     trace: dict[str, Any] | None = None
 
 
@@ -92,7 +94,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     result: Answer | Failure
     attempts: int = 1
-    cost_usd: float | None = None
+    cost: Cost = Cost()  # of every attempt
     waited_ms: float = 0.0
     tried: tuple[str, ...] = ()  # why the earlier attempts did not count
     cached: bool = False

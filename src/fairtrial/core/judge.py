@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core import registry
 from fairtrial.core.answer import Outcome, Request
 from fairtrial.core.ids import content_hash
+from fairtrial.core.money import Cost
 from fairtrial.core.suite import JudgeSpec, PanelSpec, TargetSpec
 
 JudgementPlace = tuple[str, str, int]  # judge, prompt, number
@@ -33,12 +34,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     asked: int = 1  # 2 where a malformed verdict was asked for once more, 0 where the budget could not bear it
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cost_usd: float | None = None
+    cost: Cost = Cost()
     latency_ms: float | None = None
     failure_kind: str | None = None
     failure_message: str | None = None
     retryable: bool = False
-    stored: bool = False  # it is in the store already: an earlier session asked
+    stored: int | None = None  # the number of the scoring that has it already; None where it was asked for just now
 
     @property
     def place(self) -> JudgementPlace:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
+from fairtrial.core.money import total
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case, JudgeSpec, PanelSpec, Settings
@@ -26,9 +27,14 @@ class Bench:
     """Judges that can be asked outside a run, within one budget."""
 
     def __init__(
-        self, judges: Sequence[JudgeSpec], targets: dict[str, Target], settings: Settings, *, spent: float = 0.0
+        self,
+        judges: Sequence[JudgeSpec],
+        targets: dict[str, Target],
+        settings: Settings,
+        *,
+        budget: Budget | None = None,
     ) -> None:
-        self.budget = Budget(settings.budget_usd, spent)
+        self.budget = budget or Budget(settings.budget_usd)
         self._settings, self._targets = settings, targets
         self._gate = asyncio.Semaphore(settings.concurrency)
         self._limiters: dict[str, Limiter] = {}
@@ -101,7 +107,6 @@ async def calibrate(
             raise FairtrialError(
                 f"the judge {judge.name} could not be asked ({judgement.failure_message}); nothing was stored"
             )
-    costs = [judgement.cost_usd for judgement in said]
     return calibration(
         results,
         judge=judge.name,
@@ -110,7 +115,7 @@ async def calibrate(
         runs=runs,
         created_at=time.time(),
         calls=sum(judgement.asked for judgement in said),
-        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+        cost_usd=total(judgement.cost for judgement in said).usd,
     )
 
 

@@ -9,14 +9,17 @@ by the target itself, below everything, so that waiting never counts as latency.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Request, Usage
 from fairtrial.core.hearing import listening
+from fairtrial.core.money import Cost
 from fairtrial.core.suite import Settings
 from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget
@@ -26,11 +29,14 @@ from fairtrial.engine.retry import Retries
 
 Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
-_MAYBE_BILLED = frozenset({"stream", "timeout", "malformed"})
+_MAYBE_BILLED = frozenset({"stream", "timeout", "malformed", "crashed"})
+_MOST_TOKENS = 10**12  # more than any call can take
 _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
+_TOKENS_OF_SCHEMA = 1000  # what a provider writes around a shape that it is asked for
 _TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
 _ROOM = 4.0  # an agent's trial may cost so many times the dearest one so far
-_LONGEST_UNSAID = 2048  # completion tokens to set aside where nobody said how many
+_LONGEST_UNSAID = 200_000  # completion tokens to set aside where nobody said how many
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Ladder:
@@ -60,7 +66,7 @@ class Ladder:
         if self._lookup is not None:
             answer = await self._lookup(request.trial_id)
             if answer is not None:
-                return Outcome(result=answer, cached=True, attempts=0, cost_usd=0.0, started_at=time.time())
+                return Outcome(result=answer, cached=True, attempts=0, started_at=time.time())
         return await self._retried(request)
 
     async def _retried(self, request: Request) -> Outcome:
@@ -68,12 +74,12 @@ class Ladder:
         patience = Retries(self._settings.retry)
         tried: list[str] = []
         last: Answer | Failure | None = None
-        cost: float | None = 0.0
+        cost = Cost()
         waited = 0.0
         while True:
             started = time.time()
             result, price = await self._afforded(request)
-            cost = None if cost is None or price is None else cost + price
+            cost += price
             unpaid = isinstance(result, Failure) and result.kind == "budget"
             wait = None if unpaid else patience.wait(result)
             if wait is None:
@@ -81,7 +87,7 @@ class Ladder:
                     # When the money ends between two attempts, the earlier one stands, with what it cost.
                     result=last if unpaid and last is not None else result,
                     attempts=request.attempt - (unpaid and last is not None),
-                    cost_usd=cost,
+                    cost=cost,
                     waited_ms=waited * 1000,
                     tried=tuple(tried),
                     started_at=started,
@@ -96,32 +102,35 @@ class Ladder:
             waited += wait
             await asyncio.sleep(wait)
 
-    async def _afforded(self, request: Request) -> tuple[Answer | Failure, float | None]:
+    async def _afforded(self, request: Request) -> tuple[Answer | Failure, Cost]:
         """afforded: the dearest outcome is set aside first, then replaced by the real one."""
         if self._budget.limited:
             await self._know_price()
-        most = await self._budget.reserve(lambda: self._most(request))
-        if most is None:
-            return Failure(kind="budget", message="the budget cannot bear another call"), 0.0
-        billed = 0.0
+        reserved = await self._budget.reserve(lambda: self._reservation(request))
+        if reserved is None:
+            return Failure(kind="budget", message="the budget cannot bear another call"), Cost()
+        cost, attempt = Cost(), _Attempt()
         if self._target.many_calls and self._budget.limited:
-            request = msgspec.structs.replace(request, allowance=_Allowance(most, self._price))
+            request = msgspec.structs.replace(request, allowance=_Allowance(reserved, self._price))
         try:
-            result = await self._limited(request)
+            result = await self._limited(request, attempt)
             await self._know_price()
-            cost = self._cost(result)
-            billed = self._billed(result, cost, most)
+            cost = self._cost(request, result, reserved)
             return result, cost
+        except asyncio.CancelledError:
+            if attempt.begun and self._price is not FREE:  # given up in the middle, it may be billed all the same
+                cost = self._worst(request, reserved)
+            raise
         finally:
-            self._budget.settle(most, billed)
+            self._budget.settle(reserved, cost)
 
     async def _know_price(self) -> None:
         if self._pricing is not None:
             self._price = await self._pricing
             self._pricing = None
 
-    def _most(self, request: Request) -> float:
-        """The most that a call can cost."""
+    def _reservation(self, request: Request) -> float:
+        """What to set aside for a call: the most that it can cost."""
         if not self._budget.limited:
             return 0.0
         unspent = max(0.0, self._budget.unspent)
@@ -133,35 +142,57 @@ class Ladder:
             # It tells only afterwards: the first call is made alone, with all the money, and later ones with as much
             # as the dearest so far.
             return unspent if self._dearest is None else self._dearest
-        if self._price is None or self._price is FREE:
+        most = self._most(request)
+        return most if most is not None else self._price.most(0, _LONGEST_UNSAID) if self._price else 0.0
+
+    def _most(self, request: Request) -> float | None:
+        """The most that a single call can cost by its price; None where there is no such bound."""
+        if self._price is None or self._target.many_calls or self._target.names_its_cost:
+            return None
+        if self._price is FREE:
             return 0.0
+        sent = self._target.sent(request)
+        longest = _longest_reply(sent)
+        if longest is None:
+            return None
         # No tokenizer makes more tokens than the text has bytes.
         prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
         prompt += _TOKENS_OF_IMAGE * len(request.images)
-        return self._price.most(prompt, request.params.get("max_tokens") or _LONGEST_UNSAID)
+        if request.schema is not None:
+            prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA
+        return self._price.most(prompt, longest)
 
-    def _billed(self, result: Answer | Failure, cost: float | None, most: float) -> float:
-        """What the budget counts: where nobody can say what a call cost, the worst."""
-        if cost is not None:
-            self._dearest = max(self._dearest or 0.0, cost)
-            return cost
-        return most if isinstance(result, Answer) or result.kind in _MAYBE_BILLED else 0.0
+    def _cost(self, request: Request, result: Answer | Failure, reserved: float) -> Cost:
+        """What an attempt cost; where nobody can say, the worst is charged."""
+        known = self._known_cost(result, self._most(request))
+        if known is None:
+            return self._worst(request, reserved)
+        self._dearest = max(self._dearest or 0.0, known)
+        return Cost(known=known, charged=known)
 
-    def _cost(self, result: Answer | Failure) -> float | None:
-        """What an attempt cost; None where nobody can say."""
-        if result.cost_usd is not None:
-            return result.cost_usd
-        if self._price is FREE:
-            return 0.0
-        usage: Usage | None = result.usage
-        if usage is None:
-            unknown = isinstance(result, Answer) or result.kind in _MAYBE_BILLED
-            return None if unknown else 0.0
-        return None if self._price is None else self._price.cost(usage)
+    def _worst(self, request: Request, reserved: float) -> Cost:
+        """The cost of a call of which nobody knows it."""
+        return Cost(charged=reserved if self._budget.limited else self._most(request) or 0.0, unknown=1)
 
-    async def _limited(self, request: Request) -> Answer | Failure:
+    def _known_cost(self, result: Answer | Failure, most: float | None) -> float | None:
+        """What is known; nothing that a server says makes it negative, or more than the call can have cost."""
+        told = result.cost_usd
+        if told is None:
+            if self._price is FREE:
+                return 0.0
+            if result.usage is None:
+                return None if isinstance(result, Answer) or _maybe_billed(result) else 0.0
+            if self._price is None or not _credible(result.usage):
+                return None
+            told = self._price.cost(result.usage)
+        if not (math.isfinite(told) and told >= 0):
+            return None
+        return told if most is None else min(told, most)
+
+    async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
         """limited: within the lane's width, and within the run's."""
         async with self._limiter, self._gate:
+            attempt.begun = True
             result = await self._timed(request)
         if isinstance(result, Answer):
             self._limiter.succeeded()
@@ -187,6 +218,12 @@ class Ladder:
             return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")
 
 
+class _Attempt:
+    """One attempt at a call: whether it has begun, and so may cost something."""
+
+    begun = False
+
+
 class _Allowance:
     """What a trial of an agent may spend."""
 
@@ -198,6 +235,26 @@ class _Allowance:
         if self._price is None:
             return True
         return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd
+
+
+def _longest_reply(sent: dict[str, Any]) -> int | None:
+    """The most completion tokens that a request allows, `extra` included; None where it sets no limit."""
+    extra = sent.get("extra") or {}
+    limits = [value for value in (sent.get("max_tokens"), *map(extra.get, _LIMITS)) if isinstance(value, int)]
+    replies = extra.get("n") if isinstance(extra.get("n"), int) else 1
+    return max(limits) * max(1, replies or 1) if limits else None
+
+
+def _maybe_billed(failure: Failure) -> bool:
+    """Whether somebody may have worked on the call, and written a bill, though nothing came of it."""
+    return failure.maybe_billed or failure.kind in _MAYBE_BILLED
+
+
+def _credible(usage: Usage) -> bool:
+    """Whether these can be numbers of tokens."""
+    return all(0 <= count <= _MOST_TOKENS for count in msgspec.structs.astuple(usage)) and (
+        usage.cache_read + usage.cache_write <= usage.prompt
+    )
 
 
 def _checked(result: object) -> Answer | Failure:

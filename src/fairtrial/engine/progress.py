@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from fairtrial.core.answer import Failure, Outcome
+from fairtrial.core.money import Cost
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 from fairtrial.store.totals import ArmTotals
@@ -17,7 +18,8 @@ class ArmProgress:
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total = name, total
         self.scored = self.failed = self.unscored = 0
-        self.sum = self.cost = 0.0
+        self.sum = 0.0
+        self.cost = Cost()
 
     @property
     def done(self) -> int:
@@ -42,7 +44,7 @@ class Progress:
         """Begin with what earlier sessions did; what will be tried again does not count as done."""
         for position, totals in stored.items():
             arm = self.arms[position]
-            arm.scored, arm.sum, arm.cost = totals.scored, totals.value_sum, totals.cost_usd or 0.0
+            arm.scored, arm.sum, arm.cost = totals.scored, totals.value_sum, totals.cost
             if mode == "resume":
                 arm.failed, arm.unscored = totals.failed, totals.unscored
             elif mode == "rescore":
@@ -52,7 +54,7 @@ class Progress:
     def answered(self, trial: Trial, outcome: Outcome) -> None:
         """An answer or a failure is durable."""
         arm = self.arms[trial.arm.position]
-        arm.cost += outcome.cost_usd or 0.0
+        arm.cost += outcome.cost
         if isinstance(outcome.result, Failure):
             arm.failed += 1
 

@@ -34,14 +34,19 @@ from fairtrial.engine.limits import Limiter
 from fairtrial.engine.prices import FREE, find_price
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.scoring import Scoring
+from fairtrial.judging.trying import try_judge
 from fairtrial.plan import trials_of
 from fairtrial.store import Saver, Store
 from fairtrial.store import rows as store_rows
+from fairtrial.store.ledger import ledger_row
+from fairtrial.store.opinions import has_judged
+from fairtrial.store.saver import BadRowError
 from fairtrial.store.store import Place
 from fairtrial.store.todo import Mode, next_step
 
 T = TypeVar("T")
 _SLICE = 250  # cases read at a time
+_NO_MONEY = 1e-12  # what is left of sums of binary fractions
 _HOPELESS = 20  # so many failures in a row, and more than are under way at once, mean that nobody is there
 
 
@@ -56,6 +61,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     mode: Mode
     fresh: bool = False  # nothing of it is stored yet, so nothing needs to be looked up
+    judged: bool = False  # whether any answer will need a judge
     stopped: str | None = None  # why it had ended early, where it had
 
 
@@ -86,10 +92,10 @@ class Engine:
         self.halt: Halt | None = None
         self.ears: Callable[[Trial], Ear] | None = None  # who listens to answers while they are given
         self._targets, self._store, self._variables, self._scoring = targets, store, variables, scoring
-        self._budget = Budget(work.settings.budget_usd, spent)
+        self._budget = Budget(work.settings.budget_usd, spent, keep=self._keep_at_risk)
         self._ladders: dict[str, Ladder] = {}
         self._answered: set[str] = set()
-        self._in_a_row: dict[str, int] = {}
+        self._in_a_row: dict[str, int] = {}  # failures of a target or a judge
         self._given_up: dict[str, str] = {}  # targets that nobody is behind any more; the others go on without them
         self._session: asyncio.Task[None] | None = None
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in work.settings.judges)
@@ -126,6 +132,17 @@ class Engine:
                 raise _first(group) from group
             finally:
                 self._readers.shutdown(wait=False)
+                await self._close_ledger()
+
+    async def _keep_at_risk(self, usd: float) -> None:
+        await self._saver.save("ledgers", ledger_row(self.work.run_id, usd))
+
+    async def _close_ledger(self) -> None:
+        """No call is under way any more: whatever was spent and is in no row belongs to the run all the same."""
+        await self._saver.flush()
+        beside = self._budget.unrecorded
+        if beside.charged > _NO_MONEY or beside.unknown or self._budget.limited:
+            self._saver.save("ledgers", ledger_row(self.work.run_id, 0.0, beside))
 
     async def _all_lanes(self) -> None:
         lanes: dict[str, list[Arm]] = {}
@@ -138,6 +155,9 @@ class Engine:
         gate: Gate = asyncio.Semaphore(self.work.settings.concurrency) if several else nullcontext()
         limiters = {name: Limiter(self._width(arms), self.work.settings.retry.max_wait) for name, arms in lanes.items()}
         self._open_bench(gate, limiters)
+        await self._try_judges()
+        if self.halt is not None:
+            return
         async with asyncio.TaskGroup() as group:
             for name, arms in lanes.items():
                 for arm in arms:
@@ -153,6 +173,25 @@ class Engine:
             most = min(settings.concurrency, target.most_at_once or settings.concurrency)
             limiter = limiters.setdefault(target.lane, Limiter(most, settings.retry.max_wait))
             self._ladders[judge.target.id] = self._ladder(target, gate, limiter, cached=False)
+
+    async def _try_judges(self) -> None:
+        """Ask every judge that costs money once before answers are bought that it could not judge."""
+        if not self.work.judged:
+            return
+        for judge, spec in zip(self._panel.judges, self.work.settings.judges, strict=True):
+            if not self._targets[spec.target.id].priced or await self._proven(judge.key):
+                continue
+            failure = await try_judge(judge)
+            if failure is not None:
+                self._stop(
+                    Halt(
+                        f"the judge {judge.name} cannot be used ({failure.message}); no answer was bought for it",
+                        unusable=not failure.retryable,
+                    )
+                )
+
+    async def _proven(self, judge_key: str) -> bool:
+        return not self.work.fresh and await self._read(has_judged, self._store, self.work.run_id, judge_key)
 
     async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
         return await self._ladders[judge.target.id].ask(request)
@@ -259,7 +298,7 @@ class Engine:
                 outcome = await self._ladders[trial.arm.target.id].ask(request)
             if self._stops_the_run(trial, outcome):
                 return
-            await self._saver.save("trials", store_rows.trial_row(self.work.run_id, trial, outcome, self._variables))
+            outcome = await self._save_outcome(trial, outcome)
             self.progress.answered(trial, outcome)
             if isinstance(outcome.result, Failure):
                 self._look(trial, None)
@@ -274,8 +313,22 @@ class Engine:
             await self._save_judgements(trial, result)  # what was paid for is kept, and used when there is more money
             return
         await self._save_score(trial, result)
+        self._count_verdicts(result.judgements)
         self.progress.scored(trial, result)
         self._look(trial, result.value if isinstance(result, Score) else None)
+
+    async def _save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
+        """Make an answer or a failure durable. What no database can hold is a failure, with what it cost."""
+        recorded = partial(self._budget.recorded, outcome.cost)
+        row = store_rows.trial_row(self.work.run_id, trial, outcome, self._variables)
+        try:
+            await self._saver.save("trials", row, recorded)
+        except BadRowError as error:
+            failure = Failure(kind="malformed", message=f"the answer cannot be stored ({error})")
+            outcome = msgspec.structs.replace(outcome, result=failure)
+            row = store_rows.trial_row(self.work.run_id, trial, outcome, self._variables)
+            await self._saver.save("trials", row, recorded)
+        return outcome
 
     @contextmanager
     def _heard(self, trial: Trial) -> Iterator[None]:
@@ -319,21 +372,45 @@ class Engine:
         return asyncio.gather(
             *(
                 self._saver.save(
-                    "judgements", store_rows.judgement_row(run_id, trial, number, judgement, self._variables)
+                    "judgements",
+                    store_rows.judgement_row(run_id, trial, number, judgement, self._variables),
+                    partial(self._budget.recorded, judgement.cost),
                 )
                 for judgement in result.judgements
-                if judgement.asked and not judgement.stored
+                if judgement.stored != number and (judgement.asked or judgement.stored is not None)
             )
         )
 
     async def _kept(self, trial: Trial) -> list[Judgement]:
-        """Verdicts on this answer that an earlier session has; those that could not be used are asked for again."""
+        """Usable verdicts on this answer, of an earlier session or of another scoring; none of them is bought again."""
         place = (trial.case.position, trial.arm.position, trial.repeat)
-        rows = await self._read(self._store.judgements, self.work.run_id, self._scoring.number, place)
-        return [store_rows.read_judgement(row) for row in rows if row["failure_kind"] is None]
+        rows = await self._read(self._store.judgements, self.work.run_id, place)
+        mine = self._scoring.number
+        return [
+            store_rows.read_judgement(row)
+            for row in sorted(rows, key=lambda row: (row["scoring"] == mine, row["scoring"]))
+            if row["failure_kind"] is None
+        ]
+
+    def _count_verdicts(self, judgements: Sequence[Judgement]) -> None:
+        """A judge that fails again and again is not there; to buy more answers for it would be a waste."""
+        for judgement in judgements:
+            if judgement.stored is not None or judgement.failure_kind == "budget":
+                continue
+            name = f"the judge {judgement.judge}"
+            if judgement.failure_kind is None:
+                self._in_a_row[name] = 0
+            elif self._fails_again(name):
+                reason = f"the last {self._in_a_row[name]} verdicts all failed ({judgement.failure_message})"
+                self._stop(Halt(f"{name}: {reason}"))
+
+    def _fails_again(self, name: str) -> bool:
+        """One more failure in a row of a target or a judge; whether that is one too many."""
+        self._in_a_row[name] = self._in_a_row.get(name, 0) + 1
+        return self._in_a_row[name] >= max(_HOPELESS, 2 * self.work.settings.concurrency)
 
     def _spent(self) -> Halt:
-        return Halt(f"the budget of ${self.work.settings.budget_usd:g} cannot bear another call")
+        return Halt(f"the budget of ${self.work.settings.budget_usd:g} is reached: another call could exceed it")
 
     def _stops_the_run(self, trial: Trial, outcome: Outcome) -> bool:
         """Whether this trial was not really tried, and stays to be done in another session."""
@@ -350,8 +427,7 @@ class Engine:
             what = "its key is refused" if result.kind == "auth" else "there is no such model"
             self._stop(Halt(f"{target}: {what} ({result.message})", unusable=True))
             return True
-        self._in_a_row[target] = self._in_a_row.get(target, 0) + 1
-        if self._in_a_row[target] >= max(_HOPELESS, 2 * self.work.settings.concurrency):
+        if self._fails_again(target):
             count = self._in_a_row[target]
             self._given_up.setdefault(target, f"{target}: the last {count} trials all failed ({result.message})")
             if len(self._given_up) == len({arm.target.id for arm in self.work.arms}) or self._decision is not None:

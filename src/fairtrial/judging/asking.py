@@ -6,6 +6,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Request
 from fairtrial.core.judge import Judge, Judgement
+from fairtrial.core.money import total
 from fairtrial.judging.verdict import JudgePrompt, Verdict, read_verdict
 
 _MOST_TOKENS = 2048
@@ -13,12 +14,12 @@ _FINAL = frozenset({"refused", "crashed"})
 _AGAIN = "\n\n--- could not be used; asked once more ---\n\n"
 
 
-async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: int = 0) -> Judgement:
-    """One judgement. No malfunction ever becomes a value."""
+def judge_request(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: int = 0) -> Request:
+    """What a judge is asked."""
     params = {"max_tokens": _MOST_TOKENS, **prompt.params, **judge.params}
     if number and params.get("seed") is not None:
         params["seed"] += number  # asked again, a judge must be free to say something else
-    request = Request(
+    return Request(
         trial_id=f"{case_id}/{judge.name}/{number}",
         case_id=case_id,
         input=prompt.text,
@@ -29,8 +30,15 @@ async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: 
         schema=prompt.schema,
         images=prompt.images,
     )
+
+
+async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: int = 0) -> Judgement:
+    """One judgement. No malfunction ever becomes a value."""
+    request = judge_request(judge, prompt, case_id=case_id, number=number)
     first = await judge.ask(request)
-    base = Judgement(judge=judge.name, judge_key=judge.key, number=number, params=params, prompt_hash=prompt.hash)
+    base = Judgement(
+        judge=judge.name, judge_key=judge.key, number=number, params=request.params, prompt_hash=prompt.hash
+    )
     verdict = _verdict(prompt, first)
     if isinstance(verdict, str):
         again = f"{prompt.text}\n\nYour last reply could not be used ({verdict}). Reply with the JSON object only."
@@ -54,7 +62,6 @@ def _verdict(prompt: JudgePrompt, outcome: Outcome) -> Verdict | Failure | str:
 def _judgement(base: Judgement, verdict: Verdict | Failure | str, outcomes: list[Outcome]) -> Judgement:
     result = outcomes[-1].result
     answer = result if isinstance(result, Answer) else None
-    costs = [outcome.cost_usd for outcome in outcomes]
     usages = [outcome.result.usage for outcome in outcomes if outcome.result.usage is not None]
     asked = msgspec.structs.replace(
         base,
@@ -62,7 +69,7 @@ def _judgement(base: Judgement, verdict: Verdict | Failure | str, outcomes: list
         reply=_AGAIN.join(o.result.text for o in outcomes if isinstance(o.result, Answer)),
         model=answer.model if answer else None,
         latency_ms=answer.latency_ms if answer else None,
-        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+        cost=total(outcome.cost for outcome in outcomes),
         prompt_tokens=sum(usage.prompt for usage in usages) if usages else None,
         completion_tokens=sum(usage.completion for usage in usages) if usages else None,
     )

@@ -20,6 +20,7 @@ from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.analyse.tools import ToolSummary
+from fairtrial.core.money import Cost
 from fairtrial.stats import Aggregate
 
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
@@ -42,6 +43,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "arms": [_arm(arm) for arm in summary.arms],
         "judging": _judging(summary.judging),
         "lifts": [_lift(lift) for lift in summary.lifts],
+        "spent": _cost(summary.spent),
         **{name: fields[name] for name in _SUMMARY_ONLY},
     }
 
@@ -68,17 +70,28 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "truncated": arm.truncated,
         "passed_automatically": arm.passed_automatically,
         "coverage": arm.coverage,
-        "cost_usd": arm.cost_usd,
+        **_cost(arm.cost),
         "prompt_tokens": arm.prompt_tokens,
         "completion_tokens": arm.completion_tokens,
         "latency_ms": msgspec.to_builtins(arm.latency_ms),
         "params": arm.params,
         "metrics": msgspec.to_builtins(arm.metrics),
+        "judge_verdicts": arm.judge_verdicts,
         "judge_calls": arm.judge_calls,
-        "judge_cost_usd": arm.judge_cost_usd,
+        **{f"judge_{name}": value for name, value in _cost(arm.judge_cost).items()},
         "labels": labels_document(arm.labels),
         "tools": _tools(arm.tools),
         "repeat_sd": percent(arm.repeat_sd),
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    """`cost_usd` is the whole cost or nothing; what is known of it, and what a budget counts, stand beside it."""
+    return {
+        "cost_usd": cost.usd,
+        "cost_at_least_usd": cost.known,
+        "charged_usd": cost.charged,
+        "unknown_costs": cost.unknown,
     }
 
 
@@ -168,7 +181,7 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
                 "flip_rate": _share(judge.flip_rate),
                 "first_share": _share(judge.first_share),
                 "calls": judge.calls,
-                "cost_usd": judge.cost_usd,
+                **_cost(judge.cost),
             }
             for judge in summary.judges
         ],

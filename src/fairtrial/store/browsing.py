@@ -63,13 +63,13 @@ def runs_page(store: Store, wanted: RunQuery, first: int, count: int) -> tuple[l
     if wanted.status:
         query = query.where(runs.c.status.in_(["running", wanted.status]) if alive else runs.c.status == wanted.status)
     with translated(store.path), store.engine.connect() as connection:
-        rows = connection.execute(query.order_by(runs.c.id.desc())).mappings() if alive else None
+        rows = connection.execute(query.order_by(runs.c.number.desc())).mappings() if alive else None
         if rows is not None:
             living = [store.as_it_is(RunRecord(**row)) for row in rows]
             living = [record for record in living if record.status == wanted.status]
             return living[first : first + count], len(living)
         total = connection.scalar(select(func.count()).select_from(query.subquery())) or 0
-        page = query.order_by(runs.c.id.desc()).offset(first).limit(count)
+        page = query.order_by(runs.c.number.desc()).offset(first).limit(count)
         records = [RunRecord(**row) for row in connection.execute(page).mappings()]
     return [store.as_it_is(record) for record in records], total
 
@@ -240,7 +240,7 @@ def calibrations_page(store: Store, first: int, count: int) -> tuple[list[dict[s
 def runs_of_series(store: Store, series_id: str) -> list[RunRecord]:
     """The runs of one series, oldest first."""
     runs = schema.runs
-    query = run_query().where(runs.c.series_id == series_id).order_by(runs.c.id)
+    query = run_query().where(runs.c.series_id == series_id).order_by(runs.c.number)
     with translated(store.path), store.engine.connect() as connection:
         return [store.as_it_is(RunRecord(**row)) for row in connection.execute(query).mappings()]
 

@@ -52,6 +52,31 @@ def _add_digests(connection: Connection) -> None:
         index.create(connection)
 
 
+def _has(connection: Connection, table: str, column: str) -> bool:
+    return column in {found["name"] for found in inspect(connection).get_columns(table)}
+
+
+def _add_charges(connection: Connection) -> None:
+    """What was charged beside what is known; runs in the order in which they were begun."""
+    maybe_billed = "'stream', 'timeout', 'malformed'"
+    answered = {
+        "trials": f"failure_kind IS NULL OR failure_kind IN ({maybe_billed})",
+        "judgements": "asked > 0",
+        "pairs": "asked > 0",
+    }
+    for table, called in answered.items():
+        if not _has(connection, table, "charged_usd"):  # a table that an earlier step has just made has them
+            for column in ("charged_usd FLOAT DEFAULT 0", "unknown_costs INTEGER DEFAULT 0"):
+                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+        connection.exec_driver_sql(  # what a call of unknown cost was charged is not known any more
+            f"UPDATE {table} SET unknown_costs = CASE WHEN cost_usd IS NULL AND ({called}) THEN 1 ELSE 0 END, "  # noqa: S608
+            "charged_usd = coalesce(cost_usd, 0), cost_usd = coalesce(cost_usd, 0)"
+        )
+    schema.ledgers.create(connection)
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN number INTEGER NOT NULL DEFAULT 0")
+    connection.exec_driver_sql("UPDATE runs SET number = (SELECT count(*) FROM runs AS r WHERE r.id <= runs.id)")
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -61,6 +86,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_tags,
     _add_files_and_votes,
     _add_digests,
+    _add_charges,
 ]
 CURRENT = 1 + len(UPGRADES)
 

@@ -11,6 +11,7 @@ from sqlalchemy import and_, delete, func, select, update
 
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judgement
+from fairtrial.core.money import total
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.database import translated
@@ -26,7 +27,6 @@ def pair_row(
     case, repeat, one, other = place
     forward, backward = verdicts
     failed = next((verdict for verdict in verdicts if verdict.failure_kind is not None), None)
-    costs = [verdict.cost_usd for verdict in verdicts]
     return {
         "run_id": run_id,
         "judge_key": forward.judge_key,
@@ -40,7 +40,7 @@ def pair_row(
         "backward": None if failed else backward.value,
         "verdicts": rows.encode([variables.hide_all(_kept(verdict)) for verdict in verdicts]),
         "asked": forward.asked + backward.asked,
-        "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
+        **rows.cost_columns(total(verdict.cost for verdict in verdicts)),
         "failure_kind": failed.failure_kind if failed else None,
         "failure_message": rows.message(failed.failure_message or "", variables) if failed else None,
         "judged_at": time.time(),
@@ -156,6 +156,16 @@ def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str
     )
     with translated(store.path), store.engine.connect() as connection:
         return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+
+
+def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
+    """Whether a judge has given a usable verdict in a run."""
+    table = schema.judgements
+    query = select(table.c.number).where(
+        table.c.run_id == run_id, table.c.judge_key == judge_key, table.c.failure_kind.is_(None)
+    )
+    with translated(store.path), store.engine.connect() as connection:
+        return connection.execute(query.limit(1)).first() is not None
 
 
 def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place, str, float | None, str]]:

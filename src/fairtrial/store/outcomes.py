@@ -55,7 +55,7 @@ def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
             and_(trials.c.failure_kind.is_(None), scores.c.value.is_(None), scores.c.unscored_kind.is_(None)),
             scores.c.metrics,
             case((trials.c.cached.is_(False), trials.c.latency_ms)),
-            trials.c.cost_usd,
+            case((trials.c.unknown_costs == 0, trials.c.cost_usd)),
         )
         .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)

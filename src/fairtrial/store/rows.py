@@ -11,6 +11,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Usage
 from fairtrial.core.judge import Judgement
+from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, File, Scale, Score, Unscored
 from fairtrial.core.suite import Arm, Case, ScorerSpec, ToolUse
 from fairtrial.core.trace import tool_use
@@ -19,6 +20,7 @@ from fairtrial.core.variables import Variables, display
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _LONGEST_MESSAGE = 500
+_MOST_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "expected", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "params", "metadata")
 _NO_TOOLS: dict[str, Any] = {"tool_calls": None, "tool_errors": None, "tools": None}
@@ -118,11 +120,21 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
         "tried": encode([message(text, variables) for text in outcome.tried]) if outcome.tried else None,
         "cached": outcome.cached,
         "waited_ms": outcome.waited_ms,
-        "cost_usd": outcome.cost_usd,
+        **cost_columns(outcome.cost),
     }
     columns = _answer_columns(result, variables) if isinstance(result, Answer) else _failure_columns(result, variables)
     used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
     return row | columns | _usage_columns(result.usage) | _tool_columns(used)
+
+
+def cost_columns(cost: Cost) -> dict[str, Any]:
+    """What calls cost, as stored."""
+    return {"cost_usd": cost.known, "charged_usd": cost.charged, "unknown_costs": cost.unknown}
+
+
+def read_cost(row: Any) -> Cost:
+    """What calls cost, from the columns of any table that has them."""
+    return Cost(known=row["cost_usd"] or 0.0, charged=row["charged_usd"] or 0.0, unknown=int(row["unknown_costs"] or 0))
 
 
 def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
@@ -162,13 +174,10 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
 def _usage_columns(usage: Usage | None) -> dict[str, Any]:
     if usage is None:
         return _NO_USAGE
-    return {
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "cache_read_tokens": usage.cache_read,
-        "cache_write_tokens": usage.cache_write,
-        "reasoning_tokens": usage.reasoning,
-    }
+    counts = (usage.prompt, usage.completion, usage.cache_read, usage.cache_write, usage.reasoning)
+    if not all(0 <= count < _MOST_TOKENS for count in counts):
+        return _NO_USAGE  # whoever counted cannot count
+    return dict(zip(_NO_USAGE, counts, strict=True))
 
 
 def read_answer(row: Any, variables: Variables) -> Answer:
@@ -272,7 +281,7 @@ def judgement_row(
         "asked": judgement.asked,
         "prompt_tokens": judgement.prompt_tokens,
         "completion_tokens": judgement.completion_tokens,
-        "cost_usd": judgement.cost_usd,
+        **cost_columns(judgement.cost),
         "latency_ms": judgement.latency_ms,
         "failure_kind": judgement.failure_kind,
         "failure_message": message(judgement.failure_message, variables) if judgement.failure_message else None,
@@ -291,5 +300,10 @@ def read_judgement(row: Any) -> Judgement:
         reasoning=decode(row["reasoning"]) or {},
         claims=tuple(decode(row["claims"]) or ()),
         prompt_hash=row["prompt_hash"],
-        stored=True,
+        reply=row["reply"] or "",
+        model=row["model"],
+        params=decode(row["params"]) or {},
+        latency_ms=row["latency_ms"],
+        asked=0,
+        stored=row["scoring"],
     )

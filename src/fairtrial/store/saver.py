@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
+
+from fairtrial.core.errors import StoreError
 
 Rows = dict[str, list[dict[str, Any]]]
-_LINGER = 0.02  # seconds in which rows gather for one commit
+# Seconds in which rows gather for one commit, beside the time that the commit before takes. What has arrived in them
+# is lost in a crash, and bought again: design note 0011 has what shorter and longer ones cost.
+_LINGER = 0.002
+
+
+class BadRowError(Exception):
+    """A row that no database can hold; its neighbours are stored."""
+
+
+class _Entry(NamedTuple):
+    table: str
+    row: dict[str, Any]
+    future: asyncio.Future[None]
+    then: Callable[[], None] | None
 
 
 class Saver:
@@ -16,8 +31,7 @@ class Saver:
 
     def __init__(self, write: Callable[[Rows], None]) -> None:
         self._write = write
-        self._rows: Rows = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
         self._task: asyncio.Task[None] | None = None
@@ -33,48 +47,86 @@ class Saver:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
-            await self._commit()
+            await self.flush()
         finally:
             self._thread.shutdown(wait=True)
         if self._error is not None:
             raise self._error
 
-    def save(self, table: str, row: dict[str, Any]) -> asyncio.Future[None]:
-        """Take a row; the future is done when it is durable."""
+    def save(self, table: str, row: dict[str, Any], then: Callable[[], None] | None = None) -> asyncio.Future[None]:
+        """Take a row; the future is done when it is durable, and `then` is called, whoever still waits.
+
+        A row that cannot be stored whatever is done raises BadRowError.
+        """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_look_at)
         if self._error is not None:
             future.set_exception(self._error)
             return future
-        self._rows.setdefault(table, []).append(row)
-        self._waiting.append(future)
+        self._entries.append(_Entry(table, row, future, then))
         self._wake.set()
         return future
+
+    async def flush(self) -> None:
+        """Make durable what was taken so far."""
+        async with self._one_at_a_time:
+            await self._commit()
 
     async def _commit_forever(self) -> None:
         while True:
             await self._wake.wait()
             await asyncio.sleep(_LINGER)
             # Shielded, so that a commit under way is finished and its waiters are told, whoever stops the loop.
-            await asyncio.shield(self._commit())
+            await asyncio.shield(self.flush())
 
     async def _commit(self) -> None:
-        async with self._one_at_a_time:
-            await self._commit_rows()
-
-    async def _commit_rows(self) -> None:
         self._wake.clear()
-        rows, self._rows = self._rows, {}
-        waiting, self._waiting = self._waiting, []
-        if not rows:
+        entries, self._entries = self._entries, []
+        if not entries:
             return
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._write, rows)
+            errors = await asyncio.get_running_loop().run_in_executor(self._thread, self._write_all, entries)
         except Exception as error:  # whatever it was, nothing can be stored any more: everyone must know
             self._error = error
-        for future in waiting:
-            if future.done():
+            errors = [error] * len(entries)
+        for entry, failure in zip(entries, errors, strict=True):
+            if failure is None and entry.then is not None:
+                entry.then()
+            if entry.future.done():
                 continue
-            if self._error is None:
-                future.set_result(None)
+            if failure is None:
+                entry.future.set_result(None)
             else:
-                future.set_exception(self._error)
+                entry.future.set_exception(failure)
+
+    def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
+        """Write them in one transaction, or one by one where one of them is such that no database takes it."""
+        try:
+            self._write(_by_table(entries))
+        except StoreError:
+            raise
+        except Exception:
+            return [self._write_one(entry) for entry in entries]
+        return [None] * len(entries)
+
+    def _write_one(self, entry: _Entry) -> BadRowError | None:
+        try:
+            self._write({entry.table: [entry.row]})
+        except StoreError:
+            raise
+        except Exception as error:
+            return BadRowError(f"{type(error).__name__}: {error}")
+        return None
+
+
+def _by_table(entries: Sequence[_Entry]) -> Rows:
+    rows: Rows = {}
+    for entry in entries:
+        rows.setdefault(entry.table, []).append(entry.row)
+    return rows
+
+
+def _look_at(future: asyncio.Future[None]) -> None:
+    """Not everybody waits for every row; that the store failed is said once, when the saver ends."""
+    if not future.cancelled():
+        future.exception()

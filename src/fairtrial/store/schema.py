@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -18,6 +20,15 @@ from sqlalchemy import (
 
 metadata = MetaData()
 Json = LargeBinary  # msgspec writes and reads bytes; the database never looks inside
+
+
+def _cost() -> list[Column[Any]]:
+    """What calls cost: what is known, what a budget counted, and how many calls nobody knows the cost of."""
+    return [
+        Column("cost_usd", Float, server_default="0"),
+        Column("charged_usd", Float, server_default="0"),
+        Column("unknown_costs", Integer, server_default="0"),
+    ]
 
 
 def _place() -> list[Column[int]]:
@@ -77,6 +88,16 @@ runs = Table(
     Column("scoring", Integer, nullable=False),  # the number of the scoring that counts
     Column("created_at", Float, nullable=False),
     Column("ended_at", Float),
+    Column("number", Integer, nullable=False),  # in the order in which runs were begun, whatever the clock said
+)
+
+# What a run has cost beside the rows of its trials and verdicts: judges tried, calls given up or lost in a crash.
+ledgers = Table(
+    "ledgers",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    *_cost(),
+    Column("at_risk_usd", Float, nullable=False),  # may be spent by calls under way, and is in no row
 )
 
 trials = Table(
@@ -102,7 +123,7 @@ trials = Table(
     Column("cache_read_tokens", Integer),
     Column("cache_write_tokens", Integer),
     Column("reasoning_tokens", Integer),
-    Column("cost_usd", Float),
+    *_cost(),
     Column("reasoning", Text),
     Column("trace", Json),
     Column("tool_calls", Integer),  # of the condition's servers; None where the target tells nothing of tools
@@ -163,7 +184,7 @@ judgements = Table(
     Column("asked", Integer, nullable=False),
     Column("prompt_tokens", Integer),
     Column("completion_tokens", Integer),
-    Column("cost_usd", Float),
+    *_cost(),
     Column("latency_ms", Float),
     Column("failure_kind", String),
     Column("failure_message", Text),
@@ -199,7 +220,7 @@ pairs = Table(
     Column("backward", Float),  # the same, asked the other way round
     Column("verdicts", Json, nullable=False),  # both judgements, whole
     Column("asked", Integer, nullable=False),
-    Column("cost_usd", Float),
+    *_cost(),
     Column("failure_kind", String),
     Column("failure_message", Text),
     Column("judged_at", Float, nullable=False),

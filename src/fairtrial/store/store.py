@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
-from sqlalchemy import Select, Table, Text, and_, cast, delete, func, insert, or_, select, update
+from sqlalchemy import Select, Table, Text, and_, cast, delete, func, insert, literal_column, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from fairtrial.core.errors import FairtrialError, StoreError
-from fairtrial.core.suite import Arm, Case
+from fairtrial.core.suite import Arm, Case, ScorerSpec
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.database import PreparedInsert, lock_beside, open_engine, translated
@@ -50,6 +50,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     scoring: int
     created_at: float
     ended_at: float | None
+    number: int
     suite_name: str
 
 
@@ -69,6 +70,7 @@ class Store:
             "attachments": PreparedInsert(self.engine, _replacing(schema.attachments)),
             "votes": PreparedInsert(self.engine, _replacing(schema.votes)),
             "pairs": PreparedInsert(self.engine, _adding(schema.pairs, "asked")),
+            "ledgers": PreparedInsert(self.engine, _adding(schema.ledgers)),
         }
 
     def close(self) -> None:
@@ -94,9 +96,9 @@ class Store:
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to begin."""
         with translated(self.path), self.engine.begin() as connection:
-            connection.execute(
-                insert(schema.runs).values({"status": "running", "scoring": 0, "created_at": time.time(), **run})
-            )
+            number = (connection.scalar(select(func.max(schema.runs.c.number))) or 0) + 1
+            fresh = {"status": "running", "scoring": 0, "created_at": time.time(), "number": number}
+            connection.execute(insert(schema.runs).values({**fresh, **run}))
             connection.execute(
                 insert(schema.scorings).values(run_id=run["id"], number=0, created_at=time.time(), completed=True)
             )
@@ -210,7 +212,7 @@ class Store:
 
     def runs(self) -> list[RunRecord]:
         """All runs, newest first."""
-        query = run_query().order_by(schema.runs.c.id.desc())
+        query = run_query().order_by(schema.runs.c.number.desc())
         with translated(self.path), self.engine.connect() as connection:
             found = [RunRecord(**row) for row in connection.execute(query).mappings()]
         return [self.as_it_is(run) for run in found]
@@ -269,6 +271,12 @@ class Store:
             raise FairtrialError(f"`{name}` could be a run or a series; write more of the id")
         return series[::-1]
 
+    def series_of(self, name: str) -> list[RunRecord]:
+        """The runs of the series of that name, or of the series that the run of that name belongs to, oldest first."""
+        found = self.find_runs(name)
+        series = found[0].series_id
+        return found if series is None else [run for run in self.runs()[::-1] if run.series_id == series]
+
     def plan(self, plan_id: str) -> PlanRecord:
         """A stored plan."""
         with translated(self.path), self.engine.connect() as connection:
@@ -308,6 +316,13 @@ class Store:
         with translated(self.path), self.engine.connect() as connection:
             for row in connection.execute(query):
                 yield from (text for text in row if text)
+
+    def case_scorers(self, plan_id: str) -> list[ScorerSpec]:
+        """The different scorers that cases of a plan have of their own."""
+        table = schema.cases
+        query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
+        with translated(self.path), self.engine.connect() as connection:
+            return [rows.decode(row[0]) for row in connection.execute(query)]
 
     def trial_rows(
         self,
@@ -359,23 +374,14 @@ class Store:
             row = connection.execute(query).mappings().first()
             return None if row is None else dict(row)
 
-    def spent(self, run_id: str, series_id: str | None = None) -> float:
-        """What a run, or the whole series it belongs to, has cost so far, in USD."""
-        mine = select(schema.runs.c.id).where(
-            or_(schema.runs.c.id == run_id, schema.runs.c.series_id == (series_id or run_id))
-        )
-        with translated(self.path), self.engine.connect() as connection:
-            return sum(
-                float(connection.scalar(select(func.sum(table.c.cost_usd)).where(table.c.run_id.in_(mine))) or 0.0)
-                for table in (schema.trials, schema.judgements, schema.pairs)
-            )
-
-    def judgements(self, run_id: str, scoring: int, place: Place) -> list[dict[str, Any]]:
-        """Every verdict on one trial's answer."""
+    def judgements(self, run_id: str, place: Place, scoring: int | None = None) -> list[dict[str, Any]]:
+        """Every verdict on one trial's answer, in one scoring or in all of them."""
         table = schema.judgements
         names = ("case_position", "arm_position", "repeat")
         here = [table.c[name] == value for name, value in zip(names, place, strict=True)]
-        query = select(table).where(table.c.run_id == run_id, table.c.scoring == scoring, *here)
+        query = select(table).where(table.c.run_id == run_id, *here)
+        if scoring is not None:
+            query = query.where(table.c.scoring == scoring)
         with translated(self.path), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query.order_by(table.c.judge, table.c.number)).mappings()]
 
@@ -391,13 +397,13 @@ def same_trial(one: Table, other: Table) -> Any:
     return and_(*(one.c[name] == other.c[name] for name in ("run_id", "case_position", "arm_position", "repeat")))
 
 
-def _adding(table: Table, attempts: str) -> Any:
+def _adding(table: Table, *counts: str) -> Any:
     """Trying again replaces the failure, but what the failed attempts cost stays on the bill."""
     statement = upsert(table)
     fresh = statement.excluded
     changes: dict[str, Any] = {c.name: fresh[c.name] for c in table.c if not c.primary_key}
-    changes[attempts] = table.c[attempts] + fresh[attempts]
-    changes["cost_usd"] = func.coalesce(table.c.cost_usd + fresh.cost_usd, table.c.cost_usd, fresh.cost_usd)
+    for name in (*counts, "cost_usd", "charged_usd", "unknown_costs"):
+        changes[name] = func.coalesce(table.c[name], literal_column("0")) + fresh[name]
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 

@@ -27,5 +27,5 @@ def next_step(row: Mapping[str, Any] | None, mode: Mode) -> Step:
         return "ask" if mode == "retry" else "nothing"
     if status == "answered":
         return "score"
-    again = status == "unscored" and (mode == "retry" or row["score_retryable"])
+    again = status == "unscored" and (mode != "resume" or row["score_retryable"])
     return "score" if again else "nothing"

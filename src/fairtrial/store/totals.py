@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import ColumnElement, Table, and_, case, func, select
 
+from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.store import schema
 from fairtrial.store.database import translated
-from fairtrial.store.rows import decode
+from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import Store, same_trial
 
 
@@ -24,12 +25,11 @@ class ArmTotals(NamedTuple):
     scored: int
     unscored: int
     value_sum: float
-    cost_usd: float | None
-    unpriced: int
     prompt_tokens: int
     completion_tokens: int
     truncated: int
     passed_automatically: int
+    cost: Cost
 
 
 class CaseScores:
@@ -56,7 +56,6 @@ def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[in
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
     """Counts and sums by arm position; an arm of which nothing is stored is not in it."""
     trials, scores = schema.trials, schema.scores
-    has_answer = trials.c.failure_kind.is_(None)
     query = (
         select(
             trials.c.arm_position,
@@ -65,19 +64,26 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
             func.count(scores.c.value),
             func.count(scores.c.unscored_kind),
             func.coalesce(func.sum(scores.c.value), 0.0),
-            func.sum(trials.c.cost_usd),
-            func.sum(case((and_(has_answer, trials.c.cost_usd.is_(None)), 1), else_=0)),
             func.coalesce(func.sum(trials.c.prompt_tokens), 0),
             func.coalesce(func.sum(trials.c.completion_tokens), 0),
             func.sum(case((trials.c.finish_reason == "length", 1), else_=0)),
             func.sum(case((scores.c.notes.startswith("automatic pass"), 1), else_=0)),
+            *_cost_sums(trials),
         )
         .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)
         .group_by(trials.c.arm_position)
     )
     with translated(store.path), store.engine.connect() as connection:
-        return {row[0]: ArmTotals(*row[1:]) for row in connection.execute(query)}
+        found: dict[int, ArmTotals] = {}
+        for row in connection.execute(query):
+            fields: list[Any] = [*row[1:-3], read_cost(row._mapping)]
+            found[row[0]] = ArmTotals(*fields)
+        return found
+
+
+def _cost_sums(table: Table) -> list[ColumnElement[Any]]:
+    return [func.sum(table.c[name]).label(name) for name in ("cost_usd", "charged_usd", "unknown_costs")]
 
 
 def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, CaseScores]:
@@ -225,21 +231,26 @@ def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator
 class JudgeTotals(NamedTuple):
     """What judging one arm took."""
 
+    verdicts: int
     calls: int
-    cost_usd: float | None
+    cost: Cost
 
 
 def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTotals]:
-    """Judge calls and their cost by arm position, apart from what the answers cost."""
+    """Verdicts, the calls made for them and their cost by arm position, apart from what the answers cost.
+
+    Verdicts of an earlier scoring that are used again took no call.
+    """
     table = schema.judgements
-    unknown = func.sum(case((and_(table.c.cost_usd.is_(None), table.c.failure_kind.is_(None)), 1), else_=0))
+    counts = (func.count().label("verdicts"), func.sum(table.c.asked).label("calls"))
     query = (
-        select(table.c.arm_position, func.sum(table.c.asked), func.sum(table.c.cost_usd), unknown)
+        select(table.c.arm_position, *counts, *_cost_sums(table))
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
         .group_by(table.c.arm_position)
     )
     with translated(store.path), store.engine.connect() as connection:
-        return {row[0]: JudgeTotals(row[1], None if row[3] else row[2]) for row in connection.execute(query)}
+        rows = connection.execute(query).mappings()
+        return {row["arm_position"]: JudgeTotals(row["verdicts"], row["calls"], read_cost(row)) for row in rows}
 
 
 def latencies(store: Store, run_id: str) -> dict[int, array[float]]:

@@ -21,6 +21,7 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.words import milliseconds, money, number
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.money import Cost
 from fairtrial.core.text import printable
 from fairtrial.store import Store
 from fairtrial.web.digests import Digests
@@ -161,8 +162,9 @@ def span(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _money(value: float | None) -> str:
-    return "$0" if value == 0 else money(value)
+def _money(value: Cost | float | None) -> str:
+    shown = money(value)
+    return "$0" if shown == "0" else shown
 
 
 def _points(value: float | None, digits: int = 1) -> str:

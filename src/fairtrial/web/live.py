@@ -12,6 +12,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.words import money
+from fairtrial.core.money import total
 from fairtrial.engine.progress import Progress
 from fairtrial.store import browsing, totals
 from fairtrial.web.desk import Desk
@@ -117,7 +119,7 @@ def _counts(progress: Progress) -> dict[str, Any]:
         "done": progress.done,
         "total": progress.total,
         "bad": sum(arm["bad"] for arm in arms),
-        "cost": sum(arm.cost for arm in progress.arms),
+        "cost": money(total(arm.cost for arm in progress.arms)),
         "arms": arms,
     }
 

@@ -178,11 +178,12 @@ class Works:
         """Run a suite, once or several times in sequence."""
         work = Work("run", suite.name)
         work.runs = runs
-        work.series_id = new_id() if runs > 1 else None
+        series = pipeline.Series(new_id(), runs) if runs > 1 else None
+        work.series_id = series.id if series else None
 
         async def all_runs(work: Work) -> None:
             while len(work.run_ids) < runs and not work.stopping:
-                await pipeline.arun(suite, store=self._store, series_id=work.series_id, watch=work.watch)
+                await pipeline.arun(suite, store=self._store, series=series, watch=work.watch)
 
         return self._start(work, all_runs)
 

@@ -12,10 +12,6 @@ function span(seconds) {
   return minutes ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.round(seconds)} s`;
 }
 
-function money(value) {
-  return value === 0 ? "$0" : `$${value >= 1 ? value.toFixed(2) : value.toPrecision(2)}`;
-}
-
 function tone(cell) {
   return cell.mean === null ? "t-none" : `t-${Math.max(0, Math.min(9, Math.floor(cell.mean / 10)))}`;
 }
@@ -62,7 +58,7 @@ function show(state) {
     byId("total").textContent = state.total;
     byId("rate").textContent = state.rate === null ? "–" : state.rate.toFixed(1);
     byId("left").textContent = span(state.left);
-    byId("cost").textContent = money(state.cost);
+    byId("cost").textContent = state.cost;
     byId("bad").textContent = state.bad;
     byId("part").textContent = state.part ?? "";
     state.arms.forEach((arm, index) => {
