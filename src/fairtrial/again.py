@@ -25,6 +25,7 @@ from fairtrial.pipeline import (
     inspect_servers,
     opened_targets,
     session,
+    settle_status,
     target_specs,
 )
 from fairtrial.store import Store
@@ -154,6 +155,20 @@ async def arescore(
             how = {"scorer": scorer, "judge": judge} if scorer or judge else None
             number = store.add_scoring(record.id, canonical_json(how) if how else None)
             return await session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
+
+
+def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
+    """Make an earlier scoring of a run the one that counts again; nothing is scored and nobody is asked."""
+    store = store or Store(create=False)
+    record = store.find_run(name)
+    known = [one.number for one in store.scorings(record.id) if one.completed]
+    if number not in known:
+        shown = ", ".join(map(str, known))
+        raise FairtrialError(f"run {record.id} has no finished scoring {number}; it has: {shown}")
+    with store.lease(record.id):
+        store.finish_scoring(record.id, number)
+        settle_status(store, store.find_run(record.id))
+    return Run(store, store.find_run(record.id))
 
 
 def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> bool:

@@ -43,6 +43,7 @@ from fairtrial.engine.session import Engine, Work
 from fairtrial.importers import Imported, suite_text
 from fairtrial.importers.k_eval import KEval, looks_like_k_eval
 from fairtrial.store import Store, ledger, totals
+from fairtrial.store.store import RunRecord
 
 Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
 
@@ -113,6 +114,11 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
         raise FairtrialError(
             f"the budget cannot be kept: nobody knows the price of {', '.join(unknown)}; "
             "add it under `prices:` (USD per million tokens, `input` and `output`)"
+        )
+    endless = sorted({arm.name for arm in arms if _needs_price(arm.target) and not arm.params.get("max_tokens")})
+    if endless:
+        raise FairtrialError(
+            f"the budget cannot be kept: nothing limits the replies of {', '.join(endless)}; set `max_tokens`"
         )
 
 
@@ -339,12 +345,23 @@ def _use_scoring(store: Store, work: Work, number: int) -> None:
     store.finish_scoring(work.run_id, number)
 
 
+def settle_status(store: Store, record: RunRecord) -> None:
+    """After its scores have changed, a run is complete if every planned trial has one; when it ended stays."""
+    if record.status in ("completed", "incomplete"):
+        arms = store.arms(store.plan(record.plan_id))
+        store.set_run(record.id, status=_completeness(store, record, arms))
+
+
+def _completeness(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> str:
+    planned = totals.planned_trials(store, record.plan_id, arms)
+    scored = sum(arm.scored for arm in totals.arm_totals(store, record.id, record.scoring).values())
+    return "completed" if scored == sum(planned) else "incomplete"
+
+
 def _set_status(store: Store, run_id: str, engine: Engine) -> None:
     """completed only if every planned trial has a score."""
     record = store.find_run(run_id)
-    planned = totals.planned_trials(store, engine.work.plan_id, engine.work.arms)
-    scored = sum(arm.scored for arm in totals.arm_totals(store, run_id, record.scoring).values())
-    status = "completed" if scored == sum(planned) else "incomplete"
+    status = _completeness(store, record, engine.work.arms)
     if status == "incomplete" and engine.work.stopped is not None and engine.work.mode != "resume":
         status = "stopped"  # trying failures again, or scoring anew, does not make it an unfinished one
     if engine.halt is not None and engine.work.mode != "rescore":

@@ -30,6 +30,7 @@ COMMANDS = {
     "export": "Write a run to a file: json, jsonl, csv, parquet, md, html, junit.xml.",
     "tag": "Name a run, for wherever a run id is asked for.",
     "delete": "Delete runs from the store.",
+    "store": "Look after the store: see whether it is whole.",
     "pairwise": "Let a judge compare stored answers, two at a time, in both orders.",
     "calibrate": "See how far a judge can be trusted.",
     "label": "Let people mark answers, and correct a judge's scores by their marks.",

@@ -50,6 +50,18 @@ def keep_collector_calm() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
+def allow_many_files(most: int = 8192) -> None:
+    """Let this process open as many files as it may: every call under way takes one. Only here, too."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def work_quietly(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end with stdout kept clean: what a user's own function prints belongs on stderr."""
     import asyncio

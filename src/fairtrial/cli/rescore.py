@@ -22,6 +22,7 @@ from fairtrial.cli.options import (
 @click.argument("run", default="latest")
 @option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
 @option("--judge", metavar="T", help="Another judge, as provider:model.")
+@option("--scoring", type=click.IntRange(min=0), metavar="N", help="Go back to an earlier scoring; 0 is the first.")
 @option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="Another budget for the whole run.")
 @output_option
@@ -32,6 +33,7 @@ def command(
     run: str,
     scorer: str | None,
     judge: str | None,
+    scoring: int | None,
     outputs: tuple[str, ...],
     store: str | None,
     as_json: bool,
@@ -40,14 +42,22 @@ def command(
 ) -> int:
     """Score the stored answers of RUN anew, with another scorer, another judge, or as the suite says.
 
-    Nobody is asked for new answers. The earlier scores stay in the store; the new ones count from now on.
+    Nobody is asked for new answers, and no verdict is bought twice: what a judge said of an answer, asked in the same
+    way, is used again. The earlier scores stay in the store; the new ones count from now on.
     """
     from fairtrial import again
     from fairtrial.cli.finish import check_outputs, finish
     from fairtrial.cli.watch import watcher
 
-    load_dotenv()
     check_outputs(outputs)
+    if scoring is not None:
+        if scorer or judge:
+            raise click.UsageError(
+                "--scoring names a scoring that is there already: it goes without --scorer and --judge"
+            )
+        earlier = again.use_scoring(run, scoring, store=open_store(store))
+        return finish(earlier, outputs=outputs, as_json=as_json, quiet=quiet)
+    load_dotenv()
     work = again.arescore(
         run,
         scorer=scorer_spec(scorer),

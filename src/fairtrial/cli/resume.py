@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    allow_many_files,
     json_option,
     keep_collector_calm,
     load_dotenv,
@@ -45,6 +46,7 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         load_dotenv()
         check_outputs(outputs)
         keep_collector_calm()
+        allow_many_files()
         opened = open_store(store)
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    allow_many_files,
     json_option,
     keep_collector_calm,
     load_dotenv,
@@ -88,6 +89,7 @@ def run_suite(
     from fairtrial.core.ids import new_id
 
     keep_collector_calm()
+    allow_many_files()
     for warning in pipeline.warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)

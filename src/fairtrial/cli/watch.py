@@ -91,6 +91,8 @@ def progress_line(progress: Progress, part: Part | None = None) -> str:
     ]
     parts += [f"{failed} without a score"] if failed else []
     parts += [money(cost)] if cost.charged or cost.unknown else []
+    parts += [progress.note] if progress.note else []
+    parts += ["another program holds the store: waiting"] if progress.locked else []
     return " · ".join(parts)
 
 

@@ -3,6 +3,8 @@
 FairtrialError            a person must do something: one sentence says what; the command ends with its exit code
 ├── ProblemsError         a suite has problems, all of them together
 ├── StoreError            the store cannot be read or written
+│   ├── StoreLockedError  another program holds it, and may let go of it
+│   └── BadRowError       a row that it cannot hold; others it can
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
 ├── NotInstalledError     an extra is missing
 └── InterruptedWorkError  somebody pressed Ctrl-C; what was done is saved
@@ -44,6 +46,14 @@ class ProblemsError(FairtrialError):
 
 class StoreError(FairtrialError):
     """The store cannot be opened, read or written."""
+
+
+class StoreLockedError(StoreError):
+    """Another program holds the store; it may let go of it."""
+
+
+class BadRowError(StoreError):
+    """A row that no store can hold; its neighbours are stored."""
 
 
 class TargetUnusableError(FairtrialError):

@@ -7,7 +7,18 @@ from collections import deque
 
 _SHRINK = 0.7
 _CALM = 1.0  # seconds between two reductions: a burst of 429s is one message, not many
+_OTHER_FILES = 40  # what a run has open beside its calls: the store, locks, libraries
 _STORM = 3  # so many 429s in a row mean that the quota is gone, not that one call was unlucky
+
+
+def calls_allowed(wanted: int) -> int:
+    """How many calls may be under way at once: each takes a file of those that a process may open."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return wanted
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if files == resource.RLIM_INFINITY else max(1, min(wanted, files - _OTHER_FILES))
 
 
 class Limiter:

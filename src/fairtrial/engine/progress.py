@@ -39,6 +39,12 @@ class Progress:
         self.arms = [ArmProgress(name, total) for name, total in zip(names, totals, strict=True)]
         self.started = time.monotonic()
         self.before = 0  # what an earlier session had already done
+        self.note = ""  # why it goes more slowly than it was asked to
+        self.locked = False  # another program holds the store, and everything waits
+
+    def lock(self, locked: bool) -> None:
+        """Another program holds the store, or has let go of it."""
+        self.locked = locked
 
     def restore(self, stored: Mapping[int, ArmTotals], mode: str) -> None:
         """Begin with what earlier sessions did; what will be tried again does not count as done."""

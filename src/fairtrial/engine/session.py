@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Request
+from fairtrial.core.errors import BadRowError
 from fairtrial.core.hearing import Ear, listening
 from fairtrial.core.judge import Judgement, Panel, judge_of
 from fairtrial.core.score import Score, Unscored
@@ -30,7 +31,7 @@ from fairtrial.engine.budget import Budget
 from fairtrial.engine.crowd import for_each
 from fairtrial.engine.decision import Decision
 from fairtrial.engine.ladder import Gate, Ladder, Lookup
-from fairtrial.engine.limits import Limiter
+from fairtrial.engine.limits import Limiter, calls_allowed
 from fairtrial.engine.prices import FREE, find_price
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.scoring import Scoring
@@ -40,7 +41,6 @@ from fairtrial.store import Saver, Store
 from fairtrial.store import rows as store_rows
 from fairtrial.store.ledger import ledger_row
 from fairtrial.store.opinions import has_judged
-from fairtrial.store.saver import BadRowError
 from fairtrial.store.store import Place
 from fairtrial.store.todo import Mode, next_step
 
@@ -88,7 +88,7 @@ class Engine:
         *,
         spent: float = 0.0,
     ) -> None:
-        self.work, self.progress = work, progress
+        self.work, self.progress = _within_open_files(work, progress), progress
         self.halt: Halt | None = None
         self.ears: Callable[[Trial], Ear] | None = None  # who listens to answers while they are given
         self._targets, self._store, self._variables, self._scoring = targets, store, variables, scoring
@@ -117,7 +117,7 @@ class Engine:
 
     async def run(self) -> None:
         """Work until there is nothing left to do or `halt` says why not."""
-        async with Workshop() as self._workshop, Saver(self._store.write) as self._saver:
+        async with Workshop() as self._workshop, Saver(self._store.write, self.progress.lock) as self._saver:
             self._session = asyncio.create_task(self._all_lanes())
             try:
                 await self._session
@@ -363,9 +363,11 @@ class Engine:
             for table, row in store_rows.file_rows(run_id, trial, file).items():
                 self._saver.save(table, row)
         scorer, scales = self._scoring.spec_of(trial), self._scoring.scales_of(trial)
-        await self._saver.save(
-            "scores", store_rows.score_row(run_id, trial, number, scorer, result, self._variables, scales)
-        )
+        as_row = partial(store_rows.score_row, run_id, trial, number, scorer, variables=self._variables, scales=scales)
+        try:
+            await self._saver.save("scores", as_row(result))
+        except BadRowError as error:
+            await self._saver.save("scores", as_row(Unscored(kind="crashed", message=str(error))))
 
     def _save_judgements(self, trial: Trial, result: Score | Unscored) -> asyncio.Future[list[None]]:
         run_id, number = self.work.run_id, self._scoring.number
@@ -439,6 +441,16 @@ class Engine:
         if self.halt is None:
             reason = self._variables.hide(halt.reason)
             self.halt = msgspec.structs.replace(halt, reason=reason)
+
+
+def _within_open_files(work: Work, progress: Progress) -> Work:
+    """The same work with no more calls at once than this process may have open."""
+    wanted = work.settings.concurrency
+    allowed = calls_allowed(wanted)
+    if allowed == wanted:
+        return work
+    progress.note = f"only {allowed} calls at once: this process may not open more files (ulimit -n)"
+    return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, concurrency=allowed))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

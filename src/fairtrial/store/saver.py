@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from fairtrial.core.errors import StoreError
+from fairtrial.core.errors import BadRowError, StoreLockedError
 
 Rows = dict[str, list[dict[str, Any]]]
 # Seconds in which rows gather for one commit, beside the time that the commit before takes. What has arrived in them
 # is lost in a crash, and bought again: design note 0011 has what shorter and longer ones cost.
 _LINGER = 0.002
-
-
-class BadRowError(Exception):
-    """A row that no database can hold; its neighbours are stored."""
+_LONGEST_LOCK = 600.0  # seconds after which a lock of another program ends the session
 
 
 class _Entry(NamedTuple):
@@ -29,14 +27,16 @@ class _Entry(NamedTuple):
 class Saver:
     """Rows in, durable rows out. A row is taken the moment `save` is called: cancelling the wait loses nothing."""
 
-    def __init__(self, write: Callable[[Rows], None]) -> None:
-        self._write = write
+    def __init__(self, write: Callable[[Rows], None], locked: Callable[[bool], None] = lambda _: None) -> None:
+        """`locked` hears when another program holds the store, and when it has let go of it; from a thread."""
+        self._write, self._locked = write, locked
         self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
         self._task: asyncio.Task[None] | None = None
         self._error: BaseException | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._closing = False
 
     async def __aenter__(self) -> Saver:
         self._task = asyncio.create_task(self._commit_forever())
@@ -44,6 +44,7 @@ class Saver:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
+        self._closing = True  # whoever pressed Ctrl-C is not kept waiting for a lock
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
@@ -102,21 +103,31 @@ class Saver:
     def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
         """Write them in one transaction, or one by one where one of them is such that no database takes it."""
         try:
-            self._write(_by_table(entries))
-        except StoreError:
-            raise
-        except Exception:
+            self._patiently(_by_table(entries))
+        except BadRowError:
             return [self._write_one(entry) for entry in entries]
         return [None] * len(entries)
 
     def _write_one(self, entry: _Entry) -> BadRowError | None:
         try:
-            self._write({entry.table: [entry.row]})
-        except StoreError:
-            raise
-        except Exception as error:
-            return BadRowError(f"{type(error).__name__}: {error}")
+            self._patiently({entry.table: [entry.row]})
+        except BadRowError as error:
+            return error
         return None
+
+    def _patiently(self, rows: Rows) -> None:
+        """Write; while another program holds the store, wait, and say so: answers that were paid for are at stake."""
+        waited_until = time.monotonic() + _LONGEST_LOCK
+        while True:
+            try:
+                self._write(rows)
+            except StoreLockedError:
+                if time.monotonic() > waited_until or self._closing:
+                    raise
+                self._locked(True)
+            else:
+                self._locked(False)
+                return
 
 
 def _by_table(entries: Sequence[_Entry]) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -19,6 +20,7 @@ from fairtrial.store import rows, schema
 from fairtrial.store.database import PreparedInsert, lock_beside, open_engine, translated
 
 _BATCH = 1000
+_UNFINISHED = -1  # the number of cases of a plan that is being written
 _PATIENCE = 1.0
 Place = tuple[int, int, int]  # case position, arm position, repeat
 
@@ -54,6 +56,15 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     suite_name: str
 
 
+class ScoringRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which a run was scored; `how` has `scorer` and `judge` where that is not what the suite says."""
+
+    number: int
+    how: dict[str, Any]
+    created_at: float
+    completed: bool
+
+
 class Store:
     """One store. Methods are synchronous; the engine calls them from threads."""
 
@@ -73,25 +84,44 @@ class Store:
             "ledgers": PreparedInsert(self.engine, _adding(schema.ledgers)),
         }
 
+        # However a process ends, the last connection to go moves what is in the log into the one file.
+        self._finalizer = weakref.finalize(self, self.engine.dispose)
+
     def close(self) -> None:
-        """Let go of the database."""
-        self.engine.dispose()
+        """Let go of the database; what was written is in one file then, unless another process has it open."""
+        self._finalizer()
 
     # -- writing ---------------------------------------------------------------------------------
 
     def add_plan(self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables) -> None:
-        """Write a plan and, in one stream, its cases; a plan that is there already is not written again."""
-        table = schema.plans
-        with lock_beside(self.path, "plans"), translated(self.path), self.engine.begin() as connection:
-            if connection.scalar(select(table.c.id).where(table.c.id == plan["id"])):
+        """Write a plan and, in one stream, its cases; a plan that is there already is not written again.
+
+        Batch by batch, so that nobody else who writes has to wait for all of them.
+        """
+        with lock_beside(self.path, "plans"), translated(self.path):
+            if not self._begin_plan(plan):
                 return
-            connection.execute(insert(table).values(**plan, case_count=0, created_at=time.time()))
             stream = (rows.case_row(plan["id"], case, variables) for case in cases)
             count = 0
             while batch := list(islice(stream, _BATCH)):
-                self._insert_cases.execute(connection, batch)
+                with self.engine.begin() as connection:
+                    self._insert_cases.execute(connection, batch)
                 count += len(batch)
-            connection.execute(update(table).where(table.c.id == plan["id"]).values(case_count=count))
+            with self.engine.begin() as connection:
+                whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
+                connection.execute(whole.values(case_count=count))
+
+    def _begin_plan(self, plan: dict[str, Any]) -> bool:
+        """Whether a plan is still to be written; one that somebody began and did not end is begun anew."""
+        table = schema.plans
+        this = table.c.id == plan["id"]
+        with self.engine.begin() as connection:
+            count = connection.scalar(select(table.c.case_count).where(this))
+            if count is not None and count != _UNFINISHED:
+                return False
+            connection.execute(delete(table).where(this))
+            connection.execute(insert(table).values(**plan, case_count=_UNFINISHED, created_at=time.time()))
+        return True
 
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to begin."""
@@ -137,6 +167,21 @@ class Store:
         query = select(table.c.scorer).where(table.c.run_id == run_id, table.c.number == number)
         with translated(self.path), self.engine.connect() as connection:
             return rows.decode(connection.scalar(query)) or {}
+
+    def scorings(self, run_id: str) -> list[ScoringRecord]:
+        """Every way in which a run was scored, oldest first."""
+        table = schema.scorings
+        query = select(table).where(table.c.run_id == run_id).order_by(table.c.number)
+        with translated(self.path), self.engine.connect() as connection:
+            return [
+                ScoringRecord(
+                    number=row["number"],
+                    how=rows.decode(row["scorer"]) or {},
+                    created_at=row["created_at"],
+                    completed=bool(row["completed"]),
+                )
+                for row in connection.execute(query).mappings()
+            ]
 
     def finish_scoring(self, run_id: str, number: int) -> None:
         """From now on this scoring is the one that counts."""
