@@ -163,9 +163,9 @@ async def test_a_row_that_cannot_be_stored_takes_no_neighbour_along(store):
 async def test_impossible_numbers_end_no_run(run_suite, tmp_path):
     (tmp_path / "agent.py").write_text(
         "from fairtrial.core.answer import Answer, Usage\n"
-        "def count(prompt):\n"
+        "def count(prompt, system, servers):\n"
         "    return Answer(text='42', usage=Usage(prompt=2**63, completion=-1))\n"
-        "def wait(prompt):\n"
+        "def wait(prompt, system, servers):\n"
         "    return Answer(text='42', latency_ms=10**400)\n"
     )
     targets = ["python:agent.py:count", "python:agent.py:wait", "mock:echo"]
