@@ -16,7 +16,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Work
-from fairtrial.pipeline import Watch, check_prices, inspect_servers, opened_targets, session, target_specs
+from fairtrial.pipeline import Watch, check_prices, equipped, inspect_servers, opened_targets, session, target_specs
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
 from fairtrial.stored import check_keys, stored_work, with_judge
@@ -43,7 +43,8 @@ async def aresume(
     how = store.scoring(record.id, record.scoring)
     work = with_judge(store, work, variables, folder, how.get("judge"))
     check_prices(work.arms, work.settings)
-    await inspect_servers(work.arms, variables)
+    inventory = await inspect_servers(work.arms, variables)
+    work = msgspec.structs.replace(work, arms=equipped(work.arms, inventory))
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
         scoring = Scoring(folder, how.get("scorer"), record.scoring)
         with store.lease(record.id):

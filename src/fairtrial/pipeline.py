@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import platform
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -31,17 +27,20 @@ from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUn
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.judge import can_see, family_of
 from fairtrial.core.options import build_scorer, read
+from fairtrial.core.scorer import Scorer
 from fairtrial.core.stopping import FEWEST
-from fairtrial.core.suite import Arm, Settings, StopSpec, TargetSpec
+from fairtrial.core.suite import Arm, Condition, Settings, StopSpec, TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.prices import find_price
 from fairtrial.engine.progress import Progress
+from fairtrial.engine.provenance import run_context
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
 from fairtrial.importers import Imported, suite_text
 from fairtrial.importers.k_eval import KEval, looks_like_k_eval
 from fairtrial.store import Store, totals
+from fairtrial.toolbox.preflight import Inventory, preflight, with_tools
 
 Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
 
@@ -111,13 +110,13 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
     if unknown:
         raise FairtrialError(
             f"the budget cannot be kept: nobody knows the price of {', '.join(unknown)}; "
-            "add it under `prices:` (USD per million tokens, `input` and `output`)"
+            "add it under `prices:` (USD per million tokens, `input` and `output`; 0 for what costs nothing)"
         )
 
 
 def _needs_price(spec: TargetSpec) -> bool:
     cls = registry.load("targets", spec.kind)
-    return cls.priced and not cls.names_its_cost
+    return cls.priced and not cls.tells_cost(read(cls.options_type, spec.options, []))
 
 
 def warnings(suite: Suite) -> list[str]:
@@ -131,9 +130,13 @@ def warnings(suite: Suite) -> list[str]:
     return found
 
 
+def _scorers(suite: Suite) -> list[Scorer]:
+    return [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
+
+
 def _unseen(suite: Suite) -> Iterator[str]:
     """Pages that nobody will see."""
-    scorers = [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
+    scorers = _scorers(suite)
     if not any(scorer.looks for scorer in scorers):
         return
     from fairtrial.webpage.browser import NoBrowserError, usable_browser
@@ -181,11 +184,13 @@ async def arun(
             plan_id=suite.plan_id,
             series_id=series_id,
             case_count=suite.case_count,
-            arms=suite.arms,
+            arms=equipped(suite.arms, inventory),
             settings=suite.settings,
             mode="resume",
             fresh=True,
         )
+        looks = any(scorer.looks for scorer in _scorers(suite))
+        context = await run_context(suite.arms, targets, inventory, looks=looks)
         with store.lease(run_id):
             store.add_run(
                 {
@@ -193,7 +198,7 @@ async def arun(
                     "plan_id": suite.plan_id,
                     "series_id": series_id,
                     "settings": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings))),
-                    "context": canonical_json(_context(inventory)),
+                    "context": canonical_json(suite.variables.hide_all(context)),
                 }
             )
             return await session(store, work, targets, suite.variables, Scoring(suite.folder), watch)
@@ -212,24 +217,21 @@ def _write_plan(suite: Suite, store: Store) -> None:
     store.add_plan(plan, suite.cases(), suite.variables)
 
 
-async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[dict[str, Any]]:
+async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[Inventory]:
     """Start or reach every MCP server that will be used, before anything is spent, and list its tools."""
     conditions = [arm.condition for arm in arms if arm.condition.mcp]
     if not conditions:
         return []
-    from fairtrial.toolbox.preflight import preflight
-
-    return [msgspec.to_builtins(item) for item in await preflight(conditions, variables.hide)]
+    return await preflight(conditions, variables.hide)
 
 
-def _context(inventory: list[dict[str, Any]]) -> dict[str, Any]:
-    packages = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
-    return {
-        "python": sys.version.split()[0],
-        "platform": f"{platform.system()} {platform.machine()}",
-        "packages": {name: version(name) for name in packages},
-        **({"mcp_servers": inventory} if inventory else {}),
-    }
+def equipped(arms: Sequence[Arm], inventory: Sequence[Inventory]) -> tuple[Arm, ...]:
+    """These arms, whose servers now have the names of their tools: so a call can be told whose it was."""
+
+    def equip(condition: Condition) -> Condition:
+        return msgspec.structs.replace(condition, mcp=with_tools(condition.mcp, inventory))
+
+    return tuple(msgspec.structs.replace(arm, condition=equip(arm.condition)) for arm in arms)
 
 
 @asynccontextmanager

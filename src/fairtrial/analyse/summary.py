@@ -11,6 +11,7 @@ import numpy as np
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
+from fairtrial.analyse.sent import sent_params
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
@@ -53,10 +54,11 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     truncated: int
     passed_automatically: int
     cost_usd: float | None
+    unpriced: int = 0  # answers whose cost nobody knows
     prompt_tokens: int
     completion_tokens: int
     latency_ms: Latency
-    params: dict[str, Any]
+    params: dict[str, Any] | None  # as they are sent; None in runs of versions that did not record it
     metrics: dict[str, Metric] = {}
     judge_calls: int = 0
     judge_cost_usd: float | None = 0.0
@@ -119,10 +121,11 @@ def summarise(
                 truncated=total.truncated,
                 passed_automatically=total.passed_automatically,
                 cost_usd=None if total.unpriced else total.cost_usd,
+                unpriced=total.unpriced,
                 prompt_tokens=total.prompt_tokens,
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
-                params=arm.params,
+                params=sent_params(record, arm),
                 metrics={name: _metric(found) for name, found in metrics.get(arm.position, {}).items()},
                 judge_calls=judges.calls,
                 judge_cost_usd=judges.cost_usd,

@@ -186,8 +186,21 @@ def run_notes(summary: RunSummary) -> list[str]:
             "between runs; 3–5 runs tell."
         )
     notes += _unseen_notes(summary)
-    if any(arm.cost_usd is None for arm in summary.arms):
+    return notes + _cost_notes(summary)
+
+
+def _cost_notes(summary: RunSummary) -> list[str]:
+    """What would make a cost known; of a session that was given up nothing would."""
+    unpriced = [arm for arm in summary.arms if arm.unpriced]
+    notes = []
+    if any(arm.prompt_tokens for arm in unpriced):
         notes.append("A cost is unknown: add the price under `prices:` to see it.")
+    silent = dict.fromkeys(arm.target for arm in unpriced if not arm.prompt_tokens)
+    if silent:
+        notes.append(
+            f"{', '.join(silent)} does not say what it costs: let it report `cost_usd`, or write its price under "
+            "`prices:` (0 if it costs nothing)."
+        )
     return notes
 
 

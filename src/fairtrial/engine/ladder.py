@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Request, Usage
+from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, SoFar, Usage
 from fairtrial.core.hearing import listening
 from fairtrial.core.suite import Settings
 from fairtrial.core.target import Target
@@ -30,6 +30,7 @@ _MAYBE_BILLED = frozenset({"stream", "timeout", "malformed"})
 _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
 _TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
 _ROOM = 4.0  # an agent's trial may cost so many times the dearest one so far
+_TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, where the suite says nothing
 _LONGEST_UNSAID = 2048  # completion tokens to set aside where nobody said how many
 
 
@@ -65,7 +66,7 @@ class Ladder:
 
     async def _retried(self, request: Request) -> Outcome:
         """retried: as often as patience lasts, counting what every attempt cost."""
-        patience = Retries(self._settings.retry)
+        patience = Retries(self._settings.retry, agent=self._target.agent)
         tried: list[str] = []
         last: Answer | Failure | None = None
         cost: float | None = 0.0
@@ -153,6 +154,8 @@ class Ladder:
             return result.cost_usd
         if self._price is FREE:
             return 0.0
+        if isinstance(result, Failure) and result.given_up:
+            return None
         usage: Usage | None = result.usage
         if usage is None:
             unknown = isinstance(result, Answer) or result.kind in _MAYBE_BILLED
@@ -171,12 +174,13 @@ class Ladder:
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: no call takes longer than the time limit."""
+        limit = self._settings.timeout or (_AGENT_TIMEOUT if self._target.agent else _TIMEOUT)
+        request = msgspec.structs.replace(request, journal=Journal())
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(limit):
                 return await self._called(request)
         except TimeoutError:
-            message = f"no answer within {self._settings.timeout:g} s"
-            return Failure(kind="timeout", message=message, retryable=True)
+            return _given_up(request.journal, f"no answer within {limit:g} s")
 
     async def _called(self, request: Request) -> Answer | Failure:
         """called: an adapter that breaks is a failure of this call, not of the run."""
@@ -198,6 +202,22 @@ class _Allowance:
         if self._price is None:
             return True
         return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd
+
+
+def _given_up(journal: Journal, message: str) -> Failure:
+    """A call whose time is over, with what it has done until then."""
+    try:
+        so_far = journal.read()
+    except Exception:  # a plug-in may do anything
+        so_far = SoFar()
+    return Failure(
+        kind="timeout",
+        message=f"{message}; {so_far.doing}" if so_far.doing else message,
+        retryable=True,
+        usage=so_far.usage,
+        trace=so_far.trace,
+        given_up=True,
+    )
 
 
 def _checked(result: object) -> Answer | Failure:
