@@ -207,7 +207,7 @@ class _Allowance:
 def _given_up(journal: Journal, message: str) -> Failure:
     """A call whose time is over, with what it has done until then."""
     try:
-        so_far = journal.read()
+        so_far = msgspec.convert(journal.read(), SoFar)
     except Exception:  # a plug-in may do anything
         so_far = SoFar()
     return Failure(

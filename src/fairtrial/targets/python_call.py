@@ -79,11 +79,13 @@ def _takes_steps(function: Any) -> bool:
 def _so_far(steps: list[Any], request: Request) -> SoFar:
     """What a function has told of its steps."""
     calls = called(list(steps), request.mcp)
-    last = next((call["tool"] for call in reversed(calls) if isinstance(call, dict) and call.get("tool")), None)
-    return SoFar(
-        doing=f"the last step that it told of is {last}" if last else "",
-        trace={"tool_calls": calls} if calls else None,
-    )
+    if not calls:
+        return SoFar()
+    last = calls[-1]
+    if not isinstance(last, dict) or "tool" not in last:
+        return SoFar(trace={"tool_calls": calls})
+    last["unfinished"] = last["result"] is None
+    return SoFar(doing=f"the last step that it told of is {last['tool']}", trace={"tool_calls": calls})
 
 
 def _with_steps(result: Answer | Failure, steps: list[Any], request: Request) -> Answer | Failure:
