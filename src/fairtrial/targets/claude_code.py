@@ -201,6 +201,7 @@ class _Seen:
         from claude_agent_sdk import AssistantMessage, ResultMessage, SystemMessage, UserMessage
 
         if isinstance(message, SystemMessage) and message.subtype == "init":
+            self._started = time.perf_counter()  # until now it and its servers were starting, which is no latency
             self._servers = {server["name"]: server["status"] for server in message.data.get("mcp_servers") or ()}
             return self._unconnected()
         if isinstance(message, AssistantMessage):
