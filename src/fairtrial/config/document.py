@@ -192,13 +192,12 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     scorer: Any = "exact"
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
-    timeout: (
-        Annotated[
-            float,
-            Meta(gt=0, description="Seconds for one request; unless given, 120 for a model and 600 for an agent."),
-        ]
-        | None
-    ) = None
+    timeout: Annotated[
+        float | None,
+        Meta(
+            gt=0, description="Seconds for one request; unless given, 120 for a model and 600 for an agent's session."
+        ),
+    ] = None
     budget_usd: Annotated[float, Meta(ge=0)] | None = None
     stream: bool = True
     cache: Annotated[bool, Meta(description="Take answers to the same trial from earlier runs.")] = False

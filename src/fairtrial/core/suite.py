@@ -194,7 +194,10 @@ class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_wait: float = 60.0
     empty: int = 2
     empty_wait: float = 0.4
-    timeouts: int | None = None  # once for a model, never for an agent, whose session would be bought twice
+    timeouts: Annotated[
+        int | None,
+        msgspec.Meta(description="After a timeout; unless given, 1 for a model and 0 for an agent, bought twice else."),
+    ] = None
 
 
 class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
