@@ -33,4 +33,4 @@ if __name__ == "__main__":
     config = os.environ.get("FAIRTRIAL_MCP_CONFIG")
     servers = json.loads(Path(config).read_text())["mcpServers"] if config else {}
     report = asyncio.run(query(sys.stdin.read(), os.environ["FAIRTRIAL_SYSTEM_PROMPT"], servers))
-    print(json.dumps(report))
+    sys.stdout.write(json.dumps(report))

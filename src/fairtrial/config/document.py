@@ -193,10 +193,8 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
     timeout: Annotated[
-        float | None,
-        Meta(
-            gt=0, description="Seconds for one request; unless given, 120 for a model and 600 for an agent's session."
-        ),
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds for one request; unless given, 120 for a model and 600 for an agent's session."),
     ] = None
     budget_usd: Annotated[float, Meta(ge=0)] | None = None
     stream: bool = True
