@@ -98,14 +98,14 @@ class TestMoney:
     def test_a_bad_cost_is_none_and_said_so(self, cost):
         for report in ({"text": "x", "cost_usd": cost}, Answer(text="x", cost_usd=cost)):
             answer = as_answer(report, (), 1.0)
-            assert answer.cost_usd is None and "cost_usd left out" in answer.trace["notes"][0]
+            assert answer.cost_usd is None and "cost_usd left out" in answer.trace["left_out"][0]
 
     @pytest.mark.parametrize("count", [-1, math.nan, math.inf, 0.5, "12", True, 10**30])
     def test_bad_numbers_of_tokens(self, count):
         answer = as_answer({"text": "x", "prompt_tokens": count, "completion_tokens": 3}, (), 1.0)
-        assert answer.usage == Usage(completion=3) and "prompt_tokens left out" in answer.trace["notes"][0]
+        assert answer.usage == Usage(completion=3) and "prompt_tokens left out" in answer.trace["left_out"][0]
         answer = as_answer(Answer(text="x", usage=Usage(prompt=count)), (), 1.0)
-        assert answer.usage is None and "tokens left out" in answer.trace["notes"][0]
+        assert answer.usage is None and "tokens left out" in answer.trace["left_out"][0]
 
     @pytest.mark.parametrize("result", [None, 17, {}, {"text": 3}, {"answer": "x"}, b"x"])
     def test_no_text_no_answer(self, result):
@@ -196,5 +196,5 @@ class TestInARun:
         cases = [{"id": name, "input": "x", "expected": "4711"} for name in ("nan", "list", "number")]
         run = await run_suite(targets=[{"target": "command", "options": options}], cases=cases)
         nan, *others = run.trials()
-        assert nan.answer == "4711" and nan.cost_usd is None and "nan is no cost" in nan.trace["notes"][0]
+        assert nan.answer == "4711" and nan.cost_usd is None and "nan is no cost" in nan.trace["left_out"][0]
         assert all("an object with `text`" in trial.failure_message for trial in others)

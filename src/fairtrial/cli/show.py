@@ -241,10 +241,14 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
 
     from fairtrial.core.text import printable
 
-    for note in (trace or {}).get("notes") or ():
+    def listed(name: str) -> list[Any]:  # a foreign agent may put anything there
+        found = (trace or {}).get(name)
+        return found if isinstance(found, list) else []
+
+    for note in listed("left_out"):
         console.print(Text(f"     note: {printable(str(note))}", style="yellow"), soft_wrap=True)
-    for call in (trace or {}).get("tool_calls") or ():
-        if not isinstance(call, dict):  # a foreign agent may put anything there
+    for call in listed("tool_calls"):
+        if not isinstance(call, dict):
             console.print(Text(f"    {printable(str(call))}"), soft_wrap=True)
             continue
         name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"

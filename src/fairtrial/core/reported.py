@@ -137,7 +137,7 @@ def _trace(report: dict[str, Any], servers: Sequence[McpServer], notes: list[str
     if isinstance(calls, list | tuple):
         trace["tool_calls"] = called(calls, servers)
     if notes:
-        trace["notes"] = notes
+        trace["left_out"] = notes
     return trace or None
 
 

@@ -196,7 +196,7 @@ class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     empty_wait: float = 0.4
     timeouts: Annotated[
         int | None,
-        msgspec.Meta(description="After a timeout; unless given, 1 for a model and 0 for an agent, bought twice else."),
+        msgspec.Meta(description="After a timeout; unless given, 1 for a model and 0 for an agent."),
     ] = None
 
 
