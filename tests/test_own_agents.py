@@ -16,6 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.reported import as_answer
 from fairtrial.core.suite import McpServer
 from fairtrial.core.trace import tool_use
+from fairtrial.export import export
 from tests.test_agents import CASES, conditions, facts
 
 GRAPH = McpServer(name="graph", tools=("search", "get_node"))
@@ -77,6 +78,11 @@ class TestToolCalls:
         answer = as_answer({"text": "x", "tool_calls": [{"name": "get_node", **failed}]}, [GRAPH], 1.0)
         assert tool_use(answer.trace, ["graph"]).errors == 1
 
+    def test_what_is_no_list_is_left_out(self):
+        answer = as_answer({"text": "x", "tool_calls": 5}, [GRAPH], 1.0)
+        assert answer.trace == {"left_out": ["tool_calls left out: int is no list"]}
+        assert tool_use(answer.trace, ["graph"]) is None
+
 
 class TestMoney:
     @pytest.mark.parametrize(
@@ -135,6 +141,17 @@ def test_whatever_comes_is_an_answer_or_a_failure(report):
 
 
 class TestInARun:
+    async def test_its_report_can_be_shown(self, run_suite, tmp_path, store):
+        """Whatever is in a trace, or missing in it."""
+        (tmp_path / "odd.py").write_text(
+            "def lone(*_):\n    return {'text': 'x', 'mood': 'good', 'left_out': 7}\n"
+            "def liar(*_):\n    return {'text': 'x', 'cost_usd': -1, 'tool_calls': 5}\n"
+        )
+        run = await run_suite(targets=["python:odd.py:lone", "python:odd.py:liar"], cases=CASES)
+        export(run, tmp_path / "run.html")
+        for trial in run.trials():
+            assert _run(["show", "--trial", trial.trial_id, "--store", store.path]) == 0
+
     async def test_a_function_says_what_it_cost(self, run_suite, tmp_path, capsys):
         (tmp_path / "dear.py").write_text(
             "def query(user_query, system_prompt, mcp_servers):\n"

@@ -133,9 +133,11 @@ def _trace(report: dict[str, Any], servers: Sequence[McpServer], notes: list[str
     more = report.get("trace")
     trace = {name: value for name, value in report.items() if name not in _READ}
     trace |= dict(more) if isinstance(more, Mapping) else {} if more is None else {"trace": more}
-    calls = trace.get("tool_calls")
+    calls = trace.pop("tool_calls", None)
     if isinstance(calls, list | tuple):
         trace["tool_calls"] = called(calls, servers)
+    elif calls is not None:
+        notes.append(f"tool_calls left out: {type(calls).__name__} is no list")
     if notes:
         trace["left_out"] = notes
     return trace or None
