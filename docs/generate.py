@@ -19,6 +19,7 @@ NOTE = "<!-- Written by `python -m docs.generate`; do not edit. -->\n"
 STRUCTS: list[tuple[str, Any]] = [
     ("The suite", document.SuiteDocument),
     ("targets", document.TargetEntry),
+    ("mcp_servers", document.McpEntry),
     ("conditions", document.ConditionEntry),
     ("cases", document.CaseEntry),
     ("checks", checks.Check),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.store import Store
 from fairtrial.webpage.browser import NoBrowserError, find_browser
+from tests.scripted import Script, Scripted, look_up, scripted_model
 
 hypothesis.settings.register_profile("any machine", deadline=None)  # what is slow on a busy machine is not wrong
 hypothesis.settings.load_profile("any machine")
@@ -83,6 +85,21 @@ async def model_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callabl
     yield launch
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Any]]:
+    """Serve a script as `openai:` and `anthropic:`."""
+    async with AsyncExitStack() as stack:
+
+        async def serve(script: Script = look_up) -> Scripted:
+            served = await stack.enter_async_context(scripted_model(script))
+            for name, path in (("OPENAI", "/v1"), ("ANTHROPIC", "")):
+                monkeypatch.setenv(f"{name}_BASE_URL", served.url + path)
+                monkeypatch.setenv(f"{name}_API_KEY", "sk-test-key-0001")
+            return served
+
+        yield serve
 
 
 def numbered(count: int, expected: str = "42") -> list[dict[str, Any]]:

@@ -32,6 +32,14 @@ class Turn(NamedTuple):
 Script = Callable[[Turn], Say]
 
 
+def look_up(turn: Turn) -> Say:
+    """A model that looks things up if it can, and says what it found."""
+    tool = next((name for name in turn.tools if name.endswith("lookup")), None)
+    if tool and not turn.results:
+        return Say("Let me look.", ((tool, {"topic": "code"}),))
+    return Say(f"It is {turn.results[-1] if turn.results else 'unknown to me'}")
+
+
 class Scripted:
     """The server's memory: every request that came."""
 

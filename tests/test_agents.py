@@ -20,7 +20,7 @@ from fairtrial.cli.main import _run
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.suite import Condition, McpServer, ToolUse
 from fairtrial.core.trace import tool_use
-from tests.scripted import Say, Turn, scripted_model
+from tests.scripted import Say, Turn, look_up
 
 FACTS = str(Path(__file__).parent / "servers" / "facts.py")
 TOOLS = ("add", "get.item", "get_item", "look_around", "lookup", "paper")
@@ -36,33 +36,6 @@ def conditions(**gates) -> dict:
         "baseline": {"system": "Answer from your own knowledge."},
         "with-facts": {"system": "Use the facts.", "mcp": ["facts"], **gates},
     }
-
-
-def look_up(turn: Turn) -> Say:
-    """A model that looks things up if it can, and says what it found."""
-    tool = next((name for name in turn.tools if name.endswith("lookup")), None)
-    if tool and not turn.results:
-        return Say("Let me look.", ((tool, {"topic": "code"}),))
-    return Say(f"It is {turn.results[-1] if turn.results else 'unknown to me'}")
-
-
-@pytest.fixture
-async def model(monkeypatch):
-    """Serve a script as `openai:` and `anthropic:`."""
-    stack = []
-
-    async def start(script=look_up):
-        context = scripted_model(script)
-        served = await context.__aenter__()
-        stack.append(context)
-        for name, path in (("OPENAI", "/v1"), ("ANTHROPIC", "")):
-            monkeypatch.setenv(f"{name}_BASE_URL", served.url + path)
-            monkeypatch.setenv(f"{name}_API_KEY", "sk-test-key-0001")
-        return served
-
-    yield start
-    for context in stack:
-        await context.__aexit__(None, None, None)
 
 
 class TestGates:

@@ -82,7 +82,7 @@ def test_the_python_example_of_the_readme_runs(tmp_path, capsys):
     assert "careful 1.0" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("folder", ["models", "own-parts"])
+@pytest.mark.parametrize("folder", ["models", "own-parts", "agents"])
 async def test_examples_run(folder, store):
     run = await pipeline.arun(pipeline.load(REPO / "examples" / folder / "suite.yaml"), store=store)
     assert run.status == "completed"

@@ -12,6 +12,7 @@ from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import build_scorer, scorer_problems
+from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
@@ -22,6 +23,7 @@ from fairtrial.pipeline import (
     Watch,
     begin_run,
     check_prices,
+    equipped,
     inspect_servers,
     opened_targets,
     session,
@@ -56,9 +58,12 @@ async def aresume(
         work = _to_the_end(store, work)
     how = store.scoring(record.id, record.scoring)
     work = with_judge(store, work, variables, folder, how.get("judge"))
-    work = msgspec.structs.replace(work, judged=_needs_judge(store, work, how.get("scorer")))
+    work = msgspec.structs.replace(
+        work, judged=any(scorer.needs_judge() for scorer in _scorers(store, work, how.get("scorer")))
+    )
     check_prices(work.arms, work.settings)
-    await inspect_servers(work.arms, variables)
+    inventory = await inspect_servers(work.arms, variables)
+    work = msgspec.structs.replace(work, arms=equipped(work.arms, inventory))
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
         scoring = Scoring(folder, how.get("scorer"), record.scoring)
         with store.lease(record.id):
@@ -98,18 +103,17 @@ def series_size(runs: Sequence[RunRecord]) -> int:
 async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[str, Any], watch: Watch) -> Run:
     """One more run of the plan of a series."""
     work, variables, folder = stored_work(store, first.id, "resume", overrides)
-    work = msgspec.structs.replace(
-        work, run_id=new_id(), fresh=True, stopped=None, judged=_needs_judge(store, work, None)
-    )
+    work = msgspec.structs.replace(work, run_id=new_id(), fresh=True, stopped=None)
     check_prices(work.arms, work.settings)
     assert first.series_id is not None
-    return await begin_run(store, work, variables, folder, first.settings, Series(first.series_id, runs), watch)
+    series = Series(first.series_id, runs)
+    return await begin_run(store, work, variables, folder, _scorers(store, work), first.settings, series, watch)
 
 
-def _needs_judge(store: Store, work: Work, scorer: ScorerSpec | None) -> bool:
-    """Whether any answer of a run is scored by a judge."""
+def _scorers(store: Store, work: Work, scorer: ScorerSpec | None = None) -> list[Scorer]:
+    """What scores the answers of a stored plan."""
     specs = [scorer] if scorer else [*(arm.scorer for arm in work.arms), *store.case_scorers(work.plan_id)]
-    return any(build_scorer(spec).needs_judge() for spec in specs)
+    return [build_scorer(spec) for spec in specs]
 
 
 def _to_the_end(store: Store, work: Work) -> Work:

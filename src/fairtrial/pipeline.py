@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import platform
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,18 +29,21 @@ from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUn
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.judge import can_see, family_of
 from fairtrial.core.options import build_scorer, read
+from fairtrial.core.scorer import Scorer
 from fairtrial.core.stopping import FEWEST
-from fairtrial.core.suite import Arm, Settings, StopSpec, TargetSpec
+from fairtrial.core.suite import Arm, Condition, Settings, StopSpec, TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.prices import find_price
 from fairtrial.engine.progress import Progress
+from fairtrial.engine.provenance import run_context
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
 from fairtrial.importers import Imported, suite_text
 from fairtrial.importers.k_eval import KEval, looks_like_k_eval
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import RunRecord
+from fairtrial.toolbox.preflight import Inventory, preflight, with_tools
 
 Watch = Callable[[Engine], AbstractAsyncContextManager[None]]
 
@@ -113,7 +113,7 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
     if unknown:
         raise FairtrialError(
             f"the budget cannot be kept: nobody knows the price of {', '.join(unknown)}; "
-            "add it under `prices:` (USD per million tokens, `input` and `output`)"
+            "add it under `prices:` (USD per million tokens, `input` and `output`; 0 for what costs nothing)"
         )
     endless = sorted({arm.name for arm in arms if _needs_price(arm.target) and not arm.params.get("max_tokens")})
     if endless:
@@ -124,7 +124,7 @@ def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
 
 def _needs_price(spec: TargetSpec) -> bool:
     cls = registry.load("targets", spec.kind)
-    return cls.priced and not cls.names_its_cost
+    return cls.priced and not cls.tells_cost(read(cls.options_type, spec.options, []))
 
 
 def warnings(suite: Suite) -> list[str]:
@@ -138,9 +138,13 @@ def warnings(suite: Suite) -> list[str]:
     return found
 
 
+def _scorers(suite: Suite) -> list[Scorer]:
+    return [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
+
+
 def _unseen(suite: Suite) -> Iterator[str]:
     """Pages that nobody will see."""
-    scorers = [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
+    scorers = _scorers(suite)
     if not any(scorer.looks for scorer in scorers):
         return
     from fairtrial.webpage.browser import NoBrowserError, usable_browser
@@ -193,11 +197,10 @@ async def arun(
         settings=suite.settings,
         mode="resume",
         fresh=True,
-        judged=any(build_scorer(msgspec.json.decode(spec)).needs_judge() for spec in suite.scorers),
     )
     settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
     begin = partial(_write_plan, suite, store)
-    return await begin_run(store, work, suite.variables, suite.folder, settings, series, watch, begin)
+    return await begin_run(store, work, suite.variables, suite.folder, _scorers(suite), settings, series, watch, begin)
 
 
 async def begin_run(
@@ -205,6 +208,7 @@ async def begin_run(
     work: Work,
     variables: Variables,
     folder: Path,
+    scorers: Sequence[Scorer],
     settings: bytes,
     series: Series | None,
     watch: Watch | None,
@@ -213,8 +217,14 @@ async def begin_run(
     """A new run of a plan, once its servers and targets were seen to be there; `begin` is called just before."""
     inventory = await inspect_servers(work.arms, variables)
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
+        looks = any(scorer.looks for scorer in scorers)
+        context = await run_context(work.arms, targets, inventory, looks=looks)
+        if series is not None:
+            context["series_runs"] = series.runs
         if begin is not None:
             await asyncio.to_thread(begin)
+        judged = any(scorer.needs_judge() for scorer in scorers)
+        work = msgspec.structs.replace(work, arms=equipped(work.arms, inventory), judged=judged)
         with store.lease(work.run_id):
             store.add_run(
                 {
@@ -222,7 +232,7 @@ async def begin_run(
                     "plan_id": work.plan_id,
                     "series_id": work.series_id,
                     "settings": settings,
-                    "context": canonical_json(_context(inventory, series)),
+                    "context": canonical_json(variables.hide_all(context)),
                 }
             )
             return await session(store, work, targets, variables, Scoring(folder), watch)
@@ -241,25 +251,21 @@ def _write_plan(suite: Suite, store: Store) -> None:
     store.add_plan(plan, suite.cases(), suite.variables)
 
 
-async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[dict[str, Any]]:
+async def inspect_servers(arms: Sequence[Arm], variables: Variables) -> list[Inventory]:
     """Start or reach every MCP server that will be used, before anything is spent, and list its tools."""
     conditions = [arm.condition for arm in arms if arm.condition.mcp]
     if not conditions:
         return []
-    from fairtrial.toolbox.preflight import preflight
-
-    return [msgspec.to_builtins(item) for item in await preflight(conditions, variables.hide)]
+    return await preflight(conditions, variables.hide)
 
 
-def _context(inventory: list[dict[str, Any]], series: Series | None) -> dict[str, Any]:
-    packages = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
-    return {
-        "python": sys.version.split()[0],
-        "platform": f"{platform.system()} {platform.machine()}",
-        "packages": {name: version(name) for name in packages},
-        **({"mcp_servers": inventory} if inventory else {}),
-        **({"series_runs": series.runs} if series else {}),
-    }
+def equipped(arms: Sequence[Arm], inventory: Sequence[Inventory]) -> tuple[Arm, ...]:
+    """These arms, whose servers now have the names of their tools: so a call can be told whose it was."""
+
+    def equip(condition: Condition) -> Condition:
+        return msgspec.structs.replace(condition, mcp=with_tools(condition.mcp, inventory))
+
+    return tuple(msgspec.structs.replace(arm, condition=equip(arm.condition)) for arm in arms)
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from fairtrial.analyse.sent import sent_params
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import Arm, Case, ToolUse
 from fairtrial.core.variables import display
@@ -150,6 +151,10 @@ class Run:
     def context(self) -> dict[str, Any]:
         """Versions and machine."""
         return msgspec.json.decode(self.record.context)  # type: ignore[no-any-return]
+
+    def sent(self, arm: Arm) -> dict[str, Any] | None:
+        """The parameters that an arm's target is sent, as recorded when the run began; None where nobody did."""
+        return sent_params(self.record, arm)
 
     def trials(self) -> Iterator[TrialRecord]:
         """Every stored trial, streamed in the order of cases, arms and repeats."""

@@ -11,6 +11,7 @@ import numpy as np
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
+from fairtrial.analyse.sent import sent_params
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
@@ -57,7 +58,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     completion_tokens: int
     latency_ms: Latency
-    params: dict[str, Any]
+    params: dict[str, Any] | None  # as they are sent; None in runs of versions that did not record it
     metrics: dict[str, Metric] = {}
     judge_verdicts: int = 0
     judge_calls: int = 0  # fewer where verdicts of an earlier scoring were used again
@@ -135,7 +136,7 @@ def summarise(
                 prompt_tokens=total.prompt_tokens,
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
-                params=arm.params,
+                params=sent_params(record, arm),
                 metrics={name: _metric(found) for name, found in metrics.get(arm.position, {}).items()},
                 judge_verdicts=judges.verdicts,
                 judge_calls=judges.calls,

@@ -213,6 +213,22 @@ def _cost_notes(summary: RunSummary) -> list[str]:
         calls = f"{summary.spent.unknown} call{'s' if summary.spent.unknown != 1 else ''}"
         most = f"; at most {money(summary.spent.charged)} in all" if summary.spent.charged > summary.spent.known else ""
         notes.append(f"The cost of {calls} is unknown{most}.")
+        notes += _price_notes(summary)
+    return notes
+
+
+def _price_notes(summary: RunSummary) -> list[str]:
+    """What would make a cost known; of a session that was given up nothing would."""
+    unpriced = [arm for arm in summary.arms if arm.cost.unknown]
+    notes = []
+    if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
+        notes.append("Add the price under `prices:` to see it.")
+    silent = dict.fromkeys(arm.target for arm in unpriced if not arm.prompt_tokens)
+    if silent:
+        notes.append(
+            f"{', '.join(silent)} does not say what it costs: let it report `cost_usd`, or write its price under "
+            "`prices:` (0 if it costs nothing)."
+        )
     return notes
 
 

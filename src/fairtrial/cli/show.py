@@ -241,12 +241,19 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
 
     from fairtrial.core.text import printable
 
-    for call in (trace or {}).get("tool_calls") or ():
-        if not isinstance(call, dict):  # a foreign agent may put anything there
+    def listed(name: str) -> list[Any]:  # a foreign agent may put anything there
+        found = (trace or {}).get(name)
+        return found if isinstance(found, list) else []
+
+    for note in listed("left_out"):
+        console.print(Text(f"     note: {printable(str(note))}", style="yellow"), soft_wrap=True)
+    for call in listed("tool_calls"):
+        if not isinstance(call, dict):
             console.print(Text(f"    {printable(str(call))}"), soft_wrap=True)
             continue
         name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
         took = f", {call['duration_ms']:.0f} ms" if isinstance(call.get("duration_ms"), int | float) else ""
+        took = ", gave no answer" if call.get("unfinished") else took
         asked = " ".join(str(call.get("arguments") or "").split())
         said = " ".join(str(call.get("result") or "").split())
         shown = f"{name}({asked}){' failed' if call.get('error') else ''}{took}: {said[:400]}"
@@ -257,12 +264,23 @@ def _print_context(run: Run) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from fairtrial.analyse.sent import sent_text
+    from fairtrial.core.text import printable
+
     console = Console(highlight=False)
     for arm in run.plan_arms:
-        shown = ", ".join(f"{name} {value}" for name, value in arm.params.items())
-        console.print(Text.assemble((f"\n{arm.name}: ", "bold"), shown), soft_wrap=True)
+        shown = sent_text(run.sent(arm), arm)
+        console.print(Text.assemble((f"\n{arm.name}: ", "bold"), f"parameters: {shown}"), soft_wrap=True)
+        if arm.condition.mcp:
+            names = ", ".join(server.name for server in arm.condition.mcp)
+            console.print(Text(f"  MCP servers: {names}"), soft_wrap=True)
         if arm.condition.system:
             console.print(Text(f"  system: {arm.condition.system}"), soft_wrap=True)
+    for server in run.context.get("mcp_servers") or ():
+        named = printable(f"{server['name']} {server['version']}".strip())
+        console.print(Text.assemble((f"\nMCP server {server['server']}: ", "bold"), named), soft_wrap=True)
+        for tool in server["tools"]:
+            console.print(Text(f"  {printable(tool['name'])}  {tool['schema_sha256'][:12]}"), soft_wrap=True)
     packages = ", ".join(f"{name} {version}" for name, version in run.context["packages"].items())
     console.print(Text(f"\nPython {run.context['python']} on {run.context['platform']}; {packages}"), soft_wrap=True)
     console.print(Text(f"\nsuite, SHA-256 {run.plan.suite_sha256}:\n", style="bold"), soft_wrap=True)

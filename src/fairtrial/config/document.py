@@ -85,7 +85,7 @@ class McpEntry(Document, frozen=True, kw_only=True):
         default=None, name="autoApprove"
     )
     always_allow: Any = msgspec.field(default=None, name="alwaysAllow")
-    timeout: Any = None
+    timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds that it may take to start.")] = 120.0
 
 
 class ConditionEntry(Document, frozen=True, kw_only=True):
@@ -192,7 +192,10 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     scorer: Any = "exact"
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
-    timeout: Annotated[float, Meta(gt=0, description="Seconds for one request.")] = 120.0
+    timeout: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds for one request; unless given, 120 for a model and 600 for an agent's session."),
+    ] = None
     budget_usd: Annotated[float, Meta(ge=0)] | None = None
     stream: bool = True
     cache: Annotated[bool, Meta(description="Take answers to the same trial from earlier runs.")] = False

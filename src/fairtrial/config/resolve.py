@@ -240,7 +240,7 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         return None
     if entry.command is None:
         kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
-        return McpServer(name=name, transport=kind, url=entry.url or "", headers=entry.headers)
+        return McpServer(name=name, transport=kind, url=entry.url or "", headers=entry.headers, timeout=entry.timeout)
     beside = folder / entry.command
     # Not resolved: the python of an environment is a link, and knows by its own name where it belongs.
     found = str(beside.absolute()) if "/" in entry.command and beside.is_file() else shutil.which(entry.command)
@@ -253,6 +253,7 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         args=tuple(entry.args),
         env=entry.env,
         cwd=str((folder / (entry.cwd or ".")).resolve()),
+        timeout=entry.timeout,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -22,6 +23,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cache_write: int = 0
     reasoning: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Usage(**dict(zip(self.__struct_fields__, (a + b for a, b in pairs), strict=True)))
+
 
 class Allowance(Protocol):
     """Money set aside for one trial of an agent."""
@@ -37,6 +42,21 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
     body: bytes
     media: str = "image/png"
+
+
+class SoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a call that has not ended; `doing` is what it waits for."""
+
+    doing: str = ""
+    usage: Usage | None = None
+    trace: dict[str, Any] | None = None
+
+
+class Journal:
+    """Where a target says how its progress is read, so that what it did is kept when it is given up."""
+
+    def __init__(self) -> None:
+        self.read: Callable[[], SoFar] = SoFar
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +75,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
     images: tuple[Image, ...] = ()
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
+    journal: Journal = msgspec.field(default_factory=Journal)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +108,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None  # where the target itself knows what it cost all the same
     maybe_billed: bool = False  # the request went out, and nobody knows whether it was worked on
     trace: dict[str, Any] | None = None
+    given_up: bool = False  # it was still at work: `usage` is what is known, and more may be billed
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,6 +93,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
+    timeout: float = 120.0  # seconds to start and to list its tools: npx, uvx and docker may have to download it
+    tools: tuple[str, ...] = ()  # what it offered before the run
 
     def identity(self) -> dict[str, Any]:
         """Which tools these are: everything but the credentials."""
@@ -192,7 +194,10 @@ class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_wait: float = 60.0
     empty: int = 2
     empty_wait: float = 0.4
-    timeouts: int = 1
+    timeouts: Annotated[
+        int | None,
+        msgspec.Meta(description="After a timeout; unless given, 1 for a model and 0 for an agent."),
+    ] = None
 
 
 class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -235,7 +240,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is carried out; nothing here changes what is asked but `benchmark_mode`."""
 
     concurrency: int = 5
-    timeout: float = 120.0
+    timeout: float | None = None  # None: as long as is usual for a model or an agent
     budget_usd: float | None = None
     stream: bool = True
     cache: bool = False

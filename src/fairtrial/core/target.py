@@ -24,9 +24,10 @@ class Target:
     """
 
     options_type: ClassVar[type[Options]] = Options
-    priced: ClassVar[bool] = False  # whether its calls cost money
+    priced: ClassVar[bool] = False  # whether its calls may cost money
     names_its_cost: ClassVar[bool] = False  # whether an answer may say itself what it cost
     many_calls: ClassVar[bool] = False  # whether one trial makes many calls that cost money
+    agent: ClassVar[bool] = False  # whether a trial is a whole session: it takes long, and is not bought twice
     uses_tools: ClassVar[bool] = False  # whether it can be given MCP servers
     takes_images: ClassVar[bool] = False  # whether pictures can go with a question; the model may still be blind
     most_at_once: ClassVar[int | None] = None  # more calls than this at once make no sense
@@ -40,6 +41,11 @@ class Target:
         """What makes this target unusable, known before anything is asked."""
         return ()
 
+    @classmethod
+    def tells_cost(cls, options: Any) -> bool:
+        """Whether its answers can say what they cost, with these options."""
+        return cls.names_its_cost
+
     @property
     def lane(self) -> str:
         """Targets of one lane share one limit, as calls with one key share one quota."""
@@ -51,6 +57,10 @@ class Target:
     def sent(self, request: Request) -> dict[str, Any]:
         """The parameters that go out with a request, by the names that suites use: the record says these, no others."""
         return request.params
+
+    def versions(self) -> dict[str, str]:
+        """Programs and packages that have a part in its answers, once it is open: the record says these too."""
+        return {}
 
     async def ask(self, request: Request) -> Answer | Failure:
         """Ask once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,7 +20,13 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Any = None
     result: str = ""
     error: bool = False
+    unfinished: bool = False  # it was given up before it answered
     duration_ms: float | None = None
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return f"{self.server or 'built-in'}.{self.tool}"
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +41,12 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it; tool calls are there even if there were none, which is something to know."""
         return {"tool_calls": [], "servers": {}, **msgspec.to_builtins(self)}
+
+
+def waiting_for(calls: Iterable[ToolCall]) -> str:
+    """What an agent that is given up was waiting for."""
+    names = [call.name for call in calls if call.unfinished]
+    return f"it was waiting for {', '.join(names)}" if names else "it was waiting for the model"
 
 
 def short(text: str) -> str:

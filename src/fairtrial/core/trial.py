@@ -34,7 +34,7 @@ class Trial(msgspec.Struct, frozen=True):
             system=self.arm.condition.system,
             mcp=self.arm.condition.mcp,
             params=params,
-            defaulted=self.arm.defaulted,
+            defaulted=tuple(name for name in self.arm.defaulted if name not in (self.case.params or {})),
             repeat=self.repeat,
             stream=stream,
         )

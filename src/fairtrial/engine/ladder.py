@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Request, Usage
+from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, SoFar, Usage
 from fairtrial.core.hearing import listening
 from fairtrial.core.money import Cost
 from fairtrial.core.suite import Settings
@@ -35,6 +35,7 @@ _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
 _TOKENS_OF_SCHEMA = 1000  # what a provider writes around a shape that it is asked for
 _TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
 _ROOM = 4.0  # an agent's trial may cost so many times the dearest one so far
+_TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, where the suite says nothing
 _LONGEST_UNSAID = 200_000  # completion tokens to set aside where nobody said how many
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
@@ -71,7 +72,7 @@ class Ladder:
 
     async def _retried(self, request: Request) -> Outcome:
         """retried: as often as patience lasts, counting what every attempt cost."""
-        patience = Retries(self._settings.retry)
+        patience = Retries(self._settings.retry, agent=self._target.agent)
         tried: list[str] = []
         last: Answer | Failure | None = None
         cost = Cost()
@@ -167,6 +168,8 @@ class Ladder:
         known = self._known_cost(result, self._most(request))
         if known is None:
             return self._worst(request, reserved)
+        if isinstance(result, Failure) and result.given_up and self._price is not FREE:
+            return Cost(known=known, charged=max(known, self._worst(request, reserved).charged), unknown=1)
         self._dearest = max(self._dearest or 0.0, known)
         return Cost(known=known, charged=known)
 
@@ -202,12 +205,13 @@ class Ladder:
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: no call takes longer than the time limit."""
+        limit = self._settings.timeout or (_AGENT_TIMEOUT if self._target.agent else _TIMEOUT)
+        request = msgspec.structs.replace(request, journal=Journal())
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(limit):
                 return await self._called(request)
         except TimeoutError:
-            message = f"no answer within {self._settings.timeout:g} s"
-            return Failure(kind="timeout", message=message, retryable=True)
+            return _given_up(request.journal, f"no answer within {limit:g} s")
 
     async def _called(self, request: Request) -> Answer | Failure:
         """called: an adapter that breaks is a failure of this call, not of the run."""
@@ -235,6 +239,22 @@ class _Allowance:
         if self._price is None:
             return True
         return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd
+
+
+def _given_up(journal: Journal, message: str) -> Failure:
+    """A call whose time is over, with what it has done until then."""
+    try:
+        so_far = msgspec.convert(journal.read(), SoFar)
+    except Exception:  # a plug-in may do anything
+        so_far = SoFar()
+    return Failure(
+        kind="timeout",
+        message=f"{message}; {so_far.doing}" if so_far.doing else message,
+        retryable=True,
+        usage=so_far.usage,
+        trace=so_far.trace,
+        given_up=True,
+    )
 
 
 def _longest_reply(sent: dict[str, Any]) -> int | None:

@@ -51,6 +51,8 @@ FREE = Price((Rate(),))
 def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
     """The price of a target's tokens, or None where nobody knows it."""
     for name in (spec.id, f"{spec.provider}:{spec.model}", f"{spec.provider}/{spec.model}", spec.model):
+        if name in own and not own[name].input and not own[name].output:
+            return FREE  # it costs nothing, whether it counts its tokens or not
         if name in own:
             rate = Rate(
                 prompt=own[name].input / _MILLION,

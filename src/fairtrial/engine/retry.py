@@ -14,8 +14,9 @@ _EMPTY_FOR_A_REASON = frozenset({"length", "content_filter", "tool_calls"})
 class Retries:
     """The patience left for one call."""
 
-    def __init__(self, spec: RetrySpec) -> None:
+    def __init__(self, spec: RetrySpec, *, agent: bool = False) -> None:
         self._spec = spec
+        self._most_timeouts = (0 if agent else 1) if spec.timeouts is None else spec.timeouts
         self._failures = self._empties = self._timeouts = 0
 
     def wait(self, result: Answer | Failure) -> float | None:
@@ -33,7 +34,7 @@ class Retries:
     def _patience_left(self, kind: str) -> bool:
         self._failures += 1
         self._timeouts += kind == "timeout"
-        return self._failures < self._spec.attempts and self._timeouts <= self._spec.timeouts
+        return self._failures < self._spec.attempts and self._timeouts <= self._most_timeouts
 
     def _after_answer(self, answer: Answer) -> float | None:
         if answer.text.strip() or answer.finish_reason in _EMPTY_FOR_A_REASON:

@@ -95,7 +95,8 @@ def _known(scale: Scale) -> tuple[float, float]:
 def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
     """What every result of an arm says of its data and its parameters."""
     condition = next(a.condition for a in run.plan_arms if a.name == arm.arm)
-    arguments: dict[str, Any] = {name: arm.params[name] for name in _GENERATION if name in arm.params}
+    sent = arm.params or {}
+    arguments: dict[str, Any] = {name: sent[name] for name in _GENERATION if name in sent}
     if condition.system:
         arguments["prompt_template"] = condition.system
     tools = [
@@ -106,7 +107,14 @@ def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
     ]
     if tools:
         arguments["agentic_eval_config"] = {"available_tools": tools}
-    details = {"condition": arm.condition, "trials": arm.trials, "scored": arm.scored, "failed": arm.failed}
+    details: dict[str, Any] = {
+        "condition": arm.condition,
+        "trials": arm.trials,
+        "scored": arm.scored,
+        "failed": arm.failed,
+    }
+    if arm.params is None:
+        details["parameters"] = "not recorded"
     return {
         "source_data": {
             "dataset_name": summary.suite,

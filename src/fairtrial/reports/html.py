@@ -22,6 +22,7 @@ from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
 from fairtrial.analyse.run import Verdict
+from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
@@ -106,7 +107,7 @@ def _context(run: Run) -> dict[str, Any]:
         "board": _board(run),
         "figures": figures(run, summary, found),
         "variables": variables(run),
-        "arms": run.plan_arms,
+        "arms": [(arm, sent_text(run.sent(arm), arm)) for arm in run.plan_arms],
         "suite_text": run.plan.suite_text,
         "suite_sha256": run.plan.suite_sha256,
         "settings": msgspec.json.format(msgspec.json.encode(run.settings), indent=2).decode(),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import tempfile
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.answer import Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.core.trace import ToolCall, Trace, short
+from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.toolbox.leashed import leashed_config, own_folder, write_wrapper
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ class ClaudeCode(Target):
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
+    agent: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ClaudeCodeOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -89,16 +93,25 @@ class ClaudeCode(Target):
         if program is None:
             raise NotInstalledError(self.spec.id, "agents")
         self._program = write_wrapper(self._home / "claude", program)
+        self._version = await _version_of(program)
 
     async def close(self) -> None:
         if self._home is not None:
             shutil.rmtree(self._home, ignore_errors=True)
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        """Nothing: Claude Code chooses its parameters itself."""
+        return {}
+
+    def versions(self) -> dict[str, str]:
+        return {"Claude Code": self._version, "claude-agent-sdk": version("claude-agent-sdk")}
 
     async def ask(self, request: Request) -> Answer | Failure:
         from claude_agent_sdk import ClaudeSDKError, query
 
         assert self._home is not None
         seen = _Seen([server.name for server in request.mcp])
+        request.journal.read = seen.so_far
         errors: list[str] = []
         with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as place:
             messages = query(prompt=request.input, options=self._sdk_options(request, Path(place), errors))
@@ -139,17 +152,19 @@ class ClaudeCode(Target):
             max_turns=options.max_turns,
             max_budget_usd=min((limit for limit in limits if limit is not None), default=None),
             cwd=str((self.folder / options.cwd).resolve()) if options.cwd else str(work),
-            env=self._environment(place),
+            env=self._environment(request, place),
             cli_path=str(self._program),
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
 
-    def _environment(self, place: Path) -> dict[str, str]:
+    def _environment(self, request: Request, place: Path) -> dict[str, str]:
+        patience = max((server.timeout for server in request.mcp), default=None)
         own = {
             "CLAUDE_CONFIG_DIR": str(place / "config"),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_MAX_RETRIES": "0",  # retrying is the engine's, which knows how and says why
+            **({"MCP_TIMEOUT": f"{1000 * patience:.0f}"} if patience else {}),
             **({"ANTHROPIC_API_KEY": self.spec.api_key} if self.spec.api_key else {}),
             **({"ANTHROPIC_BASE_URL": self.spec.base_url} if self.spec.base_url else {}),
             **self._options.env,
@@ -175,6 +190,8 @@ class _Seen:
         self._messages: list[dict[str, Any]] = []
         self._calls: dict[str, ToolCall] = {}
         self._called_at: dict[str, float] = {}
+        self._answered_calls: set[str] = set()
+        self._usages: dict[str, dict[str, Any]] = {}  # of each reply of the model, as far as it came
         self._error: str | None = None
         self._model: str | None = None
         self._result: Any = None
@@ -184,11 +201,13 @@ class _Seen:
         from claude_agent_sdk import AssistantMessage, ResultMessage, SystemMessage, UserMessage
 
         if isinstance(message, SystemMessage) and message.subtype == "init":
+            self._started = time.perf_counter()  # until now it and its servers were starting, which is no latency
             self._servers = {server["name"]: server["status"] for server in message.data.get("mcp_servers") or ()}
             return self._unconnected()
         if isinstance(message, AssistantMessage):
             self._first = self._first or time.perf_counter()
             self._model, self._error = message.model, message.error or self._error
+            self._usages[message.message_id or ""] = message.usage or {}
             for block in message.content:
                 self._said(block)
         elif isinstance(message, UserMessage) and isinstance(message.content, list):
@@ -223,6 +242,7 @@ class _Seen:
 
         if not isinstance(block, ToolResultBlock) or block.tool_use_id not in self._calls:
             return
+        self._answered_calls.add(block.tool_use_id)
         parts = [block.content] if isinstance(block.content, str) else [p.get("text", "") for p in block.content or ()]
         self._calls[block.tool_use_id] = msgspec.structs.replace(
             self._calls[block.tool_use_id],
@@ -249,11 +269,11 @@ class _Seen:
         if pending:
             # Not worth another try: to ask until the tool was used would select answers.
             message = f"the MCP server `{pending[0]}` was still connecting when the agent began"
-            return Failure(kind="mcp", message=message, usage=_usage(done), trace=self._trace())
+            return Failure(kind="mcp", message=message, usage=_usage(done.usage), trace=self._trace())
         return Answer(
             text=done.result or "",
             finish_reason={"end_turn": "stop", "max_tokens": "length"}.get(done.stop_reason or "", done.stop_reason),
-            usage=_usage(done),
+            usage=_usage(done.usage),
             model=self._model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             first_token_ms=(self._first - self._started) * 1000 if self._first else None,
@@ -265,18 +285,33 @@ class _Seen:
     def _trace(self) -> dict[str, Any]:
         """What was done so far."""
         return Trace(
-            tool_calls=tuple(self._calls.values()),
+            tool_calls=self._all_calls(),
             messages=tuple(self._messages),
             servers=self._servers,
             turns=self._result.num_turns if self._result else None,
             session_id=self._result.session_id if self._result else None,
         ).as_dict()
 
+    def _all_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(
+            call if name in self._answered_calls else msgspec.structs.replace(call, unfinished=True)
+            for name, call in self._calls.items()
+        )
+
+    def so_far(self) -> SoFar:
+        """What is known of a session that has not ended."""
+        usages = [usage for found in self._usages.values() if (usage := _usage(found)) is not None]
+        return SoFar(
+            doing=waiting_for(self._all_calls()),
+            usage=sum(usages[1:], usages[0]) if usages else None,
+            trace=self._trace(),
+        )
+
     def _used(self, server: str) -> bool:
         return any(call.server == server and not call.error for call in self._calls.values())
 
     def _failed(self, done: Any) -> Failure:
-        usage = _usage(done)
+        usage = _usage(done.usage)
         if done.subtype in ("error_max_turns", "error_max_budget_usd"):
             what = "turns" if done.subtype == "error_max_turns" else "dollars"
             message = f"no answer: it stopped after {done.num_turns} turns at its limit of {what}"
@@ -304,8 +339,13 @@ class _Seen:
         return Failure(kind="crashed", message=message, trace=self._trace())
 
 
-def _usage(done: Any) -> Usage | None:
-    found = done.usage
+async def _version_of(program: str) -> str:
+    process = await asyncio.create_subprocess_exec(program, "--version", stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+    output, _ = await process.communicate()
+    return output.decode("utf-8", "replace").partition(" ")[0].strip() or "unknown"
+
+
+def _usage(found: dict[str, Any] | None) -> Usage | None:
     if not found:
         return None
     read, written = found.get("cache_read_input_tokens") or 0, found.get("cache_creation_input_tokens") or 0

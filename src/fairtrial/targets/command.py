@@ -16,7 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core.answer import Answer, Failure, Request, SoFar
+from fairtrial.core.reported import as_answer
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.toolbox.leashed import leashed, leashed_config, own_folder
@@ -34,16 +35,6 @@ class CommandOptions(Options, frozen=True, kw_only=True):
     env: dict[str, str] = {}
 
 
-class _Reply(msgspec.Struct):
-    text: str
-    finish_reason: str | None = None
-    model: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost_usd: float | None = None
-    trace: dict[str, Any] | None = None
-
-
 class Command(Target):
     """A program, started once per trial in the suite's folder; the system prompt is in FAIRTRIAL_SYSTEM_PROMPT.
 
@@ -51,8 +42,10 @@ class Command(Target):
     """
 
     options_type: ClassVar[type[Options]] = CommandOptions
+    priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    agent: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: CommandOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -64,9 +57,17 @@ class Command(Target):
         if shutil.which(program) is None and shutil.which(str(folder / program)) is None:
             yield f"there is no program `{program}`"
 
+    @classmethod
+    def tells_cost(cls, options: Any) -> bool:
+        return bool(options.output == "json")
+
     @property
     def lane(self) -> str:
         return f"command:{self.spec.id}"
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        """What somebody wrote down: it stands in FAIRTRIAL_PARAMS. A program has defaults of its own."""
+        return {name: value for name, value in request.params.items() if name not in request.defaulted}
 
     async def ask(self, request: Request) -> Answer | Failure:
         with _mcp_config(request) as config:
@@ -78,10 +79,12 @@ class Command(Target):
             process = await self._start(request, config)
         except OSError as error:
             return Failure(kind="crashed", message=f"{self._options.command[0]} cannot be started: {error.strerror}")
+        errors = _Tail(process.stderr)
+        request.journal.read = lambda: SoFar(doing=errors.shown())
         try:
             given = request.input.encode() if self._options.prompt == "stdin" else b""
-            output, errors, _ = await asyncio.gather(
-                _read_bounded(process, _MOST_OUTPUT), _read_tail(process.stderr), _feed(process.stdin, given)
+            output, _, _ = await asyncio.gather(
+                _read_bounded(process, _MOST_OUTPUT), errors.read(), _feed(process.stdin, given)
             )
             if output is not None:
                 await process.wait()
@@ -91,9 +94,9 @@ class Command(Target):
         if output is None:
             return Failure(kind="malformed", message=f"the command wrote more than {_MOST_OUTPUT >> 20} MB")
         if process.returncode:
-            shown = errors.decode("utf-8", "replace").strip()
+            shown = errors.text()
             return Failure(kind="crashed", message=f"the command ended with {process.returncode}: {shown}")
-        return self._read(output, latency)
+        return self._read(request, output, latency)
 
     async def _start(self, request: Request, config: dict[str, str]) -> asyncio.subprocess.Process:
         program, *arguments = self._options.command
@@ -105,7 +108,7 @@ class Command(Target):
             **self._options.env,
             "FAIRTRIAL_SYSTEM_PROMPT": request.system,
             "FAIRTRIAL_CASE_ID": request.case_id,
-            "FAIRTRIAL_PARAMS": json.dumps(request.params),
+            "FAIRTRIAL_PARAMS": json.dumps(self.sent(request)),
             **config,
         }
         return await asyncio.create_subprocess_exec(
@@ -118,25 +121,17 @@ class Command(Target):
             start_new_session=True,  # so that its children can be ended with it
         )
 
-    def _read(self, output: bytes, latency_ms: float) -> Answer | Failure:
+    def _read(self, request: Request, output: bytes, latency_ms: float) -> Answer | Failure:
         if self._options.output == "text":
             return Answer(text=output.decode("utf-8", "replace").strip(), latency_ms=latency_ms)
         try:
-            reply = msgspec.json.decode(output, type=_Reply)
-        except msgspec.MsgspecError as error:
+            report = json.loads(output)  # it reads NaN, which is then told to be no cost
+        except ValueError as error:
             return Failure(kind="malformed", message=f"the command's output is not the JSON asked for: {error}")
-        usage = None
-        if reply.prompt_tokens is not None:
-            usage = Usage(prompt=reply.prompt_tokens, completion=reply.completion_tokens or 0)
-        return Answer(
-            text=reply.text,
-            finish_reason=reply.finish_reason,
-            model=reply.model,
-            usage=usage,
-            cost_usd=reply.cost_usd,
-            trace=reply.trace,
-            latency_ms=latency_ms,
-        )
+        if not isinstance(report, dict) or not isinstance(report.get("text"), str):
+            message = "the command's output is not the JSON asked for: an object with `text`"
+            return Failure(kind="malformed", message=message)
+        return as_answer(report, request.mcp, latency_ms)
 
 
 @contextmanager
@@ -176,15 +171,28 @@ async def _read_bounded(process: asyncio.subprocess.Process, most: int) -> bytes
     return b"".join(blocks)
 
 
-async def _read_tail(stream: asyncio.StreamReader | None) -> bytes:
+class _Tail:
     """The last lines of a stream, whole: half a line might be half of a value that should be hidden."""
-    assert stream is not None
-    tail = b""
-    while block := await stream.read(2**16):
-        tail += block
-        if len(tail) > _SHOWN_ERROR:
-            tail = tail[-_SHOWN_ERROR:].partition(b"\n")[2]
-    return tail
+
+    def __init__(self, stream: asyncio.StreamReader | None) -> None:
+        assert stream is not None
+        self._stream, self._tail = stream, b""
+
+    async def read(self) -> None:
+        """Follow the stream to its end."""
+        while block := await self._stream.read(2**16):
+            self._tail += block
+            if len(self._tail) > _SHOWN_ERROR:
+                self._tail = self._tail[-_SHOWN_ERROR:].partition(b"\n")[2]
+
+    def text(self) -> str:
+        """What came last."""
+        return self._tail.decode("utf-8", "replace").strip()
+
+    def shown(self) -> str:
+        """What a program that is given up has written until then."""
+        text = self._tail.rpartition(b"\n")[0].decode("utf-8", "replace").strip()
+        return f"until then it wrote: {text}" if text else ""
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

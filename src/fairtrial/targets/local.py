@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -66,6 +67,12 @@ class Local(Target):
         spec = msgspec.structs.replace(self.spec, base_url=f"{self._server.listening_address}/v1", api_key=key)
         self._client = OpenaiApi(spec, Options(), self.folder)
         await self._client.open(concurrency)
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        return self._client.sent(request)
+
+    def versions(self) -> dict[str, str]:
+        return {"xllamacpp": version("xllamacpp")}
 
     async def ask(self, request: Request) -> Answer | Failure:
         result = await self._client.ask(request)

@@ -8,21 +8,27 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from fairtrial.core.answer import Answer, Failure, Request
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.reported import as_answer, called
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.threads import call_in_thread
 
 
 class PythonCall(Target):
-    """A function, sync or async, that returns a text, or a mapping with `text` and what else is worth keeping.
+    """A function, sync or async, that returns a text, or a report as `core/reported.py` describes it.
 
-    Of such a mapping, `tool_calls` (a list of `tool`, `server`, `arguments`, `result`, `error`) is counted.
+    One with a parameter `steps` is given an empty list: what it puts there is kept even when its time is over.
     """
 
+    priced: ClassVar[bool] = True
+    names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    agent: ClassVar[bool] = True
 
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
@@ -41,26 +47,49 @@ class PythonCall(Target):
         except ValueError as error:
             raise TargetUnusableError(f"{self.spec.id}: {error}") from None
 
+    def sent(self, request: Request) -> dict[str, Any]:
+        """Nothing: a function is given the prompts and the servers."""
+        return {}
+
     async def ask(self, request: Request) -> Answer | Failure:
         servers = {server.name: server.as_config() for server in request.mcp}
         arguments: tuple[Any, ...] = (request.input, request.system, servers)
+        steps: list[Any] = []
+        more = {"steps": steps} if _takes_steps(self._function) else {}
+        request.journal.read = lambda: _so_far(steps, request)
         started = time.perf_counter()
         try:
             if inspect.iscoroutinefunction(self._function):
-                result = await self._function(*arguments)
+                result = await self._function(*arguments, **more)
             else:
-                result = await call_in_thread(self._function, *arguments)
-            return _as_answer(result, (time.perf_counter() - started) * 1000)
+                result = await call_in_thread(self._function, *arguments, **more)
+            answer = as_answer(result, request.mcp, (time.perf_counter() - started) * 1000)
         except (Exception, SystemExit) as error:  # the function is foreign: whatever it raises is the trial's failure
-            return Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
+            answer = Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
+        return _with_steps(answer, steps, request)
 
 
-def _as_answer(result: Any, latency_ms: float) -> Answer | Failure:
-    if isinstance(result, str):
-        return Answer(text=result, latency_ms=latency_ms)
-    if isinstance(result, Answer | Failure):
+def _takes_steps(function: Any) -> bool:
+    try:
+        return "steps" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some callables have none
+        return False
+
+
+def _so_far(steps: list[Any], request: Request) -> SoFar:
+    """What a function has told of its steps."""
+    calls = called(list(steps), request.mcp)
+    if not calls:
+        return SoFar()
+    last = calls[-1]
+    if not isinstance(last, dict) or "tool" not in last:
+        return SoFar(trace={"tool_calls": calls})
+    last["unfinished"] = last["result"] is None
+    return SoFar(doing=f"the last step that it told of is {last['tool']}", trace={"tool_calls": calls})
+
+
+def _with_steps(result: Answer | Failure, steps: list[Any], request: Request) -> Answer | Failure:
+    """Steps that the function told of count, unless its report has tool calls."""
+    if not steps or "tool_calls" in (result.trace or {}):
         return result
-    if isinstance(result, dict) and isinstance(result.get("text"), str):
-        trace = {key: value for key, value in result.items() if key != "text"}
-        return Answer(text=result["text"], latency_ms=latency_ms, trace=trace or None)
-    return Failure(kind="malformed", message=f"the function returned {type(result).__name__}, not a text")
+    return msgspec.structs.replace(result, trace={**(result.trace or {}), "tool_calls": called(steps, request.mcp)})

@@ -35,6 +35,10 @@ class Replay(Target):
         if not (folder / spec.model).is_dir():
             yield f"there is no folder {folder / spec.model}"
 
+    def sent(self, request: Request) -> dict[str, Any]:
+        """Nothing: files are read."""
+        return {}
+
     async def ask(self, request: Request) -> Answer | Failure:
         files = answer_files(self._root / request.case_id, self._prefix)
         if request.repeat >= len(files):

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
 from fairtrial import wire
-from fairtrial.core.answer import Answer, Failure, Request, Usage
+from fairtrial.core import registry
+from fairtrial.core.answer import Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.core.trace import ToolCall, Trace, short
+from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.toolbox.dialects import DIALECTS, Call, Dialect, Result, Said, Tool
 from fairtrial.toolbox.preflight import all_tools
-from fairtrial.toolbox.server import ServerError, connected, sentence
+from fairtrial.toolbox.server import ServerError, all_connected, sentence
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -41,6 +41,7 @@ class ToolAgent(Target):
     priced: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
+    agent: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ToolAgentOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -54,14 +55,21 @@ class ToolAgent(Target):
         if hasattr(self, "_session"):
             await self._session.close()
 
+    def sent(self, request: Request) -> dict[str, Any]:
+        """What its model is sent with every turn: the same as that model alone."""
+        model = registry.load("targets", self.spec.api)
+        return model(self.spec, Options(), self.folder).sent(request)  # type: ignore[no-any-return]
+
     async def ask(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
+        names = ", ".join(server.name for server in request.mcp)
+        request.journal.read = lambda: SoFar(doing=f"it was waiting for the MCP servers to start: {names}")
         try:
-            async with AsyncExitStack() as stack:
-                clients = {server.name: await stack.enter_async_context(connected(server)) for server in request.mcp}
-                tools = _distinct([tool for name, client in clients.items() for tool in await _tools_of(name, client)])
+            async with all_connected(request.mcp) as clients:
+                lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
+                tools = _distinct([tool for tools in lists for tool in tools])
                 dialect = self._dialect(self.spec, request, tools)
-                trial = _Trial(dialect, clients, tools, self._options, started)
+                trial = _Trial(dialect, clients, tools, self._options)
+                request.journal.read = trial.so_far
                 return await self._converse(trial, request)
         except ServerError as error:
             return Failure(kind="mcp", message=str(error), retryable=True)
@@ -75,7 +83,7 @@ class ToolAgent(Target):
                 )
             said = await self._turn(trial.dialect, body)
             if isinstance(said, Failure):
-                usage = _added(trial.usage, said.usage)
+                usage = trial.usage + said.usage if said.usage else trial.usage
                 return msgspec.structs.replace(said, usage=usage, trace=trial.trace())
             trial.heard(said)
             if not said.calls:
@@ -102,11 +110,11 @@ class _Trial:
         clients: dict[str, Client],
         tools: list[Tool],
         options: ToolAgentOptions,
-        started: float,
     ) -> None:
         self.dialect = dialect
         self.usage = Usage()
-        self._clients, self._options, self._started = clients, options, started
+        self._clients, self._options = clients, options
+        self._started = time.perf_counter()  # now that the servers are there: waiting for them is no latency
         self._tools = {tool.name: tool for tool in tools}
         self._calls: list[ToolCall] = []
         self._messages: list[dict[str, Any]] = []
@@ -116,7 +124,7 @@ class _Trial:
     def heard(self, said: Said) -> None:
         """Count one turn of the model."""
         self._turns += 1
-        self.usage = _added(self.usage, said.usage)
+        self.usage += said.usage
         self._costs += [said.cost_usd] if said.cost_usd is not None else []
         if said.thinking:
             self._messages.append({"role": "assistant", "thinking": said.thinking})
@@ -130,21 +138,26 @@ class _Trial:
     async def _call(self, call: Call) -> Result:
         started = time.perf_counter()
         tool = self._tools.get(call.name)
+        made = ToolCall(
+            tool=tool.tool if tool else call.name,
+            server=tool.server if tool else None,
+            arguments=call.arguments,
+            unfinished=True,
+        )
+        number = len(self._calls)
+        self._calls.append(made)
         if tool is None:
             result = Result(call=call, text=f"there is no tool `{call.name}`", error=True)
         elif call.problem:
             result = Result(call=call, text=call.problem, error=True)
         else:
             result = await self._ask_server(tool, call)
-        self._calls.append(
-            ToolCall(
-                tool=tool.tool if tool else call.name,
-                server=tool.server if tool else None,
-                arguments=call.arguments,
-                result=short(result.text),
-                error=result.error,
-                duration_ms=(time.perf_counter() - started) * 1000,
-            )
+        self._calls[number] = msgspec.structs.replace(
+            made,
+            result=short(result.text),
+            error=result.error,
+            unfinished=False,
+            duration_ms=(time.perf_counter() - started) * 1000,
         )
         return result
 
@@ -170,6 +183,10 @@ class _Trial:
             servers=dict.fromkeys(self._clients, "connected"),
             turns=self._turns,
         ).as_dict()
+
+    def so_far(self) -> SoFar:
+        """What is known of a conversation that has not ended."""
+        return SoFar(doing=waiting_for(self._calls), usage=self.usage if self._turns else None, trace=self.trace())
 
     def failure(self, kind: str, message: str) -> Failure:
         """No answer, but what was done and spent is kept."""
@@ -232,10 +249,3 @@ def _block_text(block: Any) -> str:
 
 def _longest(params: dict[str, Any]) -> int:
     return int(params.get("max_tokens") or 4096)
-
-
-def _added(one: Usage, other: Usage | None) -> Usage:
-    if other is None:
-        return one
-    pairs = zip(msgspec.structs.astuple(one), msgspec.structs.astuple(other), strict=True)
-    return Usage(**dict(zip(Usage.__struct_fields__, (a + b for a, b in pairs), strict=True)))

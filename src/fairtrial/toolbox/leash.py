@@ -4,11 +4,13 @@ Whoever started us may be killed in a way that leaves no time to clean up. On Li
 and we end the program and everything it has started that is still in our process group — a wrapper like npx or `sh -c`
 leaves children behind otherwise. The program itself dies even if we are killed without a word.
 
-Two variables of the environment are for us and not handed on: FAIRTRIAL_KEEP names the variables (separated by commas)
-that the program may see, FAIRTRIAL_CWD the folder in which it starts. This file is run by itself, without the package
-and without site packages: starting it costs 15 ms.
+Three variables of the environment are for us and not handed on: FAIRTRIAL_KEEP names the variables (separated by
+commas) that the program may see, FAIRTRIAL_CWD the folder in which it starts, FAIRTRIAL_HIDE a capability of MCP
+clients that a server must not hear of (`roots`: the folders of the agent, which it would take for its own). This file
+is run by itself, without the package and without site packages: starting it costs 15 ms.
 """
 
+import _thread
 import os
 import signal
 import sys
@@ -19,6 +21,7 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Run the program and end as it did."""
     starter = os.getppid()
+    hidden = os.environ.pop("FAIRTRIAL_HIDE", None)
     environment = _environment()
     try:
         os.setsid()  # a group of our own, unless we were given one
@@ -35,13 +38,57 @@ def main() -> None:
     _die_with_parent(signal.SIGTERM)
     if os.getppid() != starter:  # it has gone while we were getting ready
         sys.exit(1)
+    pipe = os.pipe() if hidden else None
     child = os.fork()
     if child == 0:
+        if pipe:
+            os.dup2(pipe[0], 0)
         _become(environment)
+    if hidden and pipe:
+        os.close(pipe[0])
+        _thread.start_new_thread(_hand_on, (pipe[1], hidden))
     _, status = os.waitpid(child, 0)
     _end_group(0)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _hand_on(program: int, hidden: str) -> None:
+    """Everything that comes in goes to the program, line by line; messages that announce the capability lose it."""
+    mark, rest = f'"{hidden}"'.encode(), bytearray()
+    try:
+        while block := os.read(0, 2**16):
+            rest += block
+            if b"\n" in block:
+                *lines, last = bytes(rest).split(b"\n")
+                rest = bytearray(last)
+                for line in lines:
+                    _write(program, (_without(line, hidden) if mark in line else line) + b"\n")
+        _write(program, bytes(rest))
+    except OSError:  # the program has gone
+        return
+    os.close(program)
+
+
+def _without(line: bytes, hidden: str) -> bytes:
+    """A message of an MCP client without this capability; anything else as it is."""
+    import json
+
+    try:
+        message = json.loads(line)
+        params = message["params"]
+        places = (params, "capabilities"), (params.get("_meta"), "io.modelcontextprotocol/clientCapabilities")
+        found = [place[name] for place, name in places if isinstance(place, dict) and hidden in place.get(name, ())]
+        for capabilities in found:
+            del capabilities[hidden]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return line
+    return json.dumps(message).encode() if found else line
+
+
+def _write(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
 
 
 def _environment() -> "dict[str, str]":

@@ -27,8 +27,10 @@ def leashed_config(server: McpServer) -> dict[str, object]:
     config = server.as_config()
     if server.transport == "stdio":
         config["command"], *config["args"] = leashed(server.command, *server.args)
+        # An agent announces the folder it works in, and servers of files would take it instead of their own folders.
+        config["env"] = {**config["env"], "FAIRTRIAL_HIDE": "roots"}
         if folder := config.pop("cwd", None):  # agents have no word for it; the leash has
-            config["env"] = {**config["env"], "FAIRTRIAL_CWD": folder}
+            config["env"]["FAIRTRIAL_CWD"] = folder
     return config
 
 

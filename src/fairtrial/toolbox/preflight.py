@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mcp.types import Tool as McpTool
 
 _AT_ONCE = 4
-_PATIENCE = 30.0
 
 
 class ToolInfo(msgspec.Struct, frozen=True):
@@ -55,7 +54,7 @@ async def preflight(conditions: Sequence[Condition], hide: Callable[[str], str] 
 
 async def _look(server: McpServer) -> Inventory | str:
     try:
-        async with connected(server) as client, asyncio.timeout(_PATIENCE):
+        async with connected(server) as client, asyncio.timeout(server.timeout):
             tools = [tool async for tool in all_tools(client)]
             about = client.server_info
     except ServerError as error:
@@ -66,6 +65,12 @@ async def _look(server: McpServer) -> Inventory | str:
         return f"the MCP server `{server.name}` ({server.shown()}) offers no tools"
     name, version = (about.name, about.version) if about else ("", "")
     return Inventory(server=server.name, name=name, version=version, tools=tuple(_infos(tools)))
+
+
+def with_tools(servers: Iterable[McpServer], inventory: Iterable[Inventory]) -> tuple[McpServer, ...]:
+    """These servers, with the names of what they offered."""
+    offered = {item.server: tuple(tool.name for tool in item.tools) for item in inventory}
+    return tuple(msgspec.structs.replace(server, tools=offered.get(server.name, ())) for server in servers)
 
 
 def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:

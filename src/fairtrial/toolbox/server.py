@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from fairtrial.toolbox.leashed import leashed
 if TYPE_CHECKING:
     from mcp.client import Client
 
-_PATIENCE = 30.0  # seconds to start and to say hello
 _SHOWN_ERROR = 4000
 
 
@@ -25,7 +24,7 @@ class ServerError(Exception):
 
 
 @asynccontextmanager
-async def connected(server: McpServer, *, patience: float = _PATIENCE) -> AsyncIterator[Client]:
+async def connected(server: McpServer) -> AsyncIterator[Client]:
     """A client of this server; ServerError where it cannot be reached. What happens inside the block is not touched."""
     try:
         from mcp.client import Client
@@ -37,10 +36,11 @@ async def connected(server: McpServer, *, patience: float = _PATIENCE) -> AsyncI
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         client = Client(_transport(server, errors))
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(server.timeout):
                 await client.__aenter__()
         except TimeoutError:
-            raise ServerError(_reason(server, f"it said nothing for {patience:g} s", errors)) from None
+            what = f"it said nothing for {server.timeout:g} s (`timeout` of the server gives it more)"
+            raise ServerError(_reason(server, what, errors)) from None
         except (Exception, asyncio.CancelledError) as error:
             if _cancelled(error):
                 raise
@@ -49,6 +49,35 @@ async def connected(server: McpServer, *, patience: float = _PATIENCE) -> AsyncI
             yield client
         finally:
             await _leave(client)
+
+
+@asynccontextmanager
+async def all_connected(servers: Sequence[McpServer]) -> AsyncIterator[dict[str, Client]]:
+    """Clients of these servers by name, started side by side."""
+    done = asyncio.Event()
+    ready: dict[str, asyncio.Future[Client]] = {server.name: asyncio.Future() for server in servers}
+    holding = [asyncio.create_task(_hold(server, ready[server.name], done)) for server in servers]
+    try:
+        yield dict(zip(ready, await asyncio.gather(*ready.values()), strict=True))
+    except BaseException:
+        for task in holding:
+            task.cancel()
+        raise
+    finally:
+        done.set()
+        await asyncio.gather(*holding, return_exceptions=True)
+
+
+async def _hold(server: McpServer, ready: asyncio.Future[Client], done: asyncio.Event) -> None:
+    """Keep one server until it is no longer needed, in a task of its own: whoever opens a client has to close it."""
+    try:
+        async with connected(server) as client:
+            ready.set_result(client)
+            await done.wait()
+    except Exception as error:
+        if ready.done():
+            raise
+        ready.set_exception(error)
 
 
 async def _leave(client: Client) -> None:

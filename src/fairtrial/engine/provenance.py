@@ -1,0 +1,56 @@
+"""The record of what a run is made with: what every arm is sent, and each version that has a part in it."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.answer import Request
+from fairtrial.core.suite import Arm
+from fairtrial.core.target import Target
+from fairtrial.toolbox.preflight import Inventory
+
+_PACKAGES = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
+
+
+async def run_context(
+    arms: Sequence[Arm], targets: Mapping[str, Target], inventory: Sequence[Inventory], *, looks: bool
+) -> dict[str, Any]:
+    """What is known when a run begins; `looks` says whether pages will be opened in a browser."""
+    packages = {name: version(name) for name in (*_PACKAGES, *(("mcp",) if inventory else ()))}
+    for target in targets.values():
+        packages |= target.versions()
+    if looks:
+        packages |= await asyncio.to_thread(_browser)
+    context: dict[str, Any] = {
+        "python": sys.version.split()[0],
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": packages,
+        "arms": [{"arm": arm.name, "sent": _sent(arm, targets[arm.target.id])} for arm in arms],
+    }
+    return {**context, "mcp_servers": msgspec.to_builtins(inventory)} if inventory else context
+
+
+def _sent(arm: Arm, target: Target) -> dict[str, Any]:
+    """The parameters of an arm's requests; a case may have others of its own."""
+    return target.sent(Request(trial_id="", case_id="", input="", params=arm.params, defaulted=arm.defaulted))
+
+
+def _browser() -> dict[str, str]:
+    from fairtrial.webpage.browser import NoBrowserError, usable_browser
+
+    try:
+        program = usable_browser()
+        shown = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=True)
+    except (NoBrowserError, OSError, subprocess.SubprocessError):
+        return {}
+    named = re.match(r"(\D+?) (\d[\d.]*)", shown.stdout)
+    return {"playwright": version("playwright"), **({named[1]: named[2]} if named else {})}
