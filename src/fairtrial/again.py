@@ -45,7 +45,7 @@ async def aresume(
     check_prices(work.arms, work.settings)
     await inspect_servers(work.arms, variables)
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
-        scoring = Scoring(folder, how.get("scorer"), record.scoring)
+        scoring = Scoring(folder, how.get("scorer"), record.scoring, on_refusal=work.settings.on_refusal)
         with store.lease(record.id):
             return await session(store, work, targets, variables, scoring, watch)
 
@@ -92,7 +92,8 @@ async def arescore(
         with store.lease(record.id):
             how = {"scorer": scorer, "judge": judge} if scorer or judge else None
             number = store.add_scoring(record.id, canonical_json(how) if how else None)
-            return await session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
+            scoring = Scoring(folder, scorer, number, on_refusal=work.settings.on_refusal)
+            return await session(store, work, targets, variables, scoring, watch)
 
 
 def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> bool:

@@ -19,7 +19,7 @@ from fairtrial.store import Store, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
-_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, None, 0, 0, 0, 0, 0)
+_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, None, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -51,6 +51,8 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     unscored: int
     waiting: int
     truncated: int
+    refused: int  # answers by which the model declined
+    filtered: int  # answers that the provider's filter stopped
     passed_automatically: int
     cost_usd: float | None
     prompt_tokens: int
@@ -117,6 +119,8 @@ def summarise(
                 unscored=total.unscored,
                 waiting=planned[arm.position] - total.scored - total.failed - total.unscored,
                 truncated=total.truncated,
+                refused=total.refused,
+                filtered=total.filtered,
                 passed_automatically=total.passed_automatically,
                 cost_usd=None if total.unpriced else total.cost_usd,
                 prompt_tokens=total.prompt_tokens,

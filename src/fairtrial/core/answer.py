@@ -11,6 +11,11 @@ from fairtrial.core.suite import McpServer
 # Kinds of failure after which asking this target anything else is pointless.
 UNUSABLE = frozenset({"auth", "model"})
 
+# Reasons for which an answer ended that make it an answer of its own kind.
+REFUSED = "refusal"  # the model declined
+FILTERED = "content_filter"  # the provider's filter stopped the prompt or the answer
+TOOL_CALLS = "tool_calls"  # the model said nothing and asked for tools
+
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens as the provider counted them; `prompt` includes what came from the provider's cache."""
@@ -47,7 +52,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     mcp: tuple[McpServer, ...] = ()  # the tools that an agent is given, and no others
     params: dict[str, Any] = {}
-    defaulted: tuple[str, ...] = ()
     repeat: int = 0
     stream: bool = True
     attempt: int = 1
@@ -57,7 +61,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target said. Only `text` is scored; reasoning and trace are for people."""
+    """What a target said. Only `text` is scored; reasoning and trace are for people.
+
+    finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own word.
+    """
 
     text: str
     finish_reason: str | None = None

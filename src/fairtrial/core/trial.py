@@ -34,7 +34,6 @@ class Trial(msgspec.Struct, frozen=True):
             system=self.arm.condition.system,
             mcp=self.arm.condition.mcp,
             params=params,
-            defaulted=self.arm.defaulted,
             repeat=self.repeat,
             stream=stream,
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import and_, case, func, select
 
+from fairtrial.core.answer import FILTERED, REFUSED
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.store import schema
@@ -29,6 +30,8 @@ class ArmTotals(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     truncated: int
+    refused: int
+    filtered: int
     passed_automatically: int
 
 
@@ -69,7 +72,10 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
             func.sum(case((and_(has_answer, trials.c.cost_usd.is_(None)), 1), else_=0)),
             func.coalesce(func.sum(trials.c.prompt_tokens), 0),
             func.coalesce(func.sum(trials.c.completion_tokens), 0),
-            func.sum(case((trials.c.finish_reason == "length", 1), else_=0)),
+            *(
+                func.sum(case((trials.c.finish_reason == reason, 1), else_=0))
+                for reason in ("length", REFUSED, FILTERED)
+            ),
             func.sum(case((scores.c.notes.startswith("automatic pass"), 1), else_=0)),
         )
         .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
