@@ -6,7 +6,7 @@ A count that cannot be true (negative, or more than a number holds exactly) is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -15,7 +15,7 @@ from fairtrial.core.trace import ToolCall, Trace
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what decoding a reply may raise
 
-_MOST_TOKENS = 2**53
+_MOST = 2**53  # beyond it, a number does not even count exactly
 _FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -48,7 +48,7 @@ def finish_of(reason: Any) -> str | None:
 
 def tokens(value: Any) -> int | None:
     """A count of tokens, or None where it cannot be one; nothing counts as 0 only where 0 was said."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
+    if not _is_number(value) or not 0 <= value <= _MOST:
         return None
     return int(value) if value == int(value) else None
 
@@ -72,7 +72,7 @@ def openai_usage(found: Any) -> Usage | None:
 def openai_cost(found: Any) -> float | None:
     """What a router says it charged."""
     cost = _mapping(found).get("cost")
-    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
+    return float(cost) if _is_number(cost) and 0 <= cost <= _MOST else None
 
 
 def anthropic_usage(found: Any) -> Usage | None:
@@ -112,6 +112,10 @@ def _arguments(given: Any) -> Any:
         return msgspec.json.decode(given)
     except UNREADABLE:
         return given
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

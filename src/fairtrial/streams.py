@@ -119,6 +119,7 @@ class EventStream:
             self._held += len(line)
         elif line == b"data":
             self._data.append(b"")
+            self._held += len(line)
         elif not line and self._data:
             data = (self._data[0] if len(self._data) == 1 else b"\n".join(self._data)).strip()
             self._data.clear()
