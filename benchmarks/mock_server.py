@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.strict import refusal
+
 FAULTS = ("429", "500", "reset", "empty", "hang", "blank", "cut")
 
 
@@ -28,6 +30,7 @@ class Behaviour:
     seed: int = 0
     first_only: bool = False  # faults hit only the first call of a prompt
     refuse_stream: bool = False
+    strict: bool = True  # what the real APIs refuse is refused
 
 
 class State:
@@ -112,6 +115,10 @@ class Connection(asyncio.Protocol):
             self.reply(404, {"error": {"message": f"The model `{body.get('model')}` does not exist"}})
             return
         state.calls[prompt] += 1
+        refused = refusal(path, _headers(head), body) if how.strict else None
+        if refused:
+            self.reply(*refused)
+            return
         fault = state.fault(prompt)
         state.open += 1
         state.most_open = max(state.most_open, state.open)
@@ -231,11 +238,14 @@ class Connection(asyncio.Protocol):
         self.raw(head.encode() + body)
 
 
+def _headers(head: bytes) -> dict[str, str]:
+    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
+    return {name.lower(): value.strip() for name, _, value in lines}
+
+
 def _key(head: bytes) -> str:
-    for line in head.split(b"\r\n"):
-        if line.lower().startswith((b"authorization:", b"x-api-key:")):
-            return line.split(b":", 1)[1].strip().decode()
-    return "none"
+    headers = _headers(head)
+    return headers.get("authorization") or headers.get("x-api-key") or "none"
 
 
 def _chunk(data: bytes) -> bytes:
@@ -263,6 +273,7 @@ def main() -> None:
     parser.add_argument("--answer", default=Behaviour.answer)
     parser.add_argument("--retry-after", type=float)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--strict", action="store_true", help="refuse what the real APIs refuse")
     parser.add_argument("--fault", action="append", default=[], help=f"NAME=SHARE, of {', '.join(FAULTS)}")
     options = parser.parse_args()
     faults = {name: float(share) for name, share in (item.split("=") for item in options.fault)}
@@ -272,6 +283,7 @@ def main() -> None:
         faults=faults,
         retry_after=options.retry_after,
         seed=options.seed,
+        strict=options.strict,
     )
     asyncio.run(_serve(behaviour, options.port))
 

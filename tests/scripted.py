@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from aiohttp import web
+from benchmarks.strict import refusal
 
 
 class Say(NamedTuple):
@@ -41,16 +42,25 @@ def look_up(turn: Turn) -> Say:
 
 
 class Scripted:
-    """The server's memory: every request that came."""
+    """The server's memory: every request that came. What the real APIs refuse is refused, unless it is not `strict`."""
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
+    def __init__(self, script: Script, *, strict: bool = True) -> None:
+        self.script, self.strict = script, strict
         self.bodies: list[dict[str, Any]] = []
         self.url = ""
 
-    async def messages(self, request: web.Request) -> web.StreamResponse:
+    async def _heard(self, request: web.Request) -> tuple[dict[str, Any], web.Response | None]:
+        """A request's body, and what a real API would answer if it refuses it."""
         body = await request.json()
         self.bodies.append(body)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        refused = refusal(request.path, headers, body) if self.strict else None
+        return body, web.json_response(refused[1], status=refused[0]) if refused else None
+
+    async def messages(self, request: web.Request) -> web.StreamResponse:
+        body, refused = await self._heard(request)
+        if refused:
+            return refused
         said = self.script(_turn_of_messages(body))
         blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
         for number, (name, arguments) in enumerate(said.calls):
@@ -77,8 +87,9 @@ class Scripted:
         return response
 
     async def completions(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.bodies.append(body)
+        body, refused = await self._heard(request)
+        if refused:
+            return refused
         said = self.script(_turn_of_chat(body))
         calls = [
             {
@@ -140,9 +151,9 @@ def _plain(content: Any) -> str:
 
 
 @asynccontextmanager
-async def scripted_model(script: Script) -> AsyncIterator[Scripted]:
+async def scripted_model(script: Script, *, strict: bool = True) -> AsyncIterator[Scripted]:
     """Serve a script until the block ends."""
-    model = Scripted(script)
+    model = Scripted(script, strict=strict)
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/v1/messages", model.messages)
     app.router.add_post("/v1/chat/completions", model.completions)

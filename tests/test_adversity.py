@@ -426,6 +426,12 @@ async def test_a_very_long_retry_after_ends_with_a_reason(run_suite, model_serve
     assert {t.failure_kind for t in run.trials()} == {"rate_limited"}
 
 
+def test_brackets_that_lead_nowhere_cost_no_more_than_their_number():
+    started = time.process_time()
+    assert last_json("[{" * 100_000) is None
+    assert time.process_time() - started < 12  # it was quadratic: half a minute and more
+
+
 def test_hostile_texts_keep_nobody_busy():
     started = time.monotonic()
     assert last_json(("[" + "1," * 100) * 3000) is None

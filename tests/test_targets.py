@@ -106,7 +106,7 @@ async def test_nobody_listens(http_target):
 
 
 async def test_what_is_sent_to_openai(model_server):
-    state = await model_server()
+    state = await model_server(strict=False)  # a server of one's own may take more than OpenAI
     target = await opened("openai_api", provider="lab", base_url=f"{state.address}/v1", model="m")
     params = {"temperature": 0.2, "max_tokens": 9, "seed": 3, "stop": ["x"], "extra": {"top_k": 5}}
     await target.ask(request("Q", system="S", params=params, stream=False))
@@ -119,17 +119,6 @@ async def test_what_is_sent_to_openai(model_server):
         "stop": ["x"],
         "top_k": 5,
     }
-    await target.close()
-
-
-async def test_openai_reasoning_models_get_no_parameters_that_nobody_set(model_server):
-    state = await model_server()
-    target = await opened("openai_api", provider="openai", base_url=f"{state.address}/v1", model="gpt-5-mini")
-    defaulted = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
-    await target.ask(request(defaulted=defaulted, stream=False))
-    assert set(state.bodies[-1]) == {"model", "messages", "max_completion_tokens"}
-    await target.ask(request(params={"temperature": 0.5}, stream=False))
-    assert state.bodies[-1]["temperature"] == 0.5
     await target.close()
 
 

@@ -65,7 +65,7 @@ async def aresume(
     inventory = await inspect_servers(work.arms, variables)
     work = msgspec.structs.replace(work, arms=equipped(work.arms, inventory))
     async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
-        scoring = Scoring(folder, how.get("scorer"), record.scoring)
+        scoring = Scoring(folder, how.get("scorer"), record.scoring, on_refusal=work.settings.on_refusal)
         with store.lease(record.id):
             return await session(store, work, targets, variables, scoring, watch)
 
@@ -158,7 +158,8 @@ async def arescore(
         with store.lease(record.id):
             how = {"scorer": scorer, "judge": judge} if scorer or judge else None
             number = store.add_scoring(record.id, canonical_json(how) if how else None)
-            return await session(store, work, targets, variables, Scoring(folder, scorer, number), watch)
+            scoring = Scoring(folder, scorer, number, on_refusal=work.settings.on_refusal)
+            return await session(store, work, targets, variables, scoring, watch)
 
 
 def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:

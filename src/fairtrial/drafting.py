@@ -11,11 +11,12 @@ import msgspec
 from fairtrial.config import judge_named
 from fairtrial.config.editing import Editor
 from fairtrial.core import registry
-from fairtrial.core.answer import Answer, Request
+from fairtrial.core.answer import FILTERED, REFUSED, Answer, Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import Settings
 from fairtrial.core.variables import Variables, escape_all
 from fairtrial.engine.bench import Bench
+from fairtrial.params import room
 from fairtrial.pipeline import opened_targets
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
         case_id="draft",
         input=text,
         system=_SYSTEM,
-        params={"max_tokens": _MOST_TOKENS},
+        params={"max_tokens": room(spec.target, spec.params, _MOST_TOKENS)},
         stream=False,
         schema=_schema(shape),
     )
@@ -113,6 +114,8 @@ async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
     result = outcome.result
     if not isinstance(result, Answer):
         raise FairtrialError(variables.hide(f"{model} gave no draft: {result.message}"))
+    if result.finish_reason in (REFUSED, FILTERED):
+        raise FairtrialError(variables.hide(f"{model} gave no draft, it refused: {result.text}"))
     try:
         return msgspec.json.decode(_json_in(result.text), type=shape)
     except msgspec.MsgspecError:

@@ -41,6 +41,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
 from fairtrial.importers import Imported, suite_text
 from fairtrial.importers.k_eval import KEval, looks_like_k_eval
+from fairtrial.params import not_taken
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import RunRecord
 from fairtrial.toolbox.preflight import Inventory, preflight, with_tools
@@ -129,7 +130,7 @@ def _needs_price(spec: TargetSpec) -> bool:
 
 def warnings(suite: Suite) -> list[str]:
     """What is allowed but should be known before the numbers are believed."""
-    found = [*suite.notes, *_confounded(suite), *_unseen(suite)]
+    found = [*suite.notes, *_confounded(suite), *_unseen(suite), *_not_sent(suite)]
     for judge in suite.settings.judges:
         own = [arm.target.id for arm in suite.arms if family_of(arm.target) == family_of(judge.target)]
         if own and suite.settings.panel.own_family == "flag":
@@ -140,6 +141,18 @@ def warnings(suite: Suite) -> list[str]:
 
 def _scorers(suite: Suite) -> list[Scorer]:
     return [build_scorer(msgspec.json.decode(spec)) for spec in suite.scorers]
+
+
+def _not_sent(suite: Suite) -> Iterator[str]:
+    """Parameters that somebody set and a model does not take."""
+    asked = [
+        (arm.target.id, arm.target, {name: arm.params[name] for name in arm.params if name not in arm.defaulted})
+        for arm in suite.arms
+    ]
+    asked += [(f"the judge {judge.name}", judge.target, judge.params) for judge in suite.settings.judges]
+    for name, target, params in asked:
+        if left := not_taken(target, params):
+            yield f"{name} does not take {' and '.join(left)}: not sent, and not part of the record"
 
 
 def _unseen(suite: Suite) -> Iterator[str]:
@@ -235,7 +248,8 @@ async def begin_run(
                     "context": canonical_json(variables.hide_all(context)),
                 }
             )
-            return await session(store, work, targets, variables, Scoring(folder), watch)
+            scoring = Scoring(folder, on_refusal=work.settings.on_refusal)
+            return await session(store, work, targets, variables, scoring, watch)
 
 
 def _write_plan(suite: Suite, store: Store) -> None:

@@ -1,26 +1,34 @@
-"""What targets that speak HTTP share: a session, server-sent events, and foreign errors as failures."""
+"""What targets that speak HTTP share: a session, what they do with it, and foreign errors as failures."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import time
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.hearing import listening
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Target
+from fairtrial.params import taken
+from fairtrial.replies import UNREADABLE
+from fairtrial.streams import TooLargeError, read_beginning, read_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 _REACH_SECONDS = 10.0
 _MOST_MESSAGE = 20_000  # it is cut for people later, after values of variables were hidden
+_MOST_TEXT = 16 * 2**20  # characters of a streamed answer, with its reasoning
 
 
 class ErrorBody(msgspec.Struct):
@@ -29,9 +37,16 @@ class ErrorBody(msgspec.Struct):
     error: Any = None
     message: Any = None
     detail: Any = None
+    code: Any = None
 
 
 _error_body = msgspec.json.Decoder(ErrorBody)
+
+
+class Filtered(msgspec.Struct, frozen=True):
+    """An error status that means: the provider's filter stopped the prompt. It is an answer of its own kind."""
+
+    text: str
 
 
 class HttpTarget(Target):
@@ -46,20 +61,23 @@ class HttpTarget(Target):
         if hasattr(self, "_session"):
             await self._session.close()
 
+    def sent(self, request: Request) -> dict[str, Any]:
+        return taken(self.spec, request.params)
+
     async def ask(self, request: Request) -> Answer | Failure:
         body = msgspec.json.encode(self.body(request))
         started = time.perf_counter()
-        headers_seen = False
+        answering = False
         try:
             async with self._session.post(self.url(), data=body, allow_redirects=False) as response:
-                headers_seen = True
                 if response.status != 200:
-                    return await failure_of_response(response, streaming=request.stream)
+                    return as_answer(await error_of(response, streaming=request.stream), started)
+                answering = True
                 if request.stream and response.content_type == "text/event-stream":
                     return await self.read_stream(response, started)
-                return self.read_whole(await response.read(), started)
+                return self.read_whole(await read_body(response), started)
         except Exception as error:  # the seam: `failure_of` raises again what is not the network's
-            return failure_of(error, streaming=request.stream and headers_seen)
+            return failure_of(error, answering=answering, streaming=request.stream)
 
     def url(self) -> str:
         """Where requests go."""
@@ -82,17 +100,73 @@ class HttpTarget(Target):
         raise NotImplementedError
 
 
+def as_answer(result: Failure | Filtered, started: float | None = None) -> Answer | Failure:
+    """A prompt that was stopped by a filter is answered: nothing was asked of the model, and nothing was billed."""
+    if isinstance(result, Failure):
+        return result
+    latency = (time.perf_counter() - started) * 1000 if started else 0.0
+    return Answer(text=result.text, finish_reason=FILTERED, usage=Usage(), latency_ms=latency)
+
+
+class Collected:
+    """The pieces of a streamed answer; whoever wants to listens while they come."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._size = 0
+        self._listener = listening.get()
+        self.first: float | None = None  # when the first piece of text came
+
+    def say(self, text: str) -> None:
+        """One more piece of the answer."""
+        self.first = self.first or time.perf_counter()
+        self._grow(text)
+        self._texts.append(text)
+        self._listener.piece(text)
+
+    def think(self, thought: str) -> None:
+        """One more piece of the reasoning."""
+        self._grow(thought)
+        self._thoughts.append(thought)
+
+    def _grow(self, piece: str) -> None:
+        self._size += len(piece)
+        if self._size > _MOST_TEXT:
+            raise TooLargeError(f"an answer of more than {_MOST_TEXT >> 20} million characters")
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(self._texts)
+
+    @property
+    def reasoning(self) -> str | None:
+        """The reasoning so far."""
+        return "".join(self._thoughts) or None
+
+    def first_token_ms(self, started: float) -> float | None:
+        """How long the first piece of the answer took."""
+        return (self.first - started) * 1000 if self.first else None
+
+
 async def open_session(spec: TargetSpec, headers: dict[str, str]) -> ClientSession:
     """A session for one target, once its server was seen to listen."""
     import aiohttp
 
     await reach(spec)
     return aiohttp.ClientSession(
-        headers={"Content-Type": "application/json", **headers, **spec.headers},
+        headers={
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            **headers,
+            **spec.headers,
+        },
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
         timeout=aiohttp.ClientTimeout(total=None),  # the engine has the clock
         proxy=_proxy(spec.base_url),  # looked up once: `trust_env` would start a thread for every call
         read_bufsize=2**18,
+        auto_decompress=False,  # a few bytes can inflate to gigabytes: it is done here, in bounded pieces
     )
 
 
@@ -115,6 +189,16 @@ async def reach(spec: TargetSpec, seconds: float = _REACH_SECONDS) -> None:
         ) from None
 
 
+@lru_cache(maxsize=256)
+def endpoint(base_url: str, path: str) -> str:
+    """An address under a base URL, whose own query (`?api-version=…`) stays at the end."""
+    parts = urlsplit(base_url)
+    base = parts.path.rstrip("/")
+    if path.startswith("/v1/"):
+        base = base.removesuffix("/v1")
+    return urlunsplit(parts._replace(path=base + path))
+
+
 def _proxy(url: str) -> str | None:
     """The proxy between here and there, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it."""
     from urllib.request import getproxies, proxy_bypass
@@ -129,85 +213,115 @@ def _proxy(url: str) -> str | None:
     return None if proxy_bypass(host) else getproxies().get(address.scheme)
 
 
-def failure_of(error: Exception, *, streaming: bool) -> Failure:
-    """An exception of the HTTP client as a failure."""
+def failure_of(error: Exception, *, answering: bool, streaming: bool) -> Failure:
+    """An exception while asking as a failure; `answering`: status 200 had come, so that the call may be billed."""
     import aiohttp
 
     text = str(error) or type(error).__name__
+    if isinstance(error, TooLargeError):  # asked again, it would send as much again
+        return Failure(kind="malformed", message=f"the server sent {text}")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return Failure(kind="files", message=f"too many files are open: {text}", retryable=True)
     if isinstance(error, aiohttp.ClientConnectorError):
         return Failure(kind="connection", message=f"cannot connect: {text}", retryable=True)
-    if isinstance(error, aiohttp.ClientError | OSError):
+    if isinstance(error, aiohttp.ClientError | OSError | zlib.error):
+        if not answering:
+            message = f"the connection broke: {text}"
+            return Failure(kind="connection", message=message, retryable=True, maybe_billed=True)
         # Only what broke inside a stream is worth asking again without one.
-        kind = "stream" if streaming else "connection"
-        return Failure(kind=kind, message=f"the connection broke: {text}", retryable=True)
+        kind = "stream" if streaming else "malformed"
+        return Failure(kind=kind, message=f"the answer broke off: {text}", retryable=True)
     raise error
 
 
-async def failure_of_response(response: ClientResponse, *, streaming: bool) -> Failure:
-    """An HTTP error status as a failure."""
-    failure = failure_of_status(response.status, await response.read(), response.headers.get("Retry-After"))
-    if streaming and failure.kind == "refused" and "stream" in failure.message.lower():
+def unreadable(body: bytes, what: str, error: Exception) -> Failure:
+    """A reply with status 200 that is not what it should be."""
+    if not body.strip():
+        reason = "an empty body"
+    elif isinstance(error, UnicodeDecodeError):
+        reason = f"no {what} (it is not UTF-8)"
+    else:
+        reason = f"no {what} ({error})"
+    return Failure(kind="malformed", message=f"HTTP 200 with {reason}", retryable=True)
+
+
+def unreadable_event(error: Exception) -> Failure:
+    """An event of a stream that is not what it should be."""
+    reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+    return Failure(kind="stream", message=f"unreadable event in the stream: {reason}", retryable=True)
+
+
+async def error_of(response: ClientResponse, *, streaming: bool) -> Failure | Filtered:
+    """What an HTTP error status means."""
+    result = error_of_status(response.status, await read_beginning(response), response.headers)
+    if streaming and isinstance(result, Failure) and result.kind == "refused" and "stream" in result.message.lower():
         # A server that cannot stream, or not with usage: worth asking again without a stream.
-        return Failure(kind="stream", message=failure.message, retryable=True)
-    return failure
+        return Failure(kind="stream", message=result.message, retryable=True)
+    return result
 
 
-def failure_of_status(status: int, body: bytes, retry_after: str | None = None) -> Failure:
+def error_of_status(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Failure | Filtered:
     """What an error status means for the call and for the target."""
-    message = f"HTTP {status}: {_message(body)}"
-    if status == 429:
-        return Failure(kind="rate_limited", message=message, retryable=True, retry_after=_seconds(retry_after))
-    if status >= 500:
-        return Failure(kind="server", message=message, retryable=True, retry_after=_seconds(retry_after))
+    text, code = _read_error(body)
+    if status == 400 and code == "content_filter":
+        return Filtered(text)
+    kind = _kind_of(status, code)
+    retryable = kind in ("rate_limited", "server")
+    told = (headers or {}).get("x-should-retry", "").lower()
+    if told in ("true", "false"):
+        retryable = told == "true"
     if 300 <= status < 400:  # following it would carry the key to somebody else
-        return Failure(kind="refused", message=f"HTTP {status}: the server redirects; give the address it redirects to")
-    if status in (401, 402, 403):
-        return Failure(kind="auth", message=message)
-    if status == 404:
-        return Failure(kind="model", message=message)
-    return Failure(kind="refused", message=message)
+        text = "the server redirects; give the address it redirects to"
+    return Failure(
+        kind=kind,
+        message=f"HTTP {status}: {text}",
+        retryable=retryable,
+        retry_after=_retry_after(headers or {}) if retryable else None,
+    )
 
 
-def _message(body: bytes) -> str:
+def _kind_of(status: int, code: str) -> str:
+    if status in (401, 402, 403) or (status == 429 and code == "insufficient_quota"):
+        return "auth"
+    if status == 429:
+        return "rate_limited"
+    if status in (408, 409) or status >= 500:
+        return "server"
+    return "model" if status == 404 else "refused"
+
+
+def _read_error(body: bytes) -> tuple[str, str]:
+    """An error's message for people, and its code."""
+    text, code = "", ""
     try:
         parsed = _error_body.decode(body)
         error = parsed.error if parsed.error is not None else parsed.message or parsed.detail
-        text = error.get("message") if isinstance(error, dict) else error
-        text = str(text) if text else body.decode("utf-8", "replace")
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        text = body.decode("utf-8", "replace")
-    text = " ".join(text.split())
-    return text[:_MOST_MESSAGE] or "no message"
+        if isinstance(error, dict):
+            code = str(error.get("code") or error.get("type") or "")
+            error = error.get("message")
+        text = str(error) if error else ""
+    except UNREADABLE:
+        pass
+    text = " ".join((text or body.decode("utf-8", "replace")).split())
+    return text[:_MOST_MESSAGE] or "no message", code
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """`Retry-After` in seconds; it may also be a date."""
-    if not retry_after:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """How long to wait, in seconds; the header may also hold milliseconds or a date."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        pass
+    given = headers.get("Retry-After")
+    if not given:
         return None
     try:
-        return max(0.0, float(retry_after))
+        return max(0.0, float(given))
     except ValueError:
         pass
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    except (ValueError, OverflowError):
         return None
-
-
-async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
-    """The `data` of each server-sent event."""
-    unfinished: list[bytes] = []  # pieces of a line whose end has not come; joined once, however many there are
-    async for chunk in response.content.iter_any():
-        lines = chunk.split(b"\n")
-        if len(lines) > 1:
-            lines[0] = b"".join([*unfinished, lines[0]])
-            unfinished.clear()
-        unfinished.append(lines.pop())
-        for line in lines:
-            if line.startswith(b"data:"):
-                yield line[5:].strip()
-    rest = b"".join(unfinished)
-    if rest.startswith(b"data:"):
-        yield rest[5:].strip()

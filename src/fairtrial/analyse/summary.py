@@ -21,7 +21,7 @@ from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
-_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, Cost())
+_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, Cost())
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -53,6 +53,8 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     unscored: int
     waiting: int
     truncated: int
+    refused: int  # answers by which the model declined
+    filtered: int  # answers that the provider's filter stopped
     passed_automatically: int
     cost: Cost
     prompt_tokens: int
@@ -131,6 +133,8 @@ def summarise(
                 unscored=total.unscored,
                 waiting=planned[arm.position] - total.scored - total.failed - total.unscored,
                 truncated=total.truncated,
+                refused=total.refused,
+                filtered=total.filtered,
                 passed_automatically=total.passed_automatically,
                 cost=total.cost,
                 prompt_tokens=total.prompt_tokens,

@@ -104,6 +104,13 @@ def tool_lines(arm: ArmSummary) -> list[str]:
     return lines
 
 
+def refusal_lines(arm: ArmSummary) -> list[str]:
+    """Answers that decline to answer: `3 answers refused, 1 filtered`."""
+    counts = [(arm.refused, "refused"), (arm.filtered, "filtered")]
+    parts = [f"{count} {what}" for count, what in counts if count]
+    return [f"answers that decline: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
+
+
 def money(value: Cost | float | None) -> str:
     """USD with as many digits as it takes to see anything; "≥" where the cost of some calls is unknown."""
     if isinstance(value, Cost):

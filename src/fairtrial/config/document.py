@@ -115,7 +115,7 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
     shorthand: ClassVar[str] = "target"
     target: str
     id: Annotated[str | None, Meta(description="Its name in every output; `target` unless given.")] = None
-    temperature: Annotated[float, Meta(ge=0)] | None = None
+    temperature: Annotated[float, Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
     params: ParamsEntry | None = None
     instructions: str = ""
     vision: Annotated[bool | None, Meta(description="Whether it sees pictures; known of common models.")] = None
@@ -190,6 +190,10 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges: a panel.")] = []
     panel: PanelSpec = PanelSpec()
     scorer: Any = "exact"
+    on_refusal: Annotated[
+        Literal["wrong", "unscored", "right"],
+        Meta(description="What a refusal, or an answer that a filter stopped, is worth: 0, no score, or 100."),
+    ] = "wrong"
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
     timeout: Annotated[

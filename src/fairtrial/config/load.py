@@ -138,7 +138,7 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
         name: getattr(document if getattr(options, name) is None else options, name)
         for name in ("concurrency", "timeout", "budget_usd", "benchmark_mode", "cache", "stream")
     }
-    return Settings(**given, retry=document.retry, prices=document.prices)
+    return Settings(**given, retry=document.retry, prices=document.prices, on_refusal=document.on_refusal)
 
 
 def _dataset_usable(source: Source, document: SuiteDocument, folder: Path) -> bool:

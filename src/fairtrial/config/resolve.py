@@ -119,7 +119,7 @@ def _resolve_judge(
     if target is None:
         return None
     params = entry.params.given() if entry.params else {}
-    if entry.temperature is not None:
+    if entry.temperature is not msgspec.UNSET:
         params["temperature"] = entry.temperature
     # A name of its own: the same model may also be a target, with other options.
     name = entry.id or entry.target

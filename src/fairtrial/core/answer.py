@@ -13,6 +13,11 @@ from fairtrial.core.suite import McpServer
 # Kinds of failure after which asking this target anything else is pointless.
 UNUSABLE = frozenset({"auth", "model"})
 
+# Reasons for which an answer ended that make it an answer of its own kind.
+REFUSED = "refusal"  # the model declined
+FILTERED = "content_filter"  # the provider's filter stopped the prompt or the answer
+TOOL_CALLS = "tool_calls"  # the model said nothing and asked for tools
+
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens as the provider counted them; `prompt` includes what came from the provider's cache."""
@@ -68,7 +73,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     mcp: tuple[McpServer, ...] = ()  # the tools that an agent is given, and no others
     params: dict[str, Any] = {}
-    defaulted: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()  # those of them that nobody wrote down
     repeat: int = 0
     stream: bool = True
     attempt: int = 1
@@ -79,7 +84,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target said. Only `text` is scored; reasoning and trace are for people."""
+    """What a target said. Only `text` is scored; reasoning and trace are for people.
+
+    finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own word.
+    """
 
     text: str
     finish_reason: str | None = None
@@ -95,7 +103,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no answer.
 
-    kinds: rate_limited, server, connection, stream, timeout, mcp (worth another try) ·
+    kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth another try) ·
     auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent did not come to an end) ·
     budget (not asked at all)
     """

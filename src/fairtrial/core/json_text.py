@@ -27,10 +27,11 @@ def _search(text: str) -> Found | None:
     found, position, work = None, 0, 0
     while work < _MOST_WORK and (start := _next_opening(text, position)) >= 0:
         try:
-            value, position = _DECODER.raw_decode(text, start)
-            found = Found(value)
+            # From its own beginning on: an error counts the lines before it, which is all of the text every time.
+            value, length = _DECODER.raw_decode(text[start:])
+            found, position = Found(value), start + length
         except ValueError as error:
-            work += getattr(error, "pos", start) - start + 100
+            work += getattr(error, "pos", 0) + 100
             position = start + 1
         except RecursionError:
             work += 300_000  # it read about so much before it gave up

@@ -57,6 +57,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any] = {}
     instructions: str = ""
     sees: bool = False  # whether pictures mean anything to it
+    target: TargetSpec | None = None  # the model behind it, where one is known
 
 
 def judge_key(judge: JudgeSpec) -> str:
@@ -75,6 +76,7 @@ def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> J
         params=spec.params,
         instructions=spec.instructions,
         sees=can_see(spec),
+        target=spec.target,
     )
 
 

@@ -27,6 +27,7 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     guide: ClassVar[Guide]
     judged: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # whether it looks at pages in a browser
+    scores_refusals: ClassVar[bool] = False  # whether refusals are for it to score, whatever `on_refusal` says
 
     def needs_judge(self) -> bool:
         """Whether a judge is asked."""

@@ -250,3 +250,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeSpec, ...] = ()
     panel: PanelSpec = PanelSpec()
     stop: StopSpec | None = None
+    on_refusal: Literal["wrong", "unscored", "right"] = "wrong"

@@ -199,7 +199,7 @@ class Ladder:
             result = await self._timed(request)
         if isinstance(result, Answer):
             self._limiter.succeeded()
-        elif result.kind == "rate_limited":
+        elif result.kind in ("rate_limited", "files"):
             self._limiter.throttled(result.retry_after)
         return result
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from fairtrial.core.answer import Answer, Failure
+from fairtrial.core.answer import FILTERED, REFUSED, TOOL_CALLS, Answer, Failure
 from fairtrial.core.suite import RetrySpec
 
 # An answer that is empty for one of these reasons would be empty again.
-_EMPTY_FOR_A_REASON = frozenset({"length", "content_filter", "tool_calls"})
+_EMPTY_FOR_A_REASON = frozenset({"length", REFUSED, FILTERED, TOOL_CALLS})
 
 
 class Retries:

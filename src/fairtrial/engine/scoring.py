@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from fairtrial.core.answer import Answer
+from fairtrial.core.answer import FILTERED, REFUSED, Answer
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
 from fairtrial.core.options import build_scorer
@@ -18,12 +19,23 @@ from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 
+_DECLINED = {REFUSED: "refused", FILTERED: "filtered"}
+_MOST_NOTES = 500
+
 
 class Scoring:
     """One way to score a run: what the suite says, or one scorer for everything."""
 
-    def __init__(self, folder: Path, override: ScorerSpec | None = None, number: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        override: ScorerSpec | None = None,
+        number: int = 0,
+        *,
+        on_refusal: Literal["wrong", "unscored", "right"] = "wrong",
+    ) -> None:
         self.number = number
+        self._on_refusal = on_refusal
         self._folder, self._override = folder, override
         self._scorers: dict[bytes, Scorer] = {}
 
@@ -55,9 +67,23 @@ class Scoring:
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
-            return _checked(await self._scorer(self.spec_of(trial)).score(context))
+            scorer = self._scorer(self.spec_of(trial))
+            if answer.finish_reason in _DECLINED and not scorer.scores_refusals:
+                return self._of_refusal(scorer, answer)
+            return _checked(await scorer.score(context))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
+
+    def _of_refusal(self, scorer: Scorer, answer: Answer) -> Score | Unscored:
+        """What the suite says that a refusal is worth, on every metric that has bounds; nobody looks at it."""
+        kind, said = _DECLINED[answer.finish_reason or ""], " ".join(answer.text.split())
+        notes = f"{kind}: {said[:_MOST_NOTES]}" if said else kind
+        if self._on_refusal == "unscored":
+            return Unscored(kind=kind, message=notes)
+        right = self._on_refusal == "right"
+        bounds = {name: scale[right] for name, scale in scorer.scales().items()}  # worst or best
+        metrics = {name: bound for name, bound in bounds.items() if bound is not None}
+        return Score(value=float(right), notes=notes, metrics=metrics)
 
     def _scorer(self, spec: ScorerSpec) -> Scorer:
         key = canonical_json(spec)

@@ -65,6 +65,8 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "trials": arm.trials,
         "scored": arm.scored,
         "failed": arm.failed,
+        "refused": arm.refused,
+        "filtered": arm.filtered,
         "unscored": arm.unscored,
         "waiting": arm.waiting,
         "truncated": arm.truncated,

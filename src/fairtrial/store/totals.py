@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Table, and_, case, func, select
 
+from fairtrial.core.answer import FILTERED, REFUSED
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
@@ -28,6 +29,8 @@ class ArmTotals(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     truncated: int
+    refused: int
+    filtered: int
     passed_automatically: int
     cost: Cost
 
@@ -66,7 +69,10 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
             func.coalesce(func.sum(scores.c.value), 0.0),
             func.coalesce(func.sum(trials.c.prompt_tokens), 0),
             func.coalesce(func.sum(trials.c.completion_tokens), 0),
-            func.sum(case((trials.c.finish_reason == "length", 1), else_=0)),
+            *(
+                func.sum(case((trials.c.finish_reason == reason, 1), else_=0))
+                for reason in ("length", REFUSED, FILTERED)
+            ),
             func.sum(case((scores.c.notes.startswith("automatic pass"), 1), else_=0)),
             *_cost_sums(trials),
         )

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from fairtrial import wire
-from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.hearing import listening
-from fairtrial.params import anthropic_params
+from fairtrial.core.answer import REFUSED, TOOL_CALLS, Answer, Failure, Request
+from fairtrial.params import ANTHROPIC_VERSION, REPLY_TOOL, anthropic_params
+from fairtrial.replies import UNREADABLE, anthropic_usage, calls_trace, finish_of, loose, name_of, refusal_text
+from fairtrial.streams import sse_data
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
-_VERSION = "2023-06-01"
-_REPLY_TOOL = "reply"
 _STATUS = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -30,51 +29,34 @@ _STATUS = {
 }
 
 
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-    def merged(self, later: _Usage | None) -> _Usage:
-        """Counts come in pieces; what is said later holds."""
-        if later is None:
-            return self
-        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(later), strict=True)
-        return _Usage(*(new if new is not None else old for old, new in pairs))
-
-    def as_usage(self) -> Usage:
-        read, written = self.cache_read_input_tokens or 0, self.cache_creation_input_tokens or 0
-        return Usage(
-            prompt=(self.input_tokens or 0) + read + written,
-            completion=self.output_tokens or 0,
-            cache_read=read,
-            cache_write=written,
-        )
-
-
 class _Block(msgspec.Struct):
-    type: str = ""
+    type: Any = ""
     text: str | None = None
-    input: Any = None  # of a tool
-    thinking: str | None = None
-    stop_reason: str | None = None  # in a message_delta, where `delta` has another shape
+    name: Any = None  # of a tool
+    input: Any = None
+    partial_json: Any = None
+    thinking: Any = None
+    stop_reason: Any = None  # in a message_delta, where `delta` has another shape
+    stop_details: msgspec.Raw = msgspec.Raw()
 
 
 class _Message(msgspec.Struct):
-    type: str = ""
+    type: Any = ""
     error: Any = None
-    content: list[_Block] = []
-    model: str | None = None
-    stop_reason: str | None = None
-    usage: _Usage | None = None
+    content: list[_Block] | None = None
+    model: msgspec.Raw = msgspec.Raw()
+    stop_reason: Any = None
+    stop_details: msgspec.Raw = msgspec.Raw()
+    usage: msgspec.Raw = msgspec.Raw()
 
 
 class _Event(msgspec.Struct):
-    type: str = ""
+    type: Any = ""
+    index: Any = None
     message: _Message | None = None
+    content_block: _Block | None = None
     delta: _Block | None = None
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw()
     error: Any = None
 
 
@@ -88,10 +70,10 @@ class AnthropicApi(wire.HttpTarget):
     takes_images: ClassVar[bool] = True
 
     def url(self) -> str:
-        return f"{self.spec.base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
+        return wire.endpoint(self.spec.base_url, "/v1/messages")
 
     def headers(self) -> dict[str, str]:
-        return {"x-api-key": self.spec.api_key, "anthropic-version": _VERSION}
+        return {"x-api-key": self.spec.api_key, "anthropic-version": ANTHROPIC_VERSION}
 
     def read_whole(self, body: bytes, started: float) -> Answer | Failure:
         return _read_whole(body, started)
@@ -103,13 +85,10 @@ class AnthropicApi(wire.HttpTarget):
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [{"role": "user", "content": _content(request)}],
-            **anthropic_params(request),
+            **anthropic_params(self.spec, request),
         }
         if request.system:
             body["system"] = request.system
-        if request.schema is not None:  # a tool that must be used is how Messages takes a schema
-            body["tools"] = [{"name": _REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}]
-            body["tool_choice"] = {"type": "tool", "name": _REPLY_TOOL}
         if request.stream:
             body["stream"] = True
         return body
@@ -131,73 +110,116 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     latency = (time.perf_counter() - started) * 1000
     try:
         message = _decode_message(body)
-    except msgspec.MsgspecError as error:
-        what = "an empty body" if not body.strip() else f"no message ({error})"
-        return Failure(kind="malformed", message=f"HTTP 200 with {what}", retryable=True)
+    except UNREADABLE as error:
+        return wire.unreadable(body, "message", error)
     if message.error is not None:
         return _failure_in_reply(message.error)
     if message.type != "message":
         return Failure(kind="malformed", message="HTTP 200 without a message", retryable=True)
-    return Answer(
-        text=_text_of(message.content),
-        finish_reason=_finish(message.stop_reason),
-        usage=message.usage.as_usage() if message.usage else None,
-        model=message.model,
+    blocks = message.content or []
+    return _answer(
+        text=_text_of(blocks),
+        calls=[(block.name, block.input) for block in blocks if block.type == "tool_use" and block.name != REPLY_TOOL],
+        details=message.stop_details,
+        finish_reason=finish_of(message.stop_reason),
+        usage=anthropic_usage(loose(message.usage)),
+        model=name_of(loose(message.model)),
         latency_ms=latency,
-        reasoning="".join(block.thinking or "" for block in message.content) or None,
+        reasoning="".join(name_of(block.thinking) or "" for block in blocks) or None,
     )
 
 
 def _text_of(blocks: list[_Block]) -> str:
     """The text, or the JSON where a schema was asked for."""
     for block in blocks:
-        if block.type == "tool_use":
+        if block.type == "tool_use" and block.name == REPLY_TOOL:
             return msgspec.json.encode(block.input).decode()
     return "".join(block.text or "" for block in blocks if block.type == "text")
 
 
+def _answer(*, text: str, calls: list[tuple[Any, Any]], details: msgspec.Raw, **rest: Any) -> Answer:
+    """An answer, of its own kind where it is a refusal or nothing but calls of tools."""
+    if rest["finish_reason"] == REFUSED:
+        text = text or refusal_text(loose(details))
+    elif calls:
+        rest["trace"] = calls_trace(calls)
+        rest["finish_reason"] = rest["finish_reason"] if text.strip() else TOOL_CALLS
+    return Answer(text=text, **rest)
+
+
+class _Streamed:
+    """A message that comes in events."""
+
+    def __init__(self) -> None:
+        self.collected = wire.Collected()
+        self.usage: dict[str, Any] = {}
+        self.finish: str | None = None
+        self.details = self.model = msgspec.Raw()
+        self.done = False
+        self._calls: dict[Any, tuple[Any, str]] = {}
+
+    def take(self, event: _Event) -> None:
+        """One more event."""
+        if event.message is not None:
+            self.model = event.message.model
+            self._count(event.message.usage)
+        self._count(event.usage)
+        self.done = self.done or event.type == "message_stop"
+        if event.content_block is not None and event.content_block.type == "tool_use":
+            self._calls[str(event.index)] = (event.content_block.name, "")
+        if (delta := event.delta) is not None:
+            self._take_delta(delta, str(event.index))
+
+    def _take_delta(self, delta: _Block, place: str) -> None:
+        self.finish = finish_of(delta.stop_reason) or self.finish
+        self.details = delta.stop_details or self.details
+        if delta.text:
+            self.collected.say(delta.text)
+        elif thought := name_of(delta.thinking):
+            self.collected.think(thought)
+        elif (arguments := name_of(delta.partial_json)) and place in self._calls:
+            name, so_far = self._calls[place]
+            self._calls[place] = (name, so_far + arguments)
+
+    def _count(self, usage: msgspec.Raw) -> None:
+        """Counts come in pieces; what is said later holds."""
+        if usage and isinstance(found := loose(usage), dict):
+            self.usage |= {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def calls(self) -> list[tuple[Any, Any]]:
+        """The tools that the model asked for."""
+        return list(self._calls.values())
+
+
 async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:
-    texts: list[str] = []
-    thoughts: list[str] = []
-    usage, finish, first, model, done = _Usage(), None, None, None, False
-    ear = listening.get()
-    async for data in wire.sse_data(response):
+    streamed = _Streamed()
+    async for data in sse_data(response):
         try:
             event = _decode_event(data)
-        except msgspec.MsgspecError as error:
-            return Failure(kind="stream", message=f"unreadable event in the stream: {error}", retryable=True)
-        if event.type == "error":
-            return _failure_in_reply(event.error)
-        if event.message is not None:
-            model, usage = event.message.model, usage.merged(event.message.usage)
-        usage = usage.merged(event.usage)
-        done = done or event.type == "message_stop"
-        if event.delta is not None:
-            finish = event.delta.stop_reason or finish
-            if event.delta.text:
-                first = first or time.perf_counter()
-                texts.append(event.delta.text)
-                ear.piece(event.delta.text)
-            elif event.delta.thinking:
-                thoughts.append(event.delta.thinking)
-    if not done:
+        except UNREADABLE as error:
+            return wire.unreadable_event(error)
+        if event.type == "error":  # what was said until then is counted
+            return msgspec.structs.replace(_failure_in_reply(event.error), usage=anthropic_usage(streamed.usage))
+        streamed.take(event)
+    if not streamed.done:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
-    return Answer(
-        text="".join(texts),
-        finish_reason=_finish(finish),
-        usage=usage.as_usage(),
-        model=model,
+    return _answer(
+        text=streamed.collected.text,
+        calls=streamed.calls,
+        details=streamed.details,
+        finish_reason=streamed.finish,
+        usage=anthropic_usage(streamed.usage),
+        model=name_of(loose(streamed.model)),
         latency_ms=(time.perf_counter() - started) * 1000,
-        first_token_ms=(first - started) * 1000 if first else None,
-        reasoning="".join(thoughts) or None,
+        first_token_ms=streamed.collected.first_token_ms(started),
+        reasoning=streamed.collected.reasoning,
     )
 
 
-def _finish(reason: str | None) -> str | None:
-    """Anthropic's reasons in the words that the rest of the field uses."""
-    return {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}.get(reason or "", reason)
-
-
 def _failure_in_reply(error: Any) -> Failure:
+    """An error that came with status 200, as in the middle of a stream."""
     kind = error.get("type") if isinstance(error, dict) else ""
-    return wire.failure_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))
+    result = wire.error_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))
+    assert isinstance(result, Failure), "Messages has no filter of its own"
+    return result

@@ -9,62 +9,51 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from fairtrial import wire
-from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.hearing import listening
+from fairtrial.core.answer import FILTERED, REFUSED, TOOL_CALLS, Answer, Failure, Request
 from fairtrial.params import openai_params
+from fairtrial.replies import UNREADABLE, calls_trace, finish_of, loose, name_of, openai_cost, openai_usage
+from fairtrial.streams import sse_data
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 
-class _TokenDetails(msgspec.Struct):
-    cached_tokens: int | None = 0
-    reasoning_tokens: int | None = 0
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
-    prompt_tokens_details: _TokenDetails | None = None
-    completion_tokens_details: _TokenDetails | None = None
-    cost: float | None = None  # OpenRouter says what it charged
-
-    def as_usage(self) -> Usage:
-        prompt, completion = self.prompt_tokens_details, self.completion_tokens_details
-        return Usage(
-            prompt=self.prompt_tokens or 0,
-            completion=self.completion_tokens or 0,
-            cache_read=(prompt.cached_tokens or 0) if prompt else 0,
-            reasoning=(completion.reasoning_tokens or 0) if completion else 0,
-        )
-
-
 class _Message(msgspec.Struct):
-    content: str | list[dict[str, Any]] | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
+    content: str | list[Any] | None = None
+    refusal: Any = None
+    tool_calls: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
     def text(self) -> str:
         """The content, which a few servers send in parts."""
         if isinstance(self.content, list):
-            return "".join(str(part.get("text") or "") for part in self.content)
+            parts = (part.get("text") for part in self.content if isinstance(part, dict))
+            return "".join(part for part in parts if isinstance(part, str))
         return self.content or ""
+
+    def thought(self) -> str | None:
+        """The reasoning, under whichever name."""
+        return name_of(self.reasoning_content) or name_of(self.reasoning)
 
 
 class _Choice(msgspec.Struct):
     message: _Message | None = None
     delta: _Message | None = None
-    finish_reason: str | None = None
+    finish_reason: Any = None
 
 
 class _Reply(msgspec.Struct):
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
-    model: str | None = None
+    choices: list[_Choice] | None = None
+    usage: msgspec.Raw = msgspec.Raw()
+    model: msgspec.Raw = msgspec.Raw()
+    object: msgspec.Raw = msgspec.Raw()
     error: Any = None
 
 
 _decode = msgspec.json.Decoder(_Reply).decode
+_NOTHING = (msgspec.Raw(), msgspec.Raw(b"null"))
+_ERROR = msgspec.Raw(b'"error"')
 
 
 class OpenaiApi(wire.HttpTarget):
@@ -73,7 +62,7 @@ class OpenaiApi(wire.HttpTarget):
     takes_images: ClassVar[bool] = True
 
     def url(self) -> str:
-        return f"{self.spec.base_url.rstrip('/')}/chat/completions"
+        return wire.endpoint(self.spec.base_url, "/chat/completions")
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.spec.api_key}"} if self.spec.api_key else {}
@@ -111,68 +100,117 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     latency = (time.perf_counter() - started) * 1000
     try:
         reply = _decode(body)
-    except msgspec.MsgspecError as error:
-        what = "an empty body" if not body.strip() else f"no chat completion ({error})"
-        return Failure(kind="malformed", message=f"HTTP 200 with {what}", retryable=True)
-    if reply.error is not None:
-        return _failure_in_reply(reply.error)
+    except UNREADABLE as error:
+        return wire.unreadable(body, "chat completion", error)
+    if (failure := _error_in(reply, body)) is not None:
+        return failure
     if not reply.choices or reply.choices[0].message is None:
         return Failure(kind="malformed", message="HTTP 200 without a choice", retryable=True)
-    choice = reply.choices[0]
-    message = choice.message or _Message()
-    return Answer(
+    message = reply.choices[0].message
+    calls = [_function(call) for call in message.tool_calls] if isinstance(message.tool_calls, list) else []
+    usage = loose(reply.usage)
+    return _answer(
         text=message.text(),
-        finish_reason=choice.finish_reason,
-        usage=reply.usage.as_usage() if reply.usage else None,
-        model=reply.model,
+        refusal=name_of(message.refusal),
+        calls=calls,
+        finish_reason=finish_of(reply.choices[0].finish_reason),
+        usage=openai_usage(usage),
+        model=name_of(loose(reply.model)),
         latency_ms=latency,
-        reasoning=message.reasoning_content or message.reasoning,
-        cost_usd=reply.usage.cost if reply.usage else None,
+        reasoning=message.thought(),
+        cost_usd=openai_cost(usage),
     )
 
 
+def _answer(*, text: str, refusal: str | None, calls: list[tuple[Any, Any]], **rest: Any) -> Answer:
+    """An answer, of its own kind where it is a refusal or nothing but calls of tools."""
+    if refusal:
+        rest["finish_reason"] = REFUSED
+        text = f"{text}\n{refusal}" if text else refusal
+    elif calls:
+        rest["trace"] = calls_trace(calls)
+        rest["finish_reason"] = rest["finish_reason"] if text.strip() else TOOL_CALLS
+    return Answer(text=text, **rest)
+
+
+class _Streamed:
+    """A completion that comes in chunks."""
+
+    def __init__(self) -> None:
+        self.collected = wire.Collected()
+        self.refusal = ""
+        self.finish: str | None = None
+        self.model = self.usage = msgspec.Raw()
+        self.calls: dict[str, tuple[Any, str]] = {}
+
+    def take(self, reply: _Reply) -> None:
+        """One more chunk; the first one may hold no choice, and the last one usage alone."""
+        self.model = reply.model or self.model
+        self.usage = reply.usage if reply.usage not in _NOTHING else self.usage
+        if not reply.choices:
+            return
+        choice = reply.choices[0]
+        self.finish = finish_of(choice.finish_reason) or self.finish
+        if (delta := choice.delta) is None:
+            return
+        if text := delta.text():
+            self.collected.say(text)
+        elif thought := delta.thought():
+            self.collected.think(thought)
+        elif refused := name_of(delta.refusal):
+            self.refusal += refused
+        elif delta.tool_calls:
+            _add_calls(self.calls, delta.tool_calls)
+
+
 async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:
-    texts: list[str] = []
-    thoughts: list[str] = []
-    finish = first = model = usage = None
-    ear = listening.get()
-    async for data in wire.sse_data(response):
+    streamed = _Streamed()
+    async for data in sse_data(response):
         if data == b"[DONE]":
             break
         try:
             reply = _decode(data)
-        except msgspec.MsgspecError as error:
-            return Failure(kind="stream", message=f"unreadable event in the stream: {error}", retryable=True)
-        if reply.error is not None:
-            return _failure_in_reply(reply.error)
-        model, usage = reply.model or model, reply.usage or usage
-        if reply.choices:
-            choice = reply.choices[0]
-            finish = choice.finish_reason or finish
-            delta = choice.delta
-            if delta is not None:
-                if text := delta.text():
-                    first = first or time.perf_counter()
-                    texts.append(text)
-                    ear.piece(text)
-                elif thought := delta.reasoning_content or delta.reasoning:
-                    thoughts.append(thought)
-    if finish is None:
+        except UNREADABLE as error:
+            return wire.unreadable_event(error)
+        if (failure := _error_in(reply, data)) is not None:
+            return failure
+        streamed.take(reply)
+    if streamed.finish is None:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
-    return Answer(
-        text="".join(texts),
-        finish_reason=finish,
-        usage=usage.as_usage() if usage else None,
-        model=model,
+    usage = loose(streamed.usage)
+    return _answer(
+        text=streamed.collected.text,
+        refusal=streamed.refusal,
+        calls=list(streamed.calls.values()),
+        finish_reason=streamed.finish,
+        usage=openai_usage(usage),
+        model=name_of(loose(streamed.model)),
         latency_ms=(time.perf_counter() - started) * 1000,
-        first_token_ms=(first - started) * 1000 if first else None,
-        reasoning="".join(thoughts) or None,
-        cost_usd=usage.cost if usage else None,
+        first_token_ms=streamed.collected.first_token_ms(started),
+        reasoning=streamed.collected.reasoning,
+        cost_usd=openai_cost(usage),
     )
 
 
-def _failure_in_reply(error: Any) -> Failure:
-    """An error that came with status 200, as OpenRouter sends them; it may carry the real status."""
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
-    return wire.failure_of_status(status, msgspec.json.encode({"error": error}))
+def _function(call: Any) -> tuple[Any, Any]:
+    """A call's name and arguments."""
+    function = call.get("function") if isinstance(call, dict) else None
+    return (function.get("name"), function.get("arguments")) if isinstance(function, dict) else (None, None)
+
+
+def _add_calls(calls: dict[str, tuple[Any, str]], pieces: Any) -> None:
+    """Calls of tools come in pieces, too: a name, then arguments bit by bit."""
+    for piece in pieces if isinstance(pieces, list) else ():
+        name, arguments = _function(piece)
+        place = str(piece.get("index")) if isinstance(piece, dict) else ""
+        known, so_far = calls.get(place, (None, ""))
+        calls[place] = (known or name, so_far + (arguments if isinstance(arguments, str) else ""))
+
+
+def _error_in(reply: _Reply, body: bytes) -> Answer | Failure | None:
+    """An error that came with status 200, as routers send them; it may carry the real status."""
+    if reply.error is None and reply.object != _ERROR:
+        return None
+    code = reply.error.get("code") if isinstance(reply.error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 400 if code == FILTERED else 500
+    return wire.as_answer(wire.error_of_status(status, body))

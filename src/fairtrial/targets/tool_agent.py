@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from fairtrial import wire
-from fairtrial.core import registry
-from fairtrial.core.answer import Answer, Failure, Request, SoFar, Usage
+from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
+from fairtrial.params import taken
+from fairtrial.streams import read_body
 from fairtrial.toolbox.dialects import DIALECTS, Call, Dialect, Result, Said, Tool
 from fairtrial.toolbox.preflight import all_tools
 from fairtrial.toolbox.server import ServerError, all_connected, sentence
@@ -57,8 +58,7 @@ class ToolAgent(Target):
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What its model is sent with every turn: the same as that model alone."""
-        model = registry.load("targets", self.spec.api)
-        return model(self.spec, Options(), self.folder).sent(request)  # type: ignore[no-any-return]
+        return taken(self.spec, request.params, tools=bool(request.mcp))
 
     async def ask(self, request: Request) -> Answer | Failure:
         names = ", ".join(server.name for server in request.mcp)
@@ -92,13 +92,16 @@ class ToolAgent(Target):
         return trial.failure("steps", f"no answer after {self._options.max_steps} steps")
 
     async def _turn(self, dialect: Dialect, body: bytes) -> Said | Failure:
+        answering = False
         try:
             async with self._session.post(dialect.url, data=body, allow_redirects=False) as response:
                 if response.status != 200:
-                    return await wire.failure_of_response(response, streaming=False)
-                return dialect.read(await response.read())
+                    result = await wire.error_of(response, streaming=False)
+                    return _filtered(result) if isinstance(result, wire.Filtered) else result
+                answering = True
+                return dialect.read(await read_body(response))
         except Exception as error:  # the seam: `failure_of` raises again what is not the network's
-            return wire.failure_of(error, streaming=False)
+            return wire.failure_of(error, answering=answering, streaming=False)
 
 
 class _Trial:
@@ -119,12 +122,13 @@ class _Trial:
         self._calls: list[ToolCall] = []
         self._messages: list[dict[str, Any]] = []
         self._costs: list[float] = []
-        self._turns = 0
+        self._turns = self._uncounted = 0
 
     def heard(self, said: Said) -> None:
         """Count one turn of the model."""
         self._turns += 1
-        self.usage += said.usage
+        self._uncounted += said.usage is None
+        self.usage += said.usage or Usage()
         self._costs += [said.cost_usd] if said.cost_usd is not None else []
         if said.thinking:
             self._messages.append({"role": "assistant", "thinking": said.thinking})
@@ -197,13 +201,18 @@ class _Trial:
         return Answer(
             text=said.text,
             finish_reason=said.finish_reason,
-            usage=self.usage,
+            usage=None if self._uncounted else self.usage,  # a sum without one of its parts is no sum
             model=said.model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
             trace=self.trace(),
             cost_usd=sum(self._costs) if len(self._costs) == self._turns else None,
         )
+
+
+def _filtered(result: wire.Filtered) -> Said:
+    """A filter that stops the prompt ends the conversation: that is the answer."""
+    return Said(text=result.text, calls=(), finish_reason=FILTERED, usage=Usage(), model=None, raw=None)
 
 
 async def _tools_of(server: str, client: Client) -> list[Tool]:

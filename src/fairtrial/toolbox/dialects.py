@@ -7,11 +7,34 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Failure, Request, Usage
+from fairtrial import wire
+from fairtrial.core.answer import REFUSED, Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
-from fairtrial.params import anthropic_params, openai_params
+from fairtrial.params import ANTHROPIC_VERSION, anthropic_params, openai_params
+from fairtrial.replies import (
+    UNREADABLE,
+    anthropic_usage,
+    finish_of,
+    loose,
+    name_of,
+    openai_cost,
+    openai_usage,
+    refusal_text,
+)
 
-_ANTHROPIC_VERSION = "2023-06-01"
+_UNREADABLE = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
+
+
+class _Reply(msgspec.Struct):
+    choices: Any = None
+    content: Any = None
+    stop_reason: Any = None
+    stop_details: msgspec.Raw = msgspec.Raw()
+    usage: msgspec.Raw = msgspec.Raw()
+    model: msgspec.Raw = msgspec.Raw()
+
+
+_decode = msgspec.json.Decoder(_Reply).decode
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +62,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     calls: tuple[Call, ...]
     finish_reason: str | None
-    usage: Usage
+    usage: Usage | None
     model: str | None
     raw: Any
     thinking: str = ""
@@ -66,7 +89,7 @@ class Dialect:
     @property
     def url(self) -> str:
         """Where requests go."""
-        return self.spec.base_url.rstrip("/") + self.path
+        return wire.endpoint(self.spec.base_url, self.path)
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
@@ -100,7 +123,7 @@ class OpenAi(Dialect):
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [*system, *self._messages],
-            **openai_params(self.spec, self._request),
+            **openai_params(self.spec, self._request, tools=bool(self._tools)),
         }
         if self._tools:
             body["tools"] = [
@@ -114,30 +137,26 @@ class OpenAi(Dialect):
 
     def read(self, reply: bytes) -> Said | Failure:
         try:
-            found = msgspec.json.decode(reply)
-            choice = found["choices"][0]
+            found = _decode(reply)
+            choice = found.choices[0]
             message = choice["message"]
             calls = tuple(
                 _call(call["id"], call["function"]["name"], call["function"].get("arguments") or "{}")
                 for call in message.get("tool_calls") or ()
             )
-        except (msgspec.DecodeError, KeyError, IndexError, TypeError) as error:
-            return _unreadable(error)
-        usage = found.get("usage") or {}
-        details = usage.get("prompt_tokens_details") or {}
+        except _UNREADABLE as error:
+            return wire.unreadable(reply, "turn of a model", error)
+        refusal = name_of(message.get("refusal"))
+        usage = loose(found.usage)
         return Said(
-            text=message.get("content") or "",
-            thinking=message.get("reasoning_content") or message.get("reasoning") or "",
+            text="\n".join(filter(None, (name_of(message.get("content")), refusal))),
+            thinking=name_of(message.get("reasoning_content")) or name_of(message.get("reasoning")) or "",
             calls=calls,
-            finish_reason=choice.get("finish_reason"),
-            usage=Usage(
-                prompt=usage.get("prompt_tokens") or 0,
-                completion=usage.get("completion_tokens") or 0,
-                cache_read=details.get("cached_tokens") or 0,
-            ),
-            model=found.get("model"),
+            finish_reason=REFUSED if refusal else finish_of(choice.get("finish_reason")),
+            usage=openai_usage(usage),
+            model=name_of(loose(found.model)),
             raw=message,
-            cost_usd=usage.get("cost"),
+            cost_usd=openai_cost(usage),
         )
 
     def add(self, said: Said, results: Sequence[Result]) -> None:
@@ -154,13 +173,13 @@ class Anthropic(Dialect):
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
-        return {"x-api-key": spec.api_key, "anthropic-version": _ANTHROPIC_VERSION}
+        return {"x-api-key": spec.api_key, "anthropic-version": ANTHROPIC_VERSION}
 
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": self._messages,
-            **anthropic_params(self._request),
+            **anthropic_params(self.spec, self._request),
         }
         if self._system:
             body["system"] = self._system
@@ -173,31 +192,24 @@ class Anthropic(Dialect):
 
     def read(self, reply: bytes) -> Said | Failure:
         try:
-            found = msgspec.json.decode(reply)
-            blocks = found["content"]
+            found = _decode(reply)
+            blocks = found.content
             calls = tuple(
                 Call(id=block["id"], name=block["name"], arguments=block.get("input") or {})
                 for block in blocks
                 if block["type"] == "tool_use"
             )
-        except (msgspec.DecodeError, KeyError, TypeError) as error:
-            return _unreadable(error)
-        usage = found.get("usage") or {}
-        read, written = (usage.get(f"cache_{what}_input_tokens") or 0 for what in ("read", "creation"))
-        reasons = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
-        reason = found.get("stop_reason")
+            text = "".join(block["text"] for block in blocks if block["type"] == "text")
+        except _UNREADABLE as error:
+            return wire.unreadable(reply, "turn of a model", error)
+        finish = finish_of(found.stop_reason)
         return Said(
-            text="".join(block["text"] for block in blocks if block["type"] == "text"),
-            thinking="".join(block.get("thinking") or "" for block in blocks if block["type"] == "thinking"),
+            text=text or (refusal_text(loose(found.stop_details)) if finish == REFUSED else ""),
+            thinking="".join(name_of(block.get("thinking")) or "" for block in blocks),
             calls=calls,
-            finish_reason=reasons.get(reason, reason),
-            usage=Usage(
-                prompt=(usage.get("input_tokens") or 0) + read + written,
-                completion=usage.get("output_tokens") or 0,
-                cache_read=read,
-                cache_write=written,
-            ),
-            model=found.get("model"),
+            finish_reason=finish,
+            usage=anthropic_usage(loose(found.usage)),
+            model=name_of(loose(found.model)),
             raw={"role": "assistant", "content": blocks},
         )
 
@@ -225,7 +237,3 @@ def _call(identity: str, name: str, arguments: str) -> Call:
     if not isinstance(found, dict):
         return Call(id=identity, name=name, arguments={}, problem="the arguments are not a JSON object")
     return Call(id=identity, name=name, arguments=found)
-
-
-def _unreadable(error: Exception) -> Failure:
-    return Failure(kind="malformed", message=f"HTTP 200 with no turn of a model ({error})", retryable=True)
