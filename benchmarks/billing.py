@@ -54,6 +54,8 @@ class Books:
         usage: dict[str, Any] | None = {"prompt_tokens": prompt, "completion_tokens": completion}
         if fault in _USAGES:
             usage = _USAGES[fault]
+        elif fault == "negative cost":
+            usage = {**(usage or {}), "cost": -5.0}
         text = "" if fault == "empty" else self.answer
         if body.get("stream"):
             return await self.stream(request, text, usage, fault)
@@ -102,7 +104,6 @@ _USAGES: dict[str | None, dict[str, Any] | None] = {
     "negative usage": {"prompt_tokens": -1_000_000, "completion_tokens": -1},
     "absurd usage": {"prompt_tokens": 2**63, "completion_tokens": 2**64},
     "odd usage": {"prompt_tokens": "many", "completion_tokens": None},
-    "negative cost": {"prompt_tokens": 10, "completion_tokens": 10, "cost": -5.0},
 }
 
 

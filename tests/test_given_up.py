@@ -72,7 +72,7 @@ class TestLadder:
         outcome = await climb(target)
         assert outcome.result.message == "no answer within 0.01 s; it was waiting for x.y"
         assert outcome.result.usage == Usage(prompt=3) and outcome.result.trace == {"tool_calls": []}
-        assert outcome.cost_usd is None  # three dollars are known, but the last turn may be billed too
+        assert outcome.cost.usd is None  # three dollars are known, but the last turn may be billed too
 
     @pytest.mark.parametrize("tells", [None, broken, lambda: None])
     async def test_who_tells_nothing(self, tells):

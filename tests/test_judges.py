@@ -127,7 +127,7 @@ async def test_a_judge_that_quotes_the_cheat_gives_no_marks_for_it(run_suite, mo
     )
     run = await run_suite(targets=[BAD], scorer="llm_judge", judge="openai:m")
     trial = next(run.trials())
-    assert (trial.score, trial.unscored_kind, state.calls.total()) == (None, "judge", 2)
+    assert (trial.score, trial.unscored_kind, state.calls.total()) == (None, "judge", 1 + 2)
     assert "several JSON objects" in state.bodies[-1]["messages"][1]["content"]
 
 
@@ -143,7 +143,7 @@ async def test_a_judge_that_refuses_is_not_asked_again_for_it(run_suite, model_s
     monkeypatch.setattr(Connection, "completion", completion)
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:m")
     trial = next(run.trials())
-    assert (trial.status, state.calls.total()) == ("unscored", 1)
+    assert (trial.status, state.calls.total()) == ("unscored", 1 + 1)
     assert "the judge refused: I can't judge that." in trial.unscored_message
 
 
@@ -508,7 +508,7 @@ async def test_an_answer_never_leaves_its_fence_in_a_retry(answer, junk):
 
     async def ask(request):
         asked.append(request)
-        return Outcome(result=Answer(text=f"{answer} {junk}"), cost_usd=0.0)
+        return Outcome(result=Answer(text=f"{answer} {junk}"))
 
     fenced = Fence("0123456789abcdef").around("ANSWER", answer)
     prompt = msgspec.structs.replace(PROMPT, text=fenced)
