@@ -1,6 +1,7 @@
 """The documentation is true: reference pages are current, links lead somewhere, commands exist, examples run."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_the_python_example_of_the_readme_runs(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("folder", ["models", "own-parts", "agents"])
-async def test_examples_run(folder, store):
+async def test_examples_run(folder, store, monkeypatch):
+    monkeypatch.setenv("PYTHON", sys.executable)  # whose packages are there, whatever PATH says
     run = await pipeline.arun(pipeline.load(REPO / "examples" / folder / "suite.yaml"), store=store)
     assert run.status == "completed"
 
