@@ -32,7 +32,8 @@ ARGUMENTS = (
 )
 _EPOCH = 1_767_225_600  # every page lives from the first of January 2026 on
 _TASKS_IN_A_MOMENT = 1000  # then time goes on: some pages never run out of tasks
-_SOON_LOADED = 20  # milliseconds without a frame, so that the first frame finds the whole page
+_SOON_LOADED = 20  # times a millisecond without a frame, so that the first frame finds the whole page
+_AT_FIRST, _NOW_AND_THEN = 8, 8  # how often the page's clock is looked at
 _ARRIVAL = 5.0  # seconds for a page that asked for another document
 _THIN_MS = 0.01  # between frames in which no time passes
 _PNG = {"format": "png"}
@@ -47,7 +48,7 @@ class VirtualClock(Clock):
         super().__init__(page, world, mobile=mobile)
         self._base = 0.0  # the browser's ticks when time began
         self._elapsed = 0.0
-        self._loaded = 0
+        self._advances = 0  # in this document
         self._expired = asyncio.Event()
         self._arrived = asyncio.Event()
         self._arrived.set()
@@ -123,14 +124,13 @@ class VirtualClock(Clock):
         """From inside of the page: a document that the browser asks for begins at the browser's time, not at ours."""
         async with self.page.expect_navigation(wait_until="commit", timeout=0):
             await self.world.value(f"location.replace({url!r})")
-        self._loaded = 0
+        self._advances = 0
 
     async def _load(self) -> None:
-        self._loaded += 1
-        if self._loaded > _SOON_LOADED:
-            await self._frame()
-        else:
+        if self._advances < _SOON_LOADED:
             await self._advance(1)
+        else:
+            await self._frame()
 
     async def _frame(self, **more: Any) -> dict[str, Any]:
         """Time for one frame, and the frame."""
@@ -151,8 +151,11 @@ class VirtualClock(Clock):
             maxVirtualTimeTaskStarvationCount=_TASKS_IN_A_MOMENT,
         )
         await self._expired.wait()
-        # What was asked for is not always what passed; frames must agree with the page's own clock.
-        self._elapsed = await self.world.value("Date.now()") - 1000 * _EPOCH
+        self._elapsed += ms
+        self._advances += 1
+        if self._advances <= _AT_FIRST or self._advances % _NOW_AND_THEN == 0:
+            # More may have passed than was asked for, after loading above all; frames must agree with the page's clock.
+            self._elapsed = await self.world.value("Date.now()") - 1000 * _EPOCH
 
     async def _arrival(self) -> None:
         """Time stands still while the page is on its way to another document."""
