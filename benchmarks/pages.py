@@ -87,8 +87,9 @@ def _busy() -> subprocess.Popen[bytes]:
 
 
 @asynccontextmanager
-async def load(seed: int) -> AsyncIterator[None]:
-    """Other programs that want the processor: none to two for each core, changing every few seconds."""
+async def load(seed: int, most: int | None = None) -> AsyncIterator[None]:
+    """Other programs that want the processor: none to two for each core, or just `most`, changing every few seconds."""
+    fewest, most = (0, 2 * (os.cpu_count() or 1)) if most is None else (most, most)
     chance, running = random.Random(seed), list[subprocess.Popen[bytes]]()
 
     def stop() -> None:
@@ -100,7 +101,7 @@ async def load(seed: int) -> AsyncIterator[None]:
     async def change() -> None:
         while True:
             stop()
-            running.extend(_busy() for _ in range(chance.randint(0, 2 * (os.cpu_count() or 1))))
+            running.extend(_busy() for _ in range(chance.randint(fewest, most)))
             await asyncio.sleep(chance.uniform(1, 6))
 
     changing = asyncio.create_task(change())
