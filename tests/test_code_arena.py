@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import sqlite3
 from functools import partial
 
 import pytest
+from filelock import FileLock
 
 from fairtrial import pairing, pipeline
+from fairtrial.analyse import Run
 from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.words import run_notes
@@ -56,20 +59,31 @@ def judge(vision: bool | None = None, **marks: float) -> dict:
 
 
 @pytest.fixture(scope="module")
-def arena(tmp_path_factory, chromium):
-    """Both prepared models on all twelve prompts, looked at once for all tests."""
-    place = tmp_path_factory.mktemp("arena")
+def arena(tmp_path_factory, chromium, worker_id):
+    """Both prepared models on all twelve prompts, looked at once for all tests of all workers; each has a copy."""
+    place = tmp_path_factory.getbasetemp()
+    shared = (place if worker_id == "master" else place.parent) / "arena"
+    with FileLock(f"{shared}.lock"):
+        if not (shared / "done").exists():
+            _look_at_everything(shared)
+            (shared / "done").touch()
+    own = tmp_path_factory.mktemp("arena") / "arena.db"
+    with sqlite3.connect(shared / "arena.db") as whole, sqlite3.connect(own) as copy:
+        whole.backup(copy)
+    return Run.find("latest", Store(f"sqlite:///{own}"))
+
+
+def _look_at_everything(place):
+    place.mkdir(exist_ok=True)
     suite = {
         "name": "arena",
         "targets": [model("careful"), model("hasty")],
         "suite": "code_arena",
         "judge": judge(True),
     }
-    path = place / "suite.json"
-    path.write_text(json.dumps(suite))
-    (place / "suite.yaml").write_text(path.read_text())
+    (place / "suite.yaml").write_text(json.dumps(suite))
     store = Store(f"sqlite:///{place}/arena.db")
-    return asyncio.run(pipeline.arun(pipeline.load(place / "suite.yaml"), store=store))
+    asyncio.run(pipeline.arun(pipeline.load(place / "suite.yaml"), store=store))
 
 
 def by_case(run, arm: str) -> dict:
@@ -193,8 +207,6 @@ def test_what_a_page_must_say_may_be_a_number(write_suite):
 
 
 def test_deleting_a_run_deletes_its_pictures(arena, tmp_path):
-    import sqlite3
-
     with sqlite3.connect(arena.store.path) as whole, sqlite3.connect(tmp_path / "copy.db") as copy:
         whole.backup(copy)
     store = Store(f"sqlite:///{tmp_path}/copy.db")

@@ -235,7 +235,7 @@ LATER = "<button onclick='for (;;) {}'>Freeze</button><p>fine until then</p>"
 
 async def test_bad_pages_end_within_limits_and_harm_nobody():
     """An endless loop, a memory hog and a page that freezes on a click, with good pages beside and after them."""
-    limits = Limits(load=4.0, use=3.0, memory=600 << 20)
+    limits = Limits(busy=3.0, suspect=1.5, memory=600 << 20)
     before = psutil.virtual_memory().available
     least = before
 
@@ -266,7 +266,7 @@ async def test_no_process_is_left_behind():
         return {process.pid for process in mine if "chrom" in process.name()}
 
     before = chromiums()
-    async with Renderer(1, Limits(load=2.0)) as renderer:
+    async with Renderer(1, Limits(busy=2.0, suspect=1.0)) as renderer:
         await renderer.render(ENDLESS)
         await renderer.render(GOOD)
     for _ in range(50):

@@ -119,7 +119,7 @@ def _extras() -> Iterator[Finding]:
 
 async def _browser() -> list[Finding]:
     """Which browser looks at pages, and whether it starts."""
-    from fairtrial.webpage.browser import NoBrowserError, find_browser, sandboxed
+    from fairtrial.webpage.browser import NoBrowserError, find_browser
     from fairtrial.webpage.render import Renderer
 
     try:
@@ -134,8 +134,25 @@ async def _browser() -> list[Finding]:
             version = await renderer.version()
     except NoBrowserError as error:
         return [Finding("browser", str(error), False)]
-    own = "" if sandboxed() else ", without its own sandbox (root has none)"
-    return [Finding("browser", f"{program}, Chromium {version}{own}")]
+    return [Finding("browser", f"{program}, Chromium {version}"), _time(virtual=renderer.virtual), *_sandbox()]
+
+
+def _time(*, virtual: bool) -> Finding:
+    """In which time pages are measured, and what that means."""
+    if virtual:
+        return Finding("pages' time", "virtual: a page gets the same score on a busy and on a quiet machine")
+    better = "for virtual time: apt install chromium-headless-shell" if sys.platform == "linux" else ""
+    return Finding("pages' time", "real: a busy machine may change the score of a page that moves", None, better)
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Chromium's own wall between a page and this machine, where it is missing."""
+    from fairtrial.webpage.browser import sandboxed
+
+    if not sandboxed():
+        why = "FAIRTRIAL_BROWSER_SANDBOX says so" if os.environ.get("FAIRTRIAL_BROWSER_SANDBOX") else "root has none"
+        advice = "pages are still sealed; for a second wall run as another user"
+        yield Finding("browser's sandbox", f"off: {why}", None, advice)
 
 
 def _weights() -> Iterator[Finding]:

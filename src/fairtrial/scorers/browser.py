@@ -23,7 +23,7 @@ class Browser(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="0–100, the share of checks that pass",
-        reproducibility="exact, but for pages that move by themselves",
+        reproducibility="exact in virtual time (with chromium-headless-shell)",
         best_for="front-end code: does the page do what was asked for?",
     )
     looks: ClassVar[bool] = True
@@ -41,7 +41,8 @@ class Browser(Scorer, frozen=True, kw_only=True):
             return looked
         if looked.blind:
             return Unscored(kind="browser", message=looked.blind, retryable=True)
-        value, notes = _worth(looked)
+        value, words = _worth(looked)
+        notes = "; ".join(filter(None, (words, looked.time)))
         return Score(
             value=value,
             raw=100 * value,

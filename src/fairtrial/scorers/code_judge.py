@@ -97,6 +97,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         caveats = [
             f"judged by the first {_QUICK} of {len(code)} characters" if self.quick and len(code) > _QUICK else "",
             f"no browser has seen the page ({looked.blind})" if looked.blind else "",
+            looked.time,
             "the judge saw no picture of the page" if not looked.blind and not all(j.sees for j in judges) else "",
         ]
         return ". ".join([*filter(None, caveats), score.notes])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
 from fairtrial.core.errors import FairtrialError
 
+_SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")  # better: they know virtual time
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _PLACES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -19,6 +22,7 @@ _PLACES = (
     "C:/Program Files (x86)/Google/Chrome/Application/chrome.exe",
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
+_CHROMIUMS = ("chrome-linux*/chrome", "chrome-mac*/Chromium.app/Contents/MacOS/Chromium", "chrome-win*/chrome.exe")
 # Nothing may leave: every address is unknown, and what needs none goes to a proxy that is not there.
 ARGUMENTS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -49,7 +53,15 @@ def find_browser() -> str:
         if found := which(named):
             return found
         raise NoBrowserError(f"FAIRTRIAL_BROWSER names {named}, and there is no such program")
-    places = [*filter(None, map(which, _NAMES)), *(place for place in _PLACES if Path(place).is_file()), *_downloaded()]
+    places = [
+        *filter(None, map(which, _SHELLS)),
+        *_downloaded(
+            "chromium_headless_shell", ("*headless*shell*linux*/*headless*shell", "chrome-linux*/headless_shell")
+        ),
+        *filter(None, map(which, _NAMES)),
+        *(place for place in _PLACES if Path(place).is_file()),
+        *_downloaded("chromium", _CHROMIUMS),
+    ]
     if places:
         return places[0]
     raise NoBrowserError(f"no browser was found: {_advice()}, or name one in FAIRTRIAL_BROWSER")
@@ -58,23 +70,27 @@ def find_browser() -> str:
 def usable_browser() -> str:
     """The same, where there is also what drives it."""
     program = find_browser()
-    if find_spec("playwright") is None:
+    if find_spec("playwright") is None or find_spec("PIL") is None:
         raise NoBrowserError("pages cannot be looked at: pip install 'fairtrial[arena]'")
     return program
 
 
 def _advice() -> str:
     if sys.platform == "linux":
-        return "install one (`apt install chromium`, or `playwright install chromium`)"
+        return "install one (`apt install chromium-headless-shell`, or `playwright install chromium`)"
     return "install Chrome, or run `playwright install chromium`"
 
 
-def _downloaded() -> list[str]:
+def _downloaded(kind: str, names: Iterable[str]) -> list[str]:
     """What `playwright install` has put into its own place."""
     cache = {"linux": "~/.cache", "darwin": "~/Library/Caches"}.get(sys.platform, "~/AppData/Local")
     folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or f"{cache}/ms-playwright").expanduser()
-    names = ("chrome-linux*/chrome", "chrome-mac*/Chromium.app/Contents/MacOS/Chromium", "chrome-win*/chrome.exe")
-    return [str(found) for name in names for found in sorted(folder.glob(f"chromium-*/{name}"), reverse=True)]
+    return [str(found) for name in names for found in sorted(folder.glob(f"{kind}-*/{name}"), reverse=True)]
+
+
+def gives_frames(program: str) -> bool:
+    """Whether its pages can be given their frames, and so live in virtual time: a headless shell on Linux."""
+    return sys.platform == "linux" and re.search("headless.shell", Path(program).name) is not None
 
 
 def sandboxed() -> bool:

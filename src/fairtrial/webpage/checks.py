@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+import regex
 
 SIZES: dict[str, tuple[int, int]] = {"desktop": (1280, 800), "tablet": (768, 1024), "phone": (390, 844)}
 Size = Literal["desktop", "tablet", "phone"]
@@ -121,8 +121,8 @@ def problems(checks: list[Check]) -> Iterator[str]:
 def _expectation_problems(expected: Expectation, check: Check, number: int) -> Iterator[str]:
     if expected.matches is not None:
         try:
-            re.compile(expected.matches)
-        except re.error as error:
+            regex.compile(expected.matches)
+        except regex.error as error:
             yield f"`matches` is no regular expression ({error})"
     before = [step.remember for step in check.steps[: number - 1]]
     if expected.differs is not None and expected.selector not in before:

@@ -31,6 +31,9 @@ SCALES: dict[str, Scale] = {
 }
 
 
+REAL_TIME = "measured in real time"  # on a busy machine it might have been otherwise
+
+
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an answer's page. `blind` says why no browser has seen it."""
 
@@ -44,6 +47,11 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     def missing(self) -> str:
         """Why there is no page; empty where there is one."""
         return "" if self.page.html is not None else missing_page(self.page)
+
+    @property
+    def time(self) -> str:
+        """What is to be said of the time in which the page was measured; nothing where it was virtual."""
+        return REAL_TIME if self.seen is not None and not self.seen.virtual else ""
 
     def metrics(self) -> dict[str, float]:
         """What was measured, in numbers."""
@@ -64,6 +72,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             **({"console": self.seen.console} if self.seen and self.seen.console else {}),
             **({"blind": self.blind} if self.blind else {}),
+            **({"time": self.time} if self.time else {}),
         }
 
     def files(self) -> tuple[File, ...]:
@@ -118,6 +127,8 @@ async def look(context: ScoreContext, checks: list[Check]) -> Looked | Unscored:
         return Unscored(kind="check", message=str(error))
     except NoBrowserError as error:
         return Looked(page=page, probes=probes(page, None, cut_off=cut_off), blind=str(error))
+    if seen.stalled:
+        return Looked(page=page, probes=probes(page, None, cut_off=cut_off), blind=seen.stalled)
     return Looked(page=page, seen=seen, probes=probes(page, seen, cut_off=cut_off), checks=seen.checks)
 
 

@@ -1,8 +1,9 @@
 // What can be measured in a page without asking anybody. It runs in a world of its own: the page can see neither
-// these functions nor change what they use. `listen` runs before the page, everything else when it has `settled`.
+// these functions nor change what they use. `listen` runs before the page, everything else when it has come to rest.
+// Nothing here waits: time is the business of whoever asks.
 globalThis.fairtrial ??= (() => {
   "use strict";
-  const kept = { blocked: [], changes: 0, noticed: 0, controls: [] };
+  const kept = { blocked: [], changes: 0, noticed: 0, controls: [], before: null, dragged: null };
 
   function listen() {
     document.addEventListener("securitypolicyviolation", (event) => {
@@ -12,6 +13,8 @@ globalThis.fairtrial ??= (() => {
       .observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
     // A field that complains, or a dialog that was said: something happened that leaves no trace in the document.
     for (const name of ["invalid", "fairtrial:said"]) document.addEventListener(name, () => { kept.noticed += 1; }, true);
+    document.addEventListener("mousedown", () => { kept.dragged = null; }, true);
+    document.addEventListener("dragstart", (event) => { kept.dragged = event; }, true);
   }
 
   const shownName = (element) => {
@@ -208,12 +211,17 @@ globalThis.fairtrial ??= (() => {
     return (size * (screen.width || innerWidth)) / Math.max(innerWidth, 1);
   }
 
-  async function scrolled() {
-    // Many pages show things only when they come into view.
-    const end = Math.min(document.documentElement.scrollHeight, 5000);
-    for (let top = innerHeight; top < end; top += innerHeight) { scrollTo(0, top); await pause(60); }
-    if (end > innerHeight) { scrollTo(0, 0); await pause(120); }
-    return true;
+  function reach() {
+    // Many pages show things only when they come into view: how far down there is something, and in which steps.
+    return [innerHeight, Math.min(document.documentElement.scrollHeight, 5000)];
+  }
+
+  function hide() {
+    // Everything but the ground: if that makes no difference, there was nothing to see.
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`body *, body::before, body::after { visibility: hidden !important }
+      body { color: transparent !important; -webkit-text-fill-color: transparent !important; text-shadow: none !important }`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
 
   function measure() {
@@ -235,7 +243,6 @@ globalThis.fairtrial ??= (() => {
 
   // -- controls ---------------------------------------------------------------------------------
   const CONTROLS = "button, [role=button], [role=tab], [onclick], summary, a[href^='#'], input[type=submit], input[type=button], input[type=reset]";
-  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   function looks() {
     const fields = [...document.querySelectorAll("input, select, textarea")].map((field) => `${field.value}/${field.checked}`);
     const drawn = [...document.querySelectorAll("canvas")].slice(0, 4).map((canvas) => {
@@ -255,24 +262,29 @@ globalThis.fairtrial ??= (() => {
     return href.length > 1 && !document.getElementById(decodeURIComponent(href.slice(1)));
   }
 
-  async function controls(most) {
-    // How many controls there are to press, and whether the page moves by itself: then nobody can tell what a press does.
+  function controls(most) {
+    // How many controls there are to press.
     kept.controls = everything().filter((element) => element.matches(CONTROLS) && worthPressing(element)).slice(0, most);
-    const before = [kept.changes, looks()];
-    await pause(150);
-    return { count: kept.controls.length, restless: kept.changes !== before[0] || looks() !== before[1] };
+    watch();
+    return kept.controls.length;
   }
 
-  async function answers(element) {
-    kept.changes = 0; kept.noticed = 0;
-    const was = looks();
+  function watch() {
+    kept.changes = 0; kept.noticed = 0; kept.before = looks();
+  }
+
+  // Whether anything has happened since `watch`; null in another document.
+  const changed = () => (kept.before === null ? null : kept.changes > 0 || kept.noticed > 0 || looks() !== kept.before);
+
+  function press(number) {
+    // Presses one of them; its name, or null if it is gone.
+    const element = kept.controls[number];
+    if (!element || !element.isConnected || !visible(element)) return null;
+    const name = shownName(element);
+    watch();
     if (typeof element.click === "function") element.click();
     else element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, view: window }));
-    for (const wait of [30, 120, 250, 300]) { // a timer may be at work
-      await pause(wait);
-      if (kept.changes || kept.noticed || looks() !== was) return true;
-    }
-    return false;
+    return name;
   }
 
   function fill() {
@@ -286,23 +298,9 @@ globalThis.fairtrial ??= (() => {
     return empty.length > 0;
   }
 
-  async function press(number) {
-    // Presses one of them; its name if nothing at all happens, null if something does or it is gone.
-    const element = kept.controls[number];
-    if (!element || !element.isConnected || !visible(element)) return null;
-    if (await answers(element)) return null;
-    if (fill() && (await pause(60), await answers(element))) return null;
-    return shownName(element);
-  }
-
-  async function settled(rest) {
-    const end = performance.now() + 3000;
-    while (document.readyState !== "complete" && performance.now() < end) await pause(20);
-    await Promise.race([document.fonts.ready, pause(500)]);
-    await pause(rest);
-    return true;
-  }
+  // Whether the browser carries something that is dragged with the mouse.
+  const dragging = () => kept.dragged !== null && !kept.dragged.defaultPrevented;
 
   listen();
-  return { measure, controls, press, settled, scrolled };
+  return { measure, controls, press, changed, fill, reach, hide, dragging };
 })();

@@ -1,0 +1,124 @@
+"""A mouse as a person has it: it goes to what can be seen, is enabled, at rest and uncovered, and presses there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairtrial.webpage.clock import FRAME_MS, Clock
+
+if TYPE_CHECKING:
+    from playwright.async_api import Locator
+
+PATIENCE_MS = 2000  # for an element to be there, and for an expectation to come true
+CALL_MS = 60_000  # for a call that only has to be answered: it must never decide how a check goes
+_DRAG_MOVES = 6  # frames between what is dragged and where it goes
+# Where to press: the middle of its first box that is on the screen, and whether it is what would be hit there.
+_PLACE = """(element) => {
+  const inside = (box) => ({left: Math.max(box.left, 0), top: Math.max(box.top, 0),
+    right: Math.min(box.right, innerWidth), bottom: Math.min(box.bottom, innerHeight)});
+  const box = [...element.getClientRects()].map(inside).find((b) => b.right - b.left >= 1 && b.bottom - b.top >= 1);
+  if (!box) return null;
+  const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
+  let hit = document.elementFromPoint(x, y);
+  while (hit && hit.shadowRoot) {
+    const inner = hit.shadowRoot.elementFromPoint(x, y);
+    if (!inner || inner === hit) break;
+    hit = inner;
+  }
+  const target = element.closest("button, [role=button], a, [role=link]") || element;
+  let place = hit;
+  while (place && place !== target) place = place.parentNode || place.host;
+  const label = hit && hit.closest("label");
+  return [x, y, Boolean(place) || Boolean(label && label.control === element)];
+}"""
+
+
+class UnreachableError(Exception):
+    """A mouse cannot do that, and why."""
+
+
+class Point(NamedTuple):
+    """Where a mouse is."""
+
+    x: float
+    y: float
+
+
+async def click(clock: Clock, element: Locator, times: int = 1) -> None:
+    """Press and let go, once or twice."""
+    point = await _reached(clock, element, enabled=True)
+    counts = [count for count in range(1, times + 1) for _ in range(2)]
+    kinds = ["mousePressed", "mouseReleased"] * times
+    pressed = [_event(kind, point, count) for kind, count in zip(kinds, counts, strict=True)]
+    await clock.input(_event("mouseMoved", point), *pressed)
+
+
+async def hover(clock: Clock, element: Locator) -> None:
+    """Go there and do nothing."""
+    await clock.input(_event("mouseMoved", await _reached(clock, element)))
+
+
+async def drag(clock: Clock, what: Locator, onto: Locator) -> None:
+    """Press on one thing, go to another, let go there. What is `draggable` is carried by the browser."""
+    start = await _reached(clock, what, enabled=True)
+    carried: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+    def carry(event: dict[str, Any]) -> None:
+        if not carried.done():
+            carried.set_result(event["data"])
+
+    clock.world.session.on("Input.dragIntercepted", carry)
+    await clock.world.send("Input.setInterceptDrags", enabled=True)
+    try:
+        await clock.input(_event("mouseMoved", start), _event("mousePressed", start, 1))
+        end = await _reached(clock, onto)
+        for number in range(1, _DRAG_MOVES + 1):
+            await clock.input(_event("mouseMoved", _between(start, end, number / _DRAG_MOVES), held=True))
+            if await clock.world.value("fairtrial.dragging()"):
+                await _drop(clock, await carried, end)
+                return
+        await clock.input(_event("mouseReleased", end, 1))
+    finally:
+        clock.world.session.remove_listener("Input.dragIntercepted", carry)
+        await clock.world.send("Input.setInterceptDrags", enabled=False)
+
+
+async def scroll_to(element: Locator) -> None:
+    """Bring it onto the screen. Playwright would wait for frames."""
+    await element.evaluate("element => element.scrollIntoViewIfNeeded()", timeout=CALL_MS)
+
+
+async def _drop(clock: Clock, data: dict[str, Any], point: Point) -> None:
+    for kind in ("dragEnter", "dragOver", "drop"):
+        await clock.world.send("Input.dispatchDragEvent", type=kind, x=point.x, y=point.y, data=data)
+        await clock.wait(FRAME_MS)
+
+
+async def _reached(clock: Clock, element: Locator, *, enabled: bool = False) -> Point:
+    """Where to press it, as soon as it stands still and nothing is before it."""
+    end = clock.now + PATIENCE_MS
+    before: Point | None = None
+    while True:
+        if before is None:
+            await scroll_to(element)
+        found = await element.evaluate(_PLACE, timeout=CALL_MS)
+        point = Point(found[0], found[1]) if found else None
+        ready = found and found[2] and (not enabled or await element.is_enabled(timeout=CALL_MS))
+        if point is not None and ready and point == before:
+            return point
+        if clock.now >= end:
+            raise UnreachableError("it could not be done: something covers it, or it is disabled")
+        before = point
+        await clock.wait(FRAME_MS)
+
+
+def _between(start: Point, end: Point, share: float) -> Point:
+    return Point(start.x + share * (end.x - start.x), start.y + share * (end.y - start.y))
+
+
+def _event(kind: str, point: Point, count: int = 0, *, held: bool = False) -> dict[str, Any]:
+    left = held or count > 0
+    held = held or kind == "mousePressed"
+    event = {"type": kind, "x": point.x, "y": point.y, "button": "left" if left else "none", "buttons": int(held)}
+    return {**event, "clickCount": count} if count else event
