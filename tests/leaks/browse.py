@@ -103,13 +103,19 @@ def hostile_frames(ports: Iterator[int], only: tuple[str, ...] | None = None) ->
         for start in range(0, len(names), most):
             tries = {next(ports): name for name in names[start : start + most]}
             body = "".join(family(_server(port))[name] for port, name in tries.items())
-            found.append(Frame(hostile.page(f"<script>parent.postMessage({{place: {len(found)}}}, '*')</script>", body), tries))
+            found.append(
+                Frame(hostile.page(f"<script>parent.postMessage({{place: {len(found)}}}, '*')</script>", body), tries)
+            )
     return found
 
 
 def prepared_frames() -> list[Frame]:
     """Every page of the Code Arena's prepared models, with and without the guard."""
-    answers = {f"{model}: {case}": text for model in code_arena.DEMO_MODELS for case, text in code_arena.demo_answers(model).items()}
+    answers = {
+        f"{model}: {case}": text
+        for model in code_arena.DEMO_MODELS
+        for case, text in code_arena.demo_answers(model).items()
+    }
     pages = {name: html for name, text in answers.items() if name not in HANGS and (html := extract(text).html)}
     pairs = [(name, html, guard) for name, html in pages.items() for guard in (True, False)]
     return [Frame(_USED % place + html, name=name, guard=guard) for place, (name, html, guard) in enumerate(pairs)]
@@ -140,7 +146,9 @@ async def main(browser: str, program: str, host: str = HOST) -> None:
         "heard": shown.heard(listener),
         "silent": shown.silent() + prepared.silent(),
         "tried": sum(len(frame.tries) for frame in shown.frames),
-        "prepared": [(frame.name, frame.guard, prepared.told.get(place)) for place, frame in enumerate(prepared.frames)],
+        "prepared": [
+            (frame.name, frame.guard, prepared.told.get(place)) for place, frame in enumerate(prepared.frames)
+        ],
         "dest": site.dest,
     }
     print(json.dumps(said))
@@ -151,7 +159,12 @@ async def _start(browser: str, program: str, address: str, folder: Path) -> asyn
     profile = folder / "profile"
     profile.mkdir()
     how = {
-        "chromium": ("--headless", "--no-sandbox", "--no-first-run", f"--user-data-dir={profile}"),  # no sandbox as root
+        "chromium": (
+            "--headless",
+            "--no-sandbox",
+            "--no-first-run",
+            f"--user-data-dir={profile}",
+        ),  # no sandbox as root
         "firefox": ("--headless", "--no-remote", "--profile", str(profile)),
     }
     quiet, environment = subprocess.DEVNULL, {**os.environ, "HOME": str(folder)}

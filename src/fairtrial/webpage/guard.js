@@ -2,12 +2,7 @@
 // so the page can never make one of them, whichever way it tries.
 (() => {
   "use strict";
-  const window_ = window, document_ = document, types = window_.trustedTypes;
-  // On its own, or where HTML that scripts write cannot be looked at, the page stays text: nothing of it runs.
-  if (!types || window_.top === window_) {
-    document_.write("<p>This page is shown live only inside of fairtrial, in a browser that knows Trusted Types.</p><plaintext hidden>");
-    return;
-  }
+  const window_ = window, types = window_.trustedTypes;
   // Whatever is used after the page has begun is taken now: the page can change every prototype.
   const apply = Reflect.apply, define = Object.defineProperty, describe = Object.getOwnPropertyDescriptor, text_ = String;
   const lower = String.prototype.toLowerCase, find = String.prototype.indexOf, cut = String.prototype.slice;
@@ -30,12 +25,15 @@
   const harmless = (markup) => apply(replace, tag, [markup, (all, before, name) => (name ? before + instead(name) : "<!-")]);
 
   // The browser itself brings every text to this policy before it becomes part of the page.
-  types.createPolicy("default", {
+  types?.createPolicy("default", {
     createHTML: harmless,
     createScriptURL: (address) => address,
     // An address that is a script may act, but not put a page in this one's place: that would come without a guard.
     createScript: (code, _, sink) => (sink === "Location href" ? `${code}\n;void 0` : code),
   });
+  // On its own, or where the browser knows no such policies, the page stays text: nothing of it runs.
+  if (!types || window_.top === window_)
+    return void document.write("<p>This page is shown live only inside of fairtrial, in a browser that knows Trusted Types.</p><plaintext hidden>");
   delete window_.trustedTypes; // there is one policy, and it is taken: pages that ask first do without
   delete Navigator.prototype.mediaSession; // the browser fetches its artwork, not the page
 
