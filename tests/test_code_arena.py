@@ -151,14 +151,7 @@ async def test_the_report_shows_pages_side_by_side(arena, browser, tmp_path):
     widths = "images => Promise.all(images.map(i => i.decode().then(() => i.naturalWidth)))"
     assert await kanban.locator("img").evaluate_all(widths) == [1280, 390] * 2
     assert await kanban.locator(".checks .failed").count() == 3
-    await kanban.locator("button.live").first.click()
-    frame = kanban.frame_locator("iframe")
-    await frame.locator("#new-card").fill("From the report")
-    await frame.locator("#add").click()
-    assert "From the report" in await frame.locator("#todo").inner_text()
-    assert await kanban.locator("iframe").get_attribute("sandbox") == "allow-scripts"
-    hangs = page.locator("article.case", has_text="canvas-animation").first
-    assert await hangs.locator("button.live").count() == 1  # what hangs a browser is not offered
+    assert await page.locator("iframe").count() == 0  # in a file nothing seals a page
     assert trouble == []
 
 
@@ -197,7 +190,7 @@ def test_one_page_in_the_terminal(arena, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "✗ a card can be dragged (step 2: 1 × `#done .card` instead of 2)" in out and "✓ no script error" in out
     assert (tmp_path / "pics/phone.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "pics/page.html").read_text().startswith("<!doctype html><meta http-equiv")
+    assert "<!doctype html>" in (tmp_path / "pics/page.txt").read_text().lower()  # code to read: nothing seals a file
 
 
 def test_what_a_page_must_say_may_be_a_number(write_suite):
@@ -330,7 +323,7 @@ def test_one_command_runs_everything_offline(tmp_path, capsys):
     out = capsys.readouterr()
     assert code == 0 and "careful" in out.out and "hasty" in out.out and "judged by mock:judge" in out.out
     page = (tmp_path / "arena.html").read_text()
-    assert "Try it live" in page and "data:image/png;base64," in page and 'id="board"' in page
+    assert "shows the pages live" in page and "data:image/png;base64," in page and 'id="board"' in page
     assert cli.main(["rank", "latest", "--by", "verdicts", "--control-style"], standalone_mode=False) is None
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @click.argument("run", default="latest")
 @option("--trial", metavar="ID", help="One trial: prompt, answer, score, timings.")
 @option(
-    "--pictures", type=click.Path(path_type=Path), metavar="FOLDER", help="With --trial: write its screenshots there."
+    "--pictures",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="With --trial: write its screenshots and its code there.",
 )
 @option("--trials", is_flag=True, help="A line for every trial.")
 @option("--cases", is_flag=True, help="A line for every case under every arm.")
@@ -213,14 +216,13 @@ def _print_page(console: Console, details: dict[str, Any] | None) -> None:
 
 
 def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
-    """A trial's screenshots, and its page as it was sealed, into a folder."""
+    """A trial's screenshots, and the code of its page as text: nothing seals a page that is opened from a file."""
     from fairtrial.webpage.extract import extract
-    from fairtrial.webpage.seal import sealed
 
     files = {f"{name}.png": body for name, (_, body) in run.files(trial.trial_id).items()}
     html = extract(trial.answer or "").html
     if html is not None:
-        files["page.html"] = sealed(html).encode("utf-8", "replace")
+        files["page.txt"] = html.encode("utf-8", "replace")
     folder.mkdir(parents=True, exist_ok=True)
     for name, body in files.items():
         (folder / name).write_bytes(body)

@@ -28,10 +28,9 @@ from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.reports.html_figures import figures
-from fairtrial.reports.html_pages import FRAME_POLICY, pages
+from fairtrial.reports.html_pages import pages
 from fairtrial.store import opinions
 from fairtrial.store.votes import votes
-from fairtrial.webpage.seal import SANDBOX
 
 _PAGE = Path(__file__).parent / "html_page"
 _MOST_BYTES = 3_000_000  # of answers, packed; the whole page stays below 5 MB
@@ -50,14 +49,12 @@ def write(run: Run, file: IO[str]) -> None:
     script = (_PAGE / "report.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     packed, length = pack(run)
-    shown = pages(run)
     page = environment.get_template("report.html.j2").render(
         **_context(run),
         style=Markup((_PAGE / "report.css").read_text("utf-8")),  # noqa: S704  # our own file
         script=Markup(script),  # noqa: S704  # our own file
-        policy=FRAME_POLICY if shown else _policy(digest),
-        pages=shown,
-        sandbox=SANDBOX,
+        policy=_policy(digest),
+        pages=pages(run),
         data=packed,
         cut=length if length < _LENGTHS[0] else None,
         safe=Markup,

@@ -1,4 +1,8 @@
-"""The pages of a run, side by side: pictures, findings, and a sealed copy that can be tried."""
+"""The pages of a run, side by side: pictures and findings.
+
+Never the pages themselves: in a file there are no headers, and without them Chromium connects wherever a page wants to
+go before it asks any policy.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,7 @@ from typing import Any
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.store.files import attachments, contents, scored_by
 from fairtrial.store.store import Place
-from fairtrial.webpage.extract import extract
-from fairtrial.webpage.looking import restless
-from fairtrial.webpage.seal import POLICY, sealed
 
-PREFIX = sealed("")  # what every sealed page begins with
-# A document in an iframe is bound by the policy of the report as well: it must allow what sealed pages may do.
-FRAME_POLICY = POLICY
 _SCORERS = ("browser", "code_judge")
 _CRITERIA = ("visual_accuracy", "code_quality", "functionality", "responsiveness")
 _MOST_BYTES = 12_000_000  # of pictures
@@ -54,12 +52,7 @@ def pages(run: Run) -> dict[str, Any] | None:
     album = _Album(run)
     if not album and not scored_by(run.store, run.id, run.record.scoring, _SCORERS):
         return None
-    cases = list(_cases(run, album))
-    return {
-        "cases": cases,
-        "prefix": base64.b64encode(PREFIX.encode()).decode(),
-        "left_out": album.left_out,
-    }
+    return {"cases": list(_cases(run, album)), "left_out": album.left_out}
 
 
 def _cases(run: Run, album: _Album) -> Iterator[dict[str, Any]]:
@@ -72,7 +65,6 @@ def _cases(run: Run, album: _Album) -> Iterator[dict[str, Any]]:
 
 
 def _page(trial: TrialRecord, pictures: dict[str, str]) -> dict[str, Any]:
-    html = extract(trial.answer).html if trial.answer is not None else None
     details = _page_details(trial) or {"probes": [], "checks": []}
     return {
         "arm": trial.arm,
@@ -84,13 +76,7 @@ def _page(trial: TrialRecord, pictures: dict[str, str]) -> dict[str, Any]:
         "marks": [
             (name.replace("_", " "), f"{trial.metrics[name]:.0f}") for name in _CRITERIA if name in trial.metrics
         ],
-        "body": _packed(html) if html is not None and not restless(trial.details) else "",
     }
-
-
-def _packed(html: str) -> str:
-    """A page without what all sealed pages begin with, as an attribute can hold it."""
-    return base64.b64encode(sealed(html)[len(PREFIX) :].encode("utf-8", "replace")).decode()
 
 
 def _reason(trial: TrialRecord) -> str:

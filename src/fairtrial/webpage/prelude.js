@@ -45,18 +45,19 @@
     return root;
   };
   // A frame's own document is the only one that no policy stops: it is never given one, whichever way it is written.
-  const inert = (prototype, name, word, place) => {
+  const framing = (text) => mentions(text, "srcdoc") || mentions(text, "<!entity"); // an entity spells it as it likes
+  const inert = (prototype, name, place) => {
     const own = describe(prototype, name);
     if (!own) return;
     if (own.set) {
       define(prototype, name, { ...own, configurable: false, set(given) {
         const text = given === null ? "" : text_(given); // read once: what is looked at is what is used
-        if (!mentions(text, word)) apply(own.set, this, [text]);
+        if (!framing(text)) apply(own.set, this, [text]);
       } });
     } else if (typeof own.value === "function") {
       const value = function (...parts) {
         if (place < parts.length) parts[place] = text_(parts[place]);
-        return mentions(parts[place], word) ? undefined : apply(own.value, this, parts);
+        return framing(parts[place]) ? undefined : apply(own.value, this, parts);
       };
       define(prototype, name, { ...own, value, configurable: false, writable: false });
     }
@@ -66,7 +67,8 @@
     [Element.prototype, "insertAdjacentHTML", 1], [Range.prototype, "createContextualFragment", 0],
     [DOMParser.prototype, "parseFromString", 0], [Element.prototype, "setAttribute", 0], [Element.prototype, "setAttributeNS", 1],
     [Element.prototype, "toggleAttribute", 0], [Document.prototype, "createAttribute", 0], [Document.prototype, "createAttributeNS", 1],
-  ]) inert(prototype, name, "srcdoc", place);
+    [Document.prototype, "execCommand", 2],
+  ]) inert(prototype, name, place);
   define(HTMLIFrameElement.prototype, "srcdoc", { get: () => "", set: () => {}, configurable: false });
   delete window_.XSLTProcessor;
   // Shadow roots that a parser makes cannot be watched: nothing may make them.

@@ -181,21 +181,6 @@ function heat() {
   $("heat-note").textContent = `Rows, from above: ${state.arms.join(", ")}.`;
 }
 
-// Pages that models wrote: each in a frame that may run scripts and nothing else, with its policy as its first bytes.
-const text = (packed) => new TextDecoder().decode(Uint8Array.from(atob(packed), (c) => c.charCodeAt(0)));
-for (const button of document.querySelectorAll("button.live"))
-  button.addEventListener("click", () => {
-    const open = button.getAttribute("aria-expanded") === "true";
-    button.setAttribute("aria-expanded", String(!open));
-    button.textContent = open ? "Try it live" : "Close";
-    if (open) return void button.parentElement.nextElementSibling.remove();
-    const frame = document.createElement("iframe"), seal = $("prefix");
-    frame.setAttribute("sandbox", seal.dataset.sandbox);
-    frame.title = `Live page of ${button.dataset.name}`;
-    frame.srcdoc = text(seal.content.textContent.trim()) + text(button.dataset.page);
-    button.parentElement.after(frame);
-  });
-
 unpack().then((data) => {
   read(data);
   heat();
