@@ -13,6 +13,7 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.config.dataset import FORMATS, rows_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import show_expected
 from fairtrial.reports.csv import cell
 from fairtrial.store import opinions
 
@@ -157,5 +158,10 @@ def _drawn(run: Run, count: int, arms: set[str], chance: random.Random) -> list[
 
 def _sample_row(run: Run, trial_id: str) -> dict[str, Any]:
     trial = run.trial(trial_id)
-    shown = {"trial": trial.trial_id, "input": trial.input, "expected": trial.expected, "answer": trial.answer}
+    shown = {
+        "trial": trial.trial_id,
+        "input": trial.input,
+        "expected": show_expected(trial.expected),
+        "answer": trial.answer,
+    }
     return {**shown, "label": "", "note": ""}

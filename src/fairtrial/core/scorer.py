@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,6 +28,20 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     guide: ClassVar[Guide]
     judged: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # whether it looks at pages in a browser
+    sees_all: ClassVar[bool] = False  # whether it is shown every accepted answer at once, not one at a time
+
+    @classmethod
+    def name(cls) -> str:
+        """Its name in suites, as far as its class tells."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    def needs_expected(self) -> bool:
+        """Whether a case without an expected text cannot be scored."""
+        return False
+
+    def forbids(self) -> bool:
+        """Whether an answer must not be what is expected: then none of several may be it."""
+        return False
 
     def needs_judge(self) -> bool:
         """Whether a judge is asked."""

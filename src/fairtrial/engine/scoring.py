@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
@@ -55,7 +56,7 @@ class Scoring:
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
-            return _checked(await self._scorer(self.spec_of(trial)).score(context))
+            return _checked(await score_answer(self._scorer(self.spec_of(trial)), context))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 

@@ -28,6 +28,7 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         reproducibility="exact",
         best_for="optimisation problems of the suite `optimisation`",
     )
+    sees_all: ClassVar[bool] = True
     tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
     report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
 

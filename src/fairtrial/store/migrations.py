@@ -52,6 +52,10 @@ def _add_digests(connection: Connection) -> None:
         index.create(connection)
 
 
+def _add_several_answers(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE cases ADD COLUMN several BOOLEAN")
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -61,6 +65,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_tags,
     _add_files_and_votes,
     _add_digests,
+    _add_several_answers,
 ]
 CURRENT = 1 + len(UPGRADES)
 
