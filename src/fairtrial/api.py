@@ -148,14 +148,14 @@ def compare(
 ) -> Comparison | Comparisons:
     """Which of two arms is better on the cases that both have, or that nobody can tell; scores and margin are 0–1.
 
-    With two names, that pair; without, every pair. The runs of a series count as one.
+    With two names, that pair, over all runs that have them; without, every pair. The runs of a series count as one.
     """
     from fairtrial.analyse.compare import compare as compared
-    from fairtrial.analyse.contestants import choose, enter, sources_of
+    from fairtrial.analyse.contestants import choose, enter, pooled, sources_of
 
     if (a is None) != (b is None):
         raise FairtrialError("name two arms, or none")
-    field = enter(sources_of(runs))
     names = () if a is None or b is None else (a, b)
+    field = enter(pooled(sources_of(runs), names))
     found = compared(field, choose(field, names), metric=metric, margin=margin)
     return found.pairs[0] if names else found
