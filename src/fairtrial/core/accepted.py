@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,14 +13,14 @@ from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case
 from fairtrial.core.text import clipped
 
-_MISSING = "`expected` is blank or missing, and `{name}` has nothing to hold an answer against"
+_MISSING = "`expected` is blank or missing, and `{name}` has nothing to hold an answer against: say what is right"
 _LONGEST = 60
 
 
 def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
     """What makes a case impossible to score."""
     if scorer.needs_expected() and not case.accepted:
-        yield _MISSING.format(name=scorer.name())
+        yield _MISSING.format(name=_name(scorer))
         return
     if isinstance(case.expected, tuple) and len(case.accepted) < len(case.expected):
         yield "one of the texts in `expected` is blank"
@@ -30,7 +31,7 @@ def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
 async def score_answer(scorer: Scorer, context: ScoreContext) -> Score | Unscored:
     """An answer's score: against each right answer, the best one counts, and the notes name it."""
     if scorer.needs_expected() and not context.accepted:
-        return Unscored(kind="expected", message=_MISSING.format(name=scorer.name()))
+        return Unscored(kind="expected", message=_MISSING.format(name=_name(scorer)))
     cases = _each(scorer, context.case)
     if len(cases) == 1:
         return await scorer.score(msgspec.structs.replace(context, case=cases[0]))
@@ -56,4 +57,9 @@ def _each(scorer: Scorer, case: Case) -> list[Case]:
     """The case once for each right answer, unless the scorer wants to see all of them."""
     if scorer.sees_all or not isinstance(case.expected, tuple):
         return [case]
-    return [msgspec.structs.replace(case, expected=text) for text in case.accepted] or [case]
+    return [msgspec.structs.replace(case, expected=text) for text in case.expected if text.strip()] or [case]
+
+
+def _name(scorer: Scorer) -> str:
+    """A scorer's name in suites, as far as its class tells."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(scorer).__name__).lower()

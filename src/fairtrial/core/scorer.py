@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,11 +28,6 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     judged: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # whether it looks at pages in a browser
     sees_all: ClassVar[bool] = False  # whether it is shown every accepted answer at once, not one at a time
-
-    @classmethod
-    def name(cls) -> str:
-        """Its name in suites, as far as its class tells."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def needs_expected(self) -> bool:
         """Whether a case without an expected text cannot be scored."""
