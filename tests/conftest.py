@@ -23,6 +23,8 @@ from tests.scripted import Script, Scripted, look_up, scripted_model
 hypothesis.settings.register_profile("any machine", deadline=None)  # what is slow on a busy machine is not wrong
 hypothesis.settings.load_profile("any machine")
 
+hypothesis.settings.register_profile("any machine", deadline=None)  # how fast a machine is proves nothing
+hypothesis.settings.load_profile("any machine")
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
 
 

@@ -28,7 +28,7 @@ class TestSecrets:
         state = await model_server()
         monkeypatch.setenv("LAB_KEY", KEY)
         rows = ["Explain ${LAB_KEY} please", "and $${LAB_KEY}", "and ${x}"]
-        (tmp_path / "d.jsonl").write_text("".join(json.dumps({"input": row}) + "\n" for row in rows))
+        (tmp_path / "d.jsonl").write_text("".join(json.dumps({"input": row, "expected": "x"}) + "\n" for row in rows))
         (tmp_path / "p.md").write_text("Never print ${LAB_KEY}.")
         run = await run_suite(
             targets=["lab:m"],
@@ -273,7 +273,7 @@ class TestScorings:
         assert run.status == "completed" and {t.scorer for t in run.trials()} == {"boolean"}
 
     async def test_a_scorer_that_does_not_fit_replaces_nothing(self, run_suite, store, tmp_path):
-        run = await run_suite(cases=[{"id": "a", "input": "Paris"}], scorer="exact")
+        run = await run_suite(cases=[{"id": "a", "input": "((", "expected": "(("}], scorer="exact")
         for scorer in ({"type": "regex"}, {"type": "python", "function": "none.py:f"}):
             with pytest.raises(FairtrialError, match="a: "):
                 await again.arescore(run.id, scorer=scorer, store=store)
@@ -376,7 +376,7 @@ def test_tables_that_would_lose_rows(tmp_path, name, text, words):
 
 def test_tables_as_other_tools_write_them(tmp_path):
     (tmp_path / "pandas.csv").write_text(",input,expected\n0,a,b\n1,c,d\n")
-    (tmp_path / "bom.jsonl").write_bytes(b'\xef\xbb\xbf{"input": "a"}\n')
+    (tmp_path / "bom.jsonl").write_bytes(b'\xef\xbb\xbf{"input": "a", "expected": "b"}\n')
     for name, count in (("pandas.csv", 2), ("bom.jsonl", 1)):
         assert parse_suite(f"name: x\ntargets: [mock:echo]\ndataset: {name}", folder=tmp_path).case_count == count
 
@@ -384,13 +384,13 @@ def test_tables_as_other_tools_write_them(tmp_path):
 async def test_automatic_passes_are_said(run_suite):
     from fairtrial.analyse.words import run_notes
 
-    run = await run_suite(cases=[{"input": "q"}])
+    run = await run_suite(cases=[{"input": "q"}], scorer={"type": "boolean", "pass_if_blank": True})
     assert "1 answers passed automatically: their cases have no expected text." in run_notes(run.summary())
 
 
 def test_more_of_yaml():
     suite = parse_suite(
-        "name: x\ntargets: [mock:echo]\ncases:\n  - &a {id: one, input: q, weight: 3}\n  - {<<: *a, id: two}\n"
+        "name: x\ntargets: [mock:echo]\ncases:\n  - &a {id: one, input: q, expected: a, weight: 3}\n  - {<<: *a, id: two}\n"
     )
     assert [(c.id, c.weight) for c in suite.cases()] == [("one", 3.0), ("two", 3.0)]
     for text in ("${A:-${B}}", "${E:?no}", "${not closed"):
@@ -406,7 +406,8 @@ async def test_case_parameters_are_filled_and_may_be_empty(run_suite, model_serv
     state = await model_server()
     monkeypatch.setenv("STOPWORD", "halt-here")
     await run_suite(
-        targets=["openai:m"], cases=[{"input": "q", "params": {"stop": ["${STOPWORD}"], "temperature": None}}]
+        targets=["openai:m"],
+        cases=[{"input": "q", "expected": "a", "params": {"stop": ["${STOPWORD}"], "temperature": None}}],
     )
     assert state.bodies[-1]["stop"] == ["halt-here"] and "temperature" not in state.bodies[-1]
 

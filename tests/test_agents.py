@@ -258,7 +258,7 @@ class TestToolAgent:
             params={"max_tokens": 7},
             prices={"m": {"input": 1000.0, "output": 1000.0}},
             budget_usd=3.0,
-            cases=[{"id": f"c{n}", "input": f"case {n}"} for n in range(5)],
+            cases=[{"id": f"c{n}", "input": f"case {n}", "expected": "x"} for n in range(5)],
         )
         assert 0 < store.spent(run.id) <= 3.0 and run.status == "incomplete"
         failed = [trial for trial in run.trials() if trial.failure_kind == "steps"]

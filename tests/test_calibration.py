@@ -278,3 +278,43 @@ def test_part_of_a_scorer_can_be_calibrated(write_suite, capsys):
     assert "mock:j:a: 8 of 8" in capsys.readouterr().out  # and no picture in place of `:a:`
     _run(["run", str(path)])
     assert "judge mock:j:a: rated excellent" in capsys.readouterr().err
+
+
+MOCK_LAB = {"lab": {"base_url": "${LAB_URL}/v1", "api_key": "k"}}
+
+
+async def test_a_judge_at_a_provider_of_the_suite(write_suite, model_server, monkeypatch, capsys):
+    import asyncio
+
+    state = await model_server(answer='{"reasoning": "ok", "score": 5}')
+    monkeypatch.setenv("LAB_URL", state.address)
+    path = str(write_suite(providers=MOCK_LAB, judge="lab:judge", scorer="llm_judge"))
+
+    async def calibrate(*words):  # the command runs a loop of its own
+        return await asyncio.to_thread(_run, ["calibrate", *words])
+
+    assert await calibrate("lab:judge") == 1
+    assert "name it with --suite FILE" in capsys.readouterr().err
+    assert await calibrate("lab:judge", "--suite", path) == 0
+    assert await calibrate("lab:another", "--suite", path) == 0
+    assert {body["model"] for body in state.bodies} == {"judge", "another"}
+    assert await calibrate("nolab:judge", "--suite", path) == 1
+
+
+def test_scorers_from_a_column_are_calibrated(write_suite, tmp_path, capsys):
+    rows = [
+        {"input": "a", "expected": "x", "scorer": "match"},
+        {"input": "b", "expected": "x", "scorer": {"type": "golden_judge"}},
+        {"input": "c", "expected": "x", "scorer": {"type": "llm_judge", "instructions": "Be kind."}},
+    ]
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = {"path": "d.jsonl", "input": "input", "scorer": "scorer"}
+    judge = {"target": "mock:j", "options": {"verdict": {"mode": "judge"}}}
+    path = str(write_suite(dataset=dataset, judge=judge))
+    assert _run(["run", path, "--quiet"]) == 0
+    hint = capsys.readouterr().err
+    assert f"never calibrated; `fairtrial calibrate --suite {path}`" in hint
+    assert _run(["calibrate", "--suite", path]) == 0
+    assert 'calibrated as asked by {"instructions":"Be kind.","type":"llm_judge"}; of 1 more' in capsys.readouterr().err
+    assert _run(["run", path, "--quiet"]) == 0
+    assert "rated" in capsys.readouterr().err

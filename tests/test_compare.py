@@ -1,5 +1,7 @@
 """Comparisons: which of two arms is better, or that nobody can tell."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import stats as reference
@@ -257,6 +259,24 @@ async def test_across_stores_and_tags(run_suite, store, tmp_path, write_suite):
     with pytest.raises(FairtrialError, match="it takes two arms"):
         one = enter(find_sources([f"latest@{tmp_path}/other.db"], store))
         compare(one, choose(one))
+
+
+async def test_two_arms_over_several_runs(run_suite, store, capsys):
+    from fairtrial.cli.main import _run
+
+    targets = [arm("m", 30), arm("n", 20)]
+    runs = [await run_suite(targets=targets, cases=cases(), repeats=repeats) for repeats in (1, 2, 1)]
+    assert _run(["compare", *(run.id for run in runs), "--arms", "m", "n", "--store", store.path, "--json"]) == 0
+    pooled = json.loads(capsys.readouterr().out)
+    (pair,) = pooled["pairs"]
+    assert (pair["a"], pair["b"], pair["count"]) == ("m", "n", 40) and len(pooled["run_ids"]) == 3
+    assert pair["difference"] == pytest.approx(25)
+    assert ft.compare(runs, "m", "n").difference == pytest.approx(0.25)
+    apart = [await run_suite(targets=[one], cases=cases()) for one in targets]  # each in a run of its own
+    assert ft.compare([*runs, *apart], "m", "n").difference == pytest.approx(0.25)
+    other = await run_suite(targets=[arm("m", 10), arm("n", 20)], cases=cases())
+    assert _run(["compare", runs[0].id, other.id, "--arms", "m", "n", "--store", store.path]) == 1
+    assert "`m`" in (told := capsys.readouterr().err) and "has other targets" in told
 
 
 async def test_a_series_counts_as_more_answers(write_suite, store):

@@ -126,6 +126,81 @@ def test_spelling_of_texts_is_kept():
     ]
 
 
+def test_several_right_answers(tmp_path):
+    (tmp_path / "d.jsonl").write_text(
+        '{"input": "q", "expected": ["B", 2, {"a": 1}]}\n{"input": "q", "expected": {"a": 1}}\n'
+    )
+    (tmp_path / "d.csv").write_text('id,input,expected\nt,q,"[1, 2]"\n')
+    text = "name: x\ntargets: [mock:echo]\ndataset: {}\ncases:\n"
+    text += "  - {{input: q, expected: [B, 007, yes, {{a: 1}}]}}\n  - {{input: q, expected: [B]}}\n"
+    cases = [case.expected for case in parse_suite(text.format("d.jsonl"), folder=tmp_path).cases()]
+    assert cases == [("B", "007", "yes", '{"a":1}'), "B", ("B", "2", '{"a":1}'), '{"a":1}']
+    assert list(parse_suite(text.format("d.csv"), folder=tmp_path).cases())[-1].expected == "[1, 2]"
+
+
+@pytest.mark.parametrize("expected", ["", "''", "'  '", "[]", "null"])
+@pytest.mark.parametrize("scorer", ["match", "exact", "boolean", "contains", "numeric", "regex"])
+def test_a_blank_expected_text_is_a_problem(scorer, expected):
+    text = f"name: x\ntargets: [mock:echo]\nscorer: {scorer}\ncases:\n  - {{input: p, expected: '1'}}\n  - {{input: q, expected: {expected}}}"
+    ((line, key, message),) = problems_of(text)
+    assert (line, key) == (6, "cases.1") and "`expected` is blank or missing" in message and f"`{scorer}`" in message
+
+
+def test_a_blank_expected_text_in_a_table_is_a_problem(tmp_path):
+    (tmp_path / "d.csv").write_text("input,expected\nA?,a\nB?,\n")
+    ((line, _, message),) = problems_of("name: x\ntargets: [mock:echo]\ndataset: d.csv", folder=tmp_path)
+    assert line == 3 and "`expected` is blank or missing" in message
+
+
+def test_the_one_suite_that_needs_no_expected_text(write_suite):
+    scorer = {"type": "boolean", "pass_if_blank": True}
+    assert load_suite(write_suite(scorer=scorer, cases=[{"input": "q"}])).case_count == 1
+
+
+def test_the_default_scorer_is_right_or_wrong(write_suite):
+    assert load_suite(write_suite()).arms[0].scorer == {"type": "match"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "words"),
+    [
+        ({"system": "Use {{context}}."}, "system", "nothing fills in {{context}}"),
+        ({"system": "About {{ input }}"}, "system", "the same for every case"),
+        (
+            {"conditions": {"c": {"prompt": "{{context}}: {{input}}"}}},
+            "conditions.c.prompt",
+            "nothing fills in {{context}}; known: input, problem",
+        ),
+        (
+            {"conditions": {"c": {"prompt": ["{{input}}", "{{ inputs | upper }} {{input}}"]}}},
+            "conditions.c.prompt",
+            "nothing fills in {{inputs}}; did you mean `input`?",
+        ),
+        ({"conditions": {"c": {"prompt_file": "p.md"}}}, "conditions.c.prompt_file", "nothing fills in {{topic}}"),
+        ({"conditions": {"c": {"system_file": "s.md"}, "d": {}}}, "conditions.c.system_file", "{{role}}"),
+    ],
+)
+def test_places_that_nobody_fills_in_are_a_problem(tmp_path, write_suite, keys, key, words):
+    (tmp_path / "p.md").write_text("{{topic}} {{problem}}")
+    (tmp_path / "s.md").write_text("You are {{role}}.")
+    with pytest.raises(ProblemsError) as caught:
+        load_suite(write_suite(**keys))
+    (problem,) = caught.value.problems
+    assert problem.key == key and words in problem.message and problem.line
+
+
+def test_braces_in_cases_are_text(write_suite):
+    cases = [{"input": "What is {{name}} in Jinja?", "expected": "{{name}}"}]
+    (case,) = load_suite(write_suite(cases=cases)).cases()
+    assert case.input == "What is {{name}} in Jinja?"
+
+
+def test_columns_that_mean_nothing_stay_with_the_case(tmp_path, write_suite):
+    (tmp_path / "d.csv").write_text("id,question,expected,source,year\nx,Q?,a,book,1999\n")
+    (case,) = load_suite(write_suite(dataset={"path": "d.csv", "input": "question"})).cases()
+    assert case.columns == {"source": "book", "year": "1999"}
+
+
 def test_the_nearest_setting_wins():
     suite = parse_suite(
         """
@@ -140,7 +215,7 @@ conditions:
   plain: {}
   special: {system: Hi, params: {temperature: 0.3}, scorer: {type: regex, pattern: x}, repeats: 4}
 cases:
-  - {id: a, input: q}
+  - {id: a, input: q, expected: "1"}
   - {id: b, input: q, expected: "1", params: {temperature: 0.4}, scorer: numeric, repeats: 5}
 """
     )
@@ -175,7 +250,7 @@ def test_benchmark_mode_locks_sampling_everywhere(write_suite):
     path = write_suite(
         benchmark_mode=True,
         params={"temperature": 0.9, "frequency_penalty": 1},
-        cases=[{"input": "q", "params": {"temperature": 0.8, "max_tokens": 5}}],
+        cases=[{"input": "q", "expected": "a", "params": {"temperature": 0.8, "max_tokens": 5}}],
     )
     suite = load_suite(path)
     (case,) = suite.cases()
@@ -217,7 +292,7 @@ def test_datasets(tmp_path, write_suite, name, text):
 
 def test_cases_and_dataset_together(tmp_path, write_suite):
     (tmp_path / "d.csv").write_text("id,input,expected\nx,What?,That\n")
-    suite = load_suite(write_suite(cases=[{"id": "y", "input": "q"}], dataset="d.csv"))
+    suite = load_suite(write_suite(cases=[{"id": "y", "input": "q", "expected": "a"}], dataset="d.csv"))
     assert [(c.id, c.position) for c in suite.cases()] == [("y", 0), ("x", 1)]
 
 
@@ -255,7 +330,7 @@ def test_selection(write_suite):
     path = write_suite(
         targets=["mock:echo", {"id": "b", "target": "mock:echo"}],
         conditions={"c1": {}, "c2": {}},
-        cases=[{"id": n, "input": "q"} for n in "xyz"],
+        cases=[{"id": n, "input": "q", "expected": "a"} for n in "xyz"],
     )
     suite = load_suite(path, RunOptions(targets=("b",), conditions=("c2",), cases=("y", "z"), limit=1, repeats=4))
     assert [arm.name for arm in suite.arms] == ["b/c2"]
@@ -316,7 +391,7 @@ def test_a_scorer_that_needs_a_judge_needs_a_judge(write_suite, monkeypatch):
         ({"judges": ["mock:echo", "mock:echo"]}, "stands twice"),
         ({"judge": "openai:gpt-5"}, "needs OPENAI_API_KEY"),
         ({"judge": "mock:echo", "panel": {"combine": "best"}}, "must be one of mean, median, majority"),
-        ({"scorer": "golden_judge", "judge": "mock:echo", "cases": [{"input": "q"}]}, "needs the golden answer"),
+        ({"scorer": "golden_judge", "judge": "mock:echo", "cases": [{"input": "q"}]}, "`golden_judge` has nothing"),
         ({"scorer": {"type": "llm_judge", "scale": 7}, "judge": "mock:echo"}, "must be one of 10, 100"),
     ],
 )

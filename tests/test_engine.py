@@ -275,7 +275,7 @@ async def test_unscored_is_no_score(run_suite):
             {"id": "bad", "input": "q", "expected": r"(a|aa)+$", "scorer": {"type": "regex", "timeout": 0.05}},
             {"id": "good", "input": "q", "expected": "aab"},
         ],
-        scorer="boolean",
+        scorer={"type": "boolean", "words": False},
     )
     (arm,) = run.summary().arms
     assert (arm.scored, arm.unscored, arm.failed, arm.coverage) == (1, 1, 0, 0.5)

@@ -72,6 +72,19 @@ async def test_a_sample_is_blind_and_random(judged, tmp_path):
         labelling.write_sample(run, path, count=15)
 
 
+async def test_only_what_a_judge_scored_is_drawn(judged, run_suite, tmp_path):
+    from fairtrial.store.opinions import unlabelled
+
+    mixed = [{**case, "scorer": "match", "expected": "x"} if n % 2 else case for n, case in enumerate(cases(20))]
+    run = await judged(cases=mixed)
+    path = tmp_path / "marks.csv"
+    assert labelling.write_sample(run, path, count=20, seed=1) == 10
+    assert {int(row["input"][-3:]) % 2 for row in read(path)} == {0}
+    assert {unlabelled(run.store, run.record, [0])[0] % 2 for _ in range(8)} == {0}
+    plain = await run_suite(targets=[talker()], cases=cases(5, expected="x"))  # no judge: any answer will do
+    assert labelling.write_sample(plain, tmp_path / "plain.csv", count=20) == 5
+
+
 async def test_a_biased_judge_is_corrected(judged, tmp_path):
     run = await judged(100)
     path = tmp_path / "marks.csv"

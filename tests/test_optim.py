@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairtrial as ft
-from fairtrial import pipeline
+from fairtrial import again, pipeline
 from fairtrial.analyse.optimisation import optimisation_report
 from fairtrial.config import parse_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError
@@ -645,3 +645,38 @@ class TestAgentsWithASolver:
         arms = {arm.condition: arm for arm in run.arms}
         assert arms["alone"].aggregate.mean == 0 and arms["with-solver"].aggregate.mean == pytest.approx(1, abs=1e-6)
         assert arms["with-solver"].tools.rate == 1
+
+
+def test_whoever_repeats_the_question_has_not_followed_it():
+    """Parroting is no answer, and the format is the same text whatever the style."""
+    for key in DEFAULT:
+        problem = make(*key)
+        text = problem_text(problem)
+        form = text.rpartition("\n\n")[2]
+        for wordings in styles().values():
+            for wording in wordings:
+                asked = wording.replace("{{problem}}", text).replace("{{input}}", text)
+                assert form in asked
+                answered = read_answer(asked, problem.n)
+                assert not answered.follows and answered.x is None and answered.status is None
+
+
+async def test_an_echo_follows_no_instruction(run_suite):
+    run = await run_suite(targets=["mock:echo"], suite={"kind": "optimisation", "difficulty": "easy", "count": 3})
+    for arm in run.summary().arms:
+        assert arm.metrics["instruction_following"].mean == 0 and arm.metrics["quality"].mean == 0
+
+
+async def test_the_table_of_variables_names_the_scorers_that_were_used(run_suite):
+    from fairtrial.analyse.variables import variables
+
+    def named(run):
+        return next(one.value for one in variables(run) if one.name == "scorers")
+
+    run = await run_suite(targets=["mock:echo"], suite={"kind": "optimisation", "difficulty": "easy", "count": 1})
+    assert named(run) == "optimisation"
+    cases = [{"input": "1", "expected": "1", "scorer": "numeric"}, {"input": "a", "expected": "a"}]
+    assert named(await run_suite(cases=cases, scorer="exact")) == "exact, numeric"
+    run = await run_suite(cases=cases[:1], scorer="exact")
+    assert named(run) == "numeric"
+    assert named(await again.arescore(run.id, scorer={"type": "match"}, store=run.store)) == "match"

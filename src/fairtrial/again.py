@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse import Run
+from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import build_scorer, scorer_problems
@@ -187,7 +188,7 @@ def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Pat
         for case in store.cases(work.plan_id, first, 1000, variables):
             specs = [scorer] if scorer else [arm.scorer_of(case) for arm in work.arms]
             scorers = [build_scorer(spec) for spec in specs]
-            reasons = {reason for one in scorers for reason in one.check(case, folder)}
+            reasons = {reason for one in scorers for reason in case_problems(one, case, folder)}
             asked = any(one.needs_judge() for one in scorers)
             judged = judged or asked
             if asked and not work.settings.judges:

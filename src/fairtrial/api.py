@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from fairtrial import again, calibrating, pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, judge_named
+from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
-from fairtrial.core.suite import Case, ScorerSpec
+from fairtrial.core.suite import Case, ScorerSpec, read_expected
 from fairtrial.core.variables import Variables
 from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
@@ -72,13 +73,17 @@ def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | No
     return wait_for(again.arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
 
-def score(
-    scorer: str, *, response: str, expected: str | None = None, input: str = "", **options: Any
-) -> Score | Unscored:
-    """Score one answer: `score("numeric", response="about 42", expected="42", tolerance=0.01)`."""
-    case = Case(id="case", input=input, expected=expected)
-    context = ScoreContext(response=response, case=case, folder=Path())
-    return wait_for(build_scorer({"type": scorer, **options}).score(context))
+def score(scorer: str, *, response: str, expected: Any = None, input: str = "", **options: Any) -> Score | Unscored:
+    """Score one answer: `score("numeric", response="about 42", expected=42, tolerance=0.01)`.
+
+    `expected` is a text, a number, a mapping (compared as JSON), or a list of those, any of which is right.
+    """
+    case = Case(id="case", input=input, expected=read_expected(expected))
+    built = build_scorer({"type": scorer, **options})
+    problems = list(case_problems(built, case, Path()))
+    if problems:
+        raise FairtrialError("; ".join(problems))
+    return wait_for(score_answer(built, ScoreContext(response=response, case=case, folder=Path())))
 
 
 def calibrate(
@@ -143,14 +148,14 @@ def compare(
 ) -> Comparison | Comparisons:
     """Which of two arms is better on the cases that both have, or that nobody can tell; scores and margin are 0–1.
 
-    With two names, that pair; without, every pair. The runs of a series count as one.
+    With two names, that pair, over all runs that have them; without, every pair. The runs of a series count as one.
     """
     from fairtrial.analyse.compare import compare as compared
-    from fairtrial.analyse.contestants import choose, enter, sources_of
+    from fairtrial.analyse.contestants import choose, enter, pooled, sources_of
 
     if (a is None) != (b is None):
         raise FairtrialError("name two arms, or none")
-    field = enter(sources_of(runs))
     names = () if a is None or b is None else (a, b)
+    field = enter(pooled(sources_of(runs), names))
     found = compared(field, choose(field, names), metric=metric, margin=margin)
     return found.pairs[0] if names else found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from fairtrial.config import Suite, judge_named
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
@@ -92,9 +95,41 @@ def _marking(scorer: ScorerSpec | None) -> Scorer:
     raise FairtrialError("only a scorer whose judge gives marks can be tried: llm_judge, golden_judge or code_judge")
 
 
-def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec]) -> list[str]:
+def judges_of(suite: Suite, name: str | None = None) -> list[JudgeSpec]:
+    """A suite's judges, or the one of that name; one that is not among them has the suite's providers."""
+    judges = list(suite.settings.judges)
+    if name is not None:
+        return [judge for judge in judges if judge.name == name] or [
+            judge_named(name, suite.variables, suite.folder, suite.text)
+        ]
+    if not judges:
+        raise FairtrialError(f"{suite.file} has no judge: add `judge:`, or name one before --suite")
+    return judges
+
+
+def settings_of(suite: Suite) -> dict[str, Any]:
+    """What else of a suite a calibration goes by."""
+    return {"settings": suite.settings, "folder": suite.folder, "variables": suite.variables}
+
+
+def scorers_of(suite: Suite) -> list[ScorerSpec]:
+    """Every scorer that a suite uses, also those that its cases name; those of its arms come first."""
+    common = [arm.scorer for arm in suite.arms]
+    own = [msgspec.json.decode(spec) for spec in sorted(suite.scorers)]
+    return [*(spec for spec in common if spec in own), *(spec for spec in own if spec not in common)]
+
+
+def marking_scorers(suite: Suite) -> list[ScorerSpec]:
+    """Those among them whose judge gives marks."""
+    return [spec for spec in scorers_of(suite) if marking_parts(spec)]
+
+
+def calibration_notes(
+    store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec], suite: str = ""
+) -> list[str]:
     """How the judges of a run did when they were calibrated — with this prompt, with another, or never."""
     notes = []
+    how = f"`fairtrial calibrate --suite {shlex.quote(suite)}`" if suite else "`fairtrial calibrate`"
     for judge in judges:
         known = store.calibrations(judge_key(judge))
         parts = [part for scorer in scorers for part in marking_parts(scorer)]
@@ -107,7 +142,5 @@ def calibration_notes(store: Store, judges: Sequence[JudgeSpec], scorers: Sequen
         elif known:
             notes.append(f"warning: judge {judge.name} was calibrated with another prompt only")
         else:
-            notes.append(
-                f"warning: judge {judge.name} was never calibrated; `fairtrial calibrate` tells how good it is"
-            )
+            notes.append(f"warning: judge {judge.name} was never calibrated; {how} tells how good it is")
     return notes

@@ -79,8 +79,8 @@ async def adraft_suite(model: str, *, description: str, count: int, folder: Path
     text = (
         f"Design a small evaluation from this description:\n{description}\n\n"
         f"Give it a short `name`, a one-sentence `description`, a `system` prompt for the models under test (may be "
-        f"empty), a `scorer`, and {count} `cases`. The scorer is one of: exact (one right text), numeric (one right "
-        "number), boolean (the expected text must occur), llm_judge (open answers, judged by a model). Each case has "
+        f"empty), a `scorer`, and {count} `cases`. The scorer is one of: match (one right text), numeric (one right "
+        "number), contains (the expected words must occur), llm_judge (open answers, judged by a model). Each case has "
         "`input`, `expected`, a short unique `id`, `category` and `difficulty` (easy, medium or hard)."
     )
     return await _ask(model, text, DraftSuite, folder)

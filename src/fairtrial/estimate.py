@@ -46,7 +46,7 @@ def estimate(suite: Suite) -> Estimate:
             repeats = arm.repeats_of(case)
             if _needs_judge(canonical_json(arm.scorer_of(case))):
                 judged[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
-                marked += repeats * (len(case.input) + len(case.expected or "") + 4 * _LONGEST_ANSWER)
+                marked += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _LONGEST_ANSWER)
             trials[index] += repeats
             characters[index] += repeats * (len(case.input) + len(arm.condition.system))
             completion[index] += repeats * (arm.params_of(case).get("max_tokens") or 0)

@@ -13,6 +13,7 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.config.dataset import FORMATS, rows_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import show_expected
 from fairtrial.reports.csv import cell
 from fairtrial.store import opinions
 
@@ -106,8 +107,8 @@ def _places(run: Run) -> dict[str, tuple[int, int, int]]:
 def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), seed: int | None = None) -> int:
     """Draw answers at random, `count` of each arm, and write them for people to mark. How many there are.
 
-    One answer of a case at most, none that has a label already, in random order, and without the names of the arms
-    and the judge's score: whoever marks them must not know.
+    One answer of a case at most, none that has a label already, and where judges score, only answers that they scored;
+    in random order, and without the names of the arms and the judge's score: whoever marks them must not know.
     """
     unknown = sorted(set(arms) - {arm.name for arm in run.plan_arms})
     if unknown:
@@ -143,9 +144,12 @@ def _drawn(run: Run, count: int, arms: set[str], chance: random.Random) -> list[
         if not row["stale"]
     }
     by_case: dict[int, dict[int, list[str]]] = {}
+    judged = opinions.judged_places(run.store, run.id, run.record.scoring)
     for row in run.store.trial_rows(run.id, run.record.scoring):
         arm, case = row["arm_position"], row["case_position"]
         chosen = not arms or run.plan_arms[arm].name in arms
+        if judged and (case, arm, row["repeat"]) not in judged:
+            continue
         if chosen and row["score_value"] is not None and (arm, case) not in labelled:
             by_case.setdefault(arm, {}).setdefault(case, []).append(row["trial_id"])
     drawn = []
@@ -157,5 +161,10 @@ def _drawn(run: Run, count: int, arms: set[str], chance: random.Random) -> list[
 
 def _sample_row(run: Run, trial_id: str) -> dict[str, Any]:
     trial = run.trial(trial_id)
-    shown = {"trial": trial.trial_id, "input": trial.input, "expected": trial.expected, "answer": trial.answer}
+    shown = {
+        "trial": trial.trial_id,
+        "input": trial.input,
+        "expected": show_expected(trial.expected),
+        "answer": trial.answer,
+    }
     return {**shown, "label": "", "note": ""}

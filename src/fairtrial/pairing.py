@@ -188,7 +188,7 @@ class _Pairing:
                     question=case.input,
                     one=texts[0],
                     other=texts[1],
-                    reference=(case.expected or "").strip(),
+                    reference="\nor\n".join(case.accepted),
                     one_shown=shown[0],
                     other_shown=shown[1],
                 )

@@ -130,7 +130,7 @@ class FairTrial:
 
         return api.compare(run or self.run, a, b, margin=None if margin is None else margin / 100)
 
-    def score(self, scorer: str, *, response: str, expected: str | None = None, **options: Any) -> Score | Unscored:
+    def score(self, scorer: str, *, response: str, expected: Any = None, **options: Any) -> Score | Unscored:
         """Score one answer, without a suite."""
         from fairtrial import api
 

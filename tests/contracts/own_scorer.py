@@ -27,3 +27,13 @@ def slow(response):
 
 
 not_a_function = 3
+
+
+def same(response, expected):
+    return Score(value=float(response == expected), notes=f"held against {expected}")
+
+
+def picky(response, expected):
+    if expected == "trouble":
+        raise RuntimeError("trouble")
+    return response == expected

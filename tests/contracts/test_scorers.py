@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairtrial.core import registry
+from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
@@ -19,6 +20,8 @@ from fairtrial.core.suite import Case
 _CHECKS = [{"name": "c", "steps": [{"click": "button"}]}]
 # One example of every scorer, with an expected text that fits it.
 EXAMPLES = {
+    "match": ({"type": "match"}, "Paris"),
+    "contains": ({"type": "contains"}, "Paris"),
     "exact": ({"type": "exact"}, "Paris"),
     "regex": ({"type": "regex"}, "/par.s/i"),
     "numeric": ({"type": "numeric"}, "42"),
@@ -150,3 +153,87 @@ class TestEveryScorer:
             response="", case=Case(id="c", input="q", expected=expected, metadata=metadata(name)), panel=PANEL
         )
         assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)
+
+
+# Every scorer that holds an answer against the expected text, with two that are right and an answer like the second.
+SEVERAL = {
+    "match": ({"type": "match"}, ("Lutetia", "Paris"), "paris"),
+    "contains": ({"type": "contains"}, ("Lutetia", "Paris"), "It is Paris."),
+    "boolean": ({"type": "boolean"}, ("Lutetia", "Paris"), "It is Paris."),
+    "exact": ({"type": "exact"}, ("Lutetia", "Paris"), "Paris"),
+    "regex": ({"type": "regex"}, ("^L", "^P"), "Paris"),
+    "numeric": ({"type": "numeric"}, ("7", "42"), "42"),
+    "json_schema": ({"type": "json_schema", "schema": {}}, ('{"n": 1}', '{"n": 2}'), '{"n": 2}'),
+    "python": ({"type": "python", "function": f"{OWN}:same"}, ("Lutetia", "Paris"), "Paris"),
+    "all_of": ({"type": "all_of", "scorers": ["match", "boolean"]}, ("Lutetia", "Paris"), "Paris"),
+    "weighted": ({"type": "weighted", "scorers": [{"scorer": "match"}]}, ("Lutetia", "Paris"), "Paris"),
+}
+# Those that see all of them at once, and those that do not look at the expected text.
+SEEN_AT_ONCE = {"llm_judge", "golden_judge"}
+NOT_LOOKED_AT = {"browser", "code_judge", "optimisation"}
+
+
+def test_every_scorer_says_what_it_does_with_several_right_answers():
+    assert {*SEVERAL, *SEEN_AT_ONCE, *NOT_LOOKED_AT, "pairwise"} == set(registry.builtin_names("scorers"))
+
+
+def score_several(spec: dict, expected, response: str) -> Score | Unscored:
+    case = Case(id="c", input="q", expected=expected)
+    return asyncio.run(score_answer(build_scorer(spec), ScoreContext(response=response, case=case, panel=PANEL)))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+class TestSeveralRightAnswers:
+    def test_any_of_them_is_right(self, name):
+        spec, expected, response = SEVERAL[name]
+        for order in (expected, expected[::-1]):
+            result = score_several(spec, order, response)
+            assert result.value == 1
+            told = result.notes + str(result.details)
+            assert expected[1] in told.replace("\\", "") or name == "all_of"
+
+    def test_the_best_one_counts(self, name):
+        spec, expected, response = SEVERAL[name]
+        for answer in (response, "nonsense", ""):
+            alone = [score_several(spec, text, answer).value for text in expected]
+            assert score_several(spec, expected, answer).value == max(alone)
+
+    def test_a_blank_one_is_a_problem(self, name):
+        spec, expected, _ = SEVERAL[name]
+        case = Case(id="c", input="q", expected=(*expected, " "))
+        assert "one of the texts in `expected` is blank" in list(case_problems(build_scorer(spec), case, Path()))
+
+
+@pytest.mark.parametrize("name", ["boolean", "regex"])
+def test_none_of_several_forbidden_answers_may_occur(name):
+    spec, expected, response = SEVERAL[name]
+    for order in (expected, expected[::-1]):
+        assert score_several({**spec, "negate": True}, order, response).value == 0
+    assert score_several({**spec, "negate": True}, expected, "Rome").value == 1
+
+
+def test_a_reason_is_no_answer_but_a_right_answer_is():
+    spec = {"type": "python", "function": f"{OWN}:picky"}
+    assert score_several(spec, ("trouble", "Paris"), "Paris").value == 1
+    assert isinstance(score_several(spec, ("trouble", "Paris"), "Rome"), Unscored)
+
+
+@pytest.mark.parametrize("name", sorted(SEEN_AT_ONCE))
+def test_judges_see_every_right_answer(name):
+    asked = []
+
+    async def ask(request):
+        asked.append(request.input)
+        return await ask_mock(request)
+
+    panel = Panel(judges=(Judge(name="j", key="k", family="f", ask=ask),))
+    case = Case(id="c", input="q", expected=("Lutetia", "Paris"))
+    asyncio.run(score_answer(build_scorer({"type": name}), ScoreContext(response="x", case=case, panel=panel)))
+    (text,) = asked
+    assert "ANSWER 1" in text and "\nLutetia\n" in text and "\nParis\n" in text and "right by itself" in text
+
+
+def test_pairwise_refuses_several():
+    case = Case(id="c", input="q", expected=("Lutetia", "Paris"))
+    (problem,) = case_problems(build_scorer({"type": "pairwise"}), case, Path())
+    assert "not a list" in problem

@@ -209,7 +209,7 @@ def test_list_and_show(cli, finished):
     assert max(map(len, out.splitlines())) <= 80
     trial = re.search(r"^ ([0-9a-f]{8}) ", out, re.MULTILINE)[1]
     code, out, _ = cli("show", "latest", "--trial", trial)
-    assert "identical" in out and "prompt" in out
+    assert "matches" in out and "prompt" in out
     assert json.loads(cli("show", "--trial", trial, "--json")[1])["score"] == 100.0
     assert "temperature 0.7" in cli("show", "--context")[1]
     context = json.loads(cli("show", "--context", "--json")[1])

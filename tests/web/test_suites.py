@@ -124,6 +124,17 @@ def test_a_form_for_many_cases_comes_in_pages(client: TestClient, tmp_path: Path
     assert "Page 2 of 5" in page and ">n50<" in page and ">n5<" not in page
 
 
+def test_several_right_answers_are_shown_and_not_made_one(client: TestClient, tmp_path: Path) -> None:
+    text = CAPITALS + "  - {id: any, input: Q, expected: [<b>, c]}\n  - {id: map, input: Q, expected: {a: 1}}\n"
+    (tmp_path / "any.yaml").write_text(text)
+    page = client.get("/suites/edit?file=any.yaml").text
+    assert "- &lt;b&gt;\n- c" in page and "any of these" in page
+    assert "[&#34;cases&#34;, 3, &#34;expected&#34;]" not in page and "[&#34;cases&#34;, 2, &#34;expected&#34;]" in page
+    rows = client.get("/suites/export?file=any.yaml&format=jsonl").text.splitlines()
+    assert '"expected":["<b>","c"]' in rows[3]
+    assert read_cases(rows[3].encode(), ".jsonl")[0]["expected"] == ["<b>", "c"]
+
+
 @pytest.mark.parametrize("ending", ["csv", "json", "jsonl"])
 def test_cases_go_out_and_come_back_in(client: TestClient, tmp_path: Path, ending: str) -> None:
     (tmp_path / "capitals.yaml").write_text(CAPITALS)

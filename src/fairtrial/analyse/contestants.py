@@ -122,6 +122,34 @@ def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
     return [Source(label, tuple(group)) for label, group in found.items()]
 
 
+def pooled(sources: Sequence[Source], names: Sequence[str]) -> Sequence[Source]:
+    """All sources as one, where the named arms are in several of them: more answers to the same questions.
+
+    Only the same arm can be pooled: the same target, condition and parameters under the same name.
+    """
+    found: dict[str, list[tuple[Source, Arm]]] = {
+        name: [(source, arm) for source in sources for arm in source.runs[0].plan_arms if arm.name == name]
+        for name in names
+    }
+    if not all(found.values()) or all(len(arms) == 1 for arms in found.values()):
+        return sources
+    for name, arms in found.items():
+        source, first = arms[0]
+        for other, arm in arms[1:]:
+            if _asked(arm) != _asked(first):
+                raise FairtrialError(
+                    f"`{name}` has other targets, conditions or parameters in {source.label} than in {other.label}: "
+                    f"write {name}@{source.label} or {name}@{other.label}"
+                )
+    runs = tuple(run for source in sources for run in source.runs)
+    return [Source(" + ".join(source.label for source in sources), runs)]
+
+
+def _asked(arm: Arm) -> tuple[Any, ...]:
+    """What makes two arms one."""
+    return arm.target.identity(), arm.condition.identity(), arm.params
+
+
 def enter(sources: Sequence[Source]) -> Field:
     """Read every arm of the sources. Where an arm's name is in several of them, the source is part of its label."""
     facts: dict[str, CaseFacts] = {}

@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.analyse.sent import sent_params
 from fairtrial.core.errors import FairtrialError, NotInstalledError
-from fairtrial.core.suite import Arm, Case, ToolUse
+from fairtrial.core.suite import Arm, Case, Expected, ToolUse
 from fairtrial.core.variables import display
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.opinions import reasonings
@@ -43,11 +43,12 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int
     status: str
     input: str
-    expected: str | None
+    expected: Expected
     weight: float
     tags: tuple[str, ...]
     category: str | None
     difficulty: str | None
+    columns: dict[str, Any] | None  # of the dataset, beside what the suite uses
     answer: str | None
     score: float | None
     scorer: str | None
@@ -233,6 +234,7 @@ class Run:
             status=status_of(row),
             input=arm.condition.asked(case.input, row["repeat"]),
             expected=case.expected,
+            columns=case.columns or None,
             weight=case.weight,
             tags=case.tags,
             category=case.category,

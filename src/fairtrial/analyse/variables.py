@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from fairtrial.analyse.run import Run
+from fairtrial.store.outcomes import case_scorers
+from fairtrial.store.rows import decode
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,10 +45,20 @@ def _fixed(run: Run) -> Iterator[Variable]:
     yield Variable(
         name="scorers",
         control="fixed",
-        value=", ".join(sorted({str(arm.scorer.get("type")) for arm in run.plan_arms})),
+        value=", ".join(_scorers(run)),
         impact="another scorer measures something else",
         mitigation="stored; `rescore` keeps the earlier scores",
     )
+
+
+def _scorers(run: Run) -> list[str]:
+    """The scorers behind the scores: one for everything after a rescore, else those of the cases and of the rest."""
+    everywhere = run.store.scoring(run.id, run.record.scoring).get("scorer")
+    if everywhere:
+        return [str(everywhere["type"])]
+    own = case_scorers(run.store, run.plan.id)
+    common = [arm.scorer for arm in run.plan_arms] if None in own else []
+    return sorted({str(spec["type"]) for spec in (*common, *(decode(blob) for blob in own if blob))})
 
 
 def _targets(run: Run) -> Iterator[Variable]:

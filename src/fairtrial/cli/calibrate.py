@@ -19,6 +19,7 @@ from fairtrial.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from fairtrial.config import Suite
     from fairtrial.judging.attacks import Resistance
     from fairtrial.judging.calibration import Calibration
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("judge", required=False)
 @option(
-    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="Calibrate this suite's judges, as they are asked."
+    "--suite",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="This suite's judges as they are asked, or JUDGE with its providers, instructions and scorer.",
 )
 @option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, YAML or JSONL.")
 @option("--scorer", metavar="S", help="llm_judge (default) or golden_judge, or JSON with options.")
@@ -40,10 +44,11 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     """Ask JUDGE (provider:model) about answers whose worth is known, and rate it.
 
     Eight samples are built in; own ones are a list with id, question, answer, score (0 to 100), and optionally expected
-    and tolerance. With --suite, the suite's judges are calibrated with the suite's instructions and scorer.
+    and tolerance. With --suite, the suite's judges (or JUDGE alone) are calibrated with the suite's instructions and
+    scorer; a JUDGE at a provider of the suite needs it.
     """
-    if (judge is None) == (suite is None):
-        raise click.UsageError("name a judge, or a suite with --suite")
+    if judge is None and suite is None:
+        raise click.UsageError("name a judge, a suite with --suite, or both")
     load_dotenv()
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
@@ -71,37 +76,63 @@ def _calibrate(
     timeout: float,
 ) -> Iterator[Any]:
     """Every judge that is meant, one after the other."""
-    import os
-
     import msgspec
 
     from fairtrial import calibrating, pipeline
     from fairtrial.cli.rescore import scorer_spec
-    from fairtrial.config import judge_named
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.suite import Settings
-    from fairtrial.core.variables import Variables
 
     spec = scorer_spec(scorer)
-    settings = Settings(concurrency=concurrency, timeout=timeout)
     if suite is None:
         assert judge is not None
-        variables, folder = Variables(os.environ), Path()
-        judges = [judge_named(judge, variables, folder)]
+        common = _by_name(judge)
+        judges = [common.pop("judge")]
     else:
         loaded = pipeline.load(suite)
-        if not loaded.settings.judges:
-            raise FairtrialError(f"{suite} has no judge")
-        judges, variables, folder = list(loaded.settings.judges), loaded.variables, loaded.folder
-        spec = spec or loaded.arms[0].scorer
-        settings = msgspec.structs.replace(loaded.settings, concurrency=concurrency, timeout=timeout)
-    common: dict[str, Any] = {"scorer": spec, "settings": settings, "folder": folder, "variables": variables}
+        judges, common = calibrating.judges_of(loaded, judge), calibrating.settings_of(loaded)
+        if spec is None:
+            spec = _scorer_of(loaded)
+    settings = msgspec.structs.replace(common.pop("settings"), concurrency=concurrency, timeout=timeout)
+    common |= {"scorer": spec, "settings": settings}
     for chosen in judges:
         if injection:
             yield work_quietly(calibrating.aattack(chosen, **common))
         else:
             opened = open_store(store, create=True)
             yield work_quietly(calibrating.acalibrate(chosen, samples=samples, runs=runs, store=opened, **common))
+
+
+def _by_name(judge: str) -> dict[str, Any]:
+    """A judge without a suite, and what goes with it."""
+    import os
+
+    from fairtrial.config import judge_named
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.providers import KNOWN, split_name
+    from fairtrial.core.suite import Settings
+    from fairtrial.core.variables import Variables
+
+    variables = Variables(os.environ)
+    try:
+        found = judge_named(judge, variables, Path())
+    except FairtrialError as error:
+        if split_name(judge)[0] in KNOWN:
+            raise
+        raise FairtrialError(f"{error}; if a suite has this provider, name it with --suite FILE") from None
+    return {"judge": found, "settings": Settings(), "folder": Path(), "variables": variables}
+
+
+def _scorer_of(suite: Suite) -> dict[str, Any] | None:
+    """The scorer that a suite's judges give marks for; the first, where there are several, and it is said."""
+    import msgspec
+
+    from fairtrial import calibrating
+
+    scorers: list[dict[str, Any] | None] = [*calibrating.marking_scorers(suite)]
+    scorer, *others = scorers or [None]
+    if others:
+        shown = msgspec.json.encode(scorer).decode()
+        click.echo(f"calibrated as asked by {shown}; of {len(others)} more, choose one with --scorer", err=True)
+    return scorer
 
 
 def print_calibration(result: Calibration) -> None:

@@ -27,14 +27,15 @@ def command(
     """Say which of two arms is better, or that nobody can tell yet.
 
     RUNS are runs, series or tags; NAME@STORE takes one from another store. Of one run every two arms are compared, of
-    several the same arm in each of them. Differences are first minus second, on the cases that both have.
+    several the same arm in each of them; two --arms that are in several runs are compared over all of them. Differences
+    are first minus second, on the cases that both have.
     """
     from fairtrial.analyse.compare import compare
-    from fairtrial.analyse.contestants import choose, enter, find_sources
+    from fairtrial.analyse.contestants import choose, enter, find_sources, pooled
     from fairtrial.cli.display import print_comparisons
     from fairtrial.reports.json import comparison_document
 
-    field = enter(find_sources(runs, open_store(store)))
+    field = enter(pooled(find_sources(runs, open_store(store)), arms or ()))
     found = compare(field, choose(field, arms or ()), metric=metric, margin=_own_scale(margin, metric))
     if as_json:
         print_json(comparison_document(found))

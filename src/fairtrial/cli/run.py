@@ -93,8 +93,8 @@ def run_suite(
     for warning in pipeline.warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
-    scorers = [arm.scorer for arm in suite.arms]
-    for note in calibrating.calibration_notes(opened, suite.settings.judges, scorers):
+    scorers = calibrating.scorers_of(suite)
+    for note in calibrating.calibration_notes(opened, suite.settings.judges, scorers, suite.file):
         click.echo(note, err=True)
     series = pipeline.Series(new_id(), runs) if runs > 1 else None
     done: list[Run] = []

@@ -167,6 +167,7 @@ def _print_trial(trial: TrialRecord) -> None:
     from rich.text import Text
 
     from fairtrial.analyse.words import milliseconds, money, number
+    from fairtrial.core.suite import show_expected
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
@@ -191,7 +192,11 @@ def _print_trial(trial: TrialRecord) -> None:
         console.print(Text(f"    tried: {printable(reason)}", style="yellow"), soft_wrap=True)
     _print_calls(console, trial.trace)
     _print_page(console, trial.details)
-    for title, body in (("prompt", trial.input), ("expected", trial.expected), ("answer", trial.answer)):
+    for title, body in (
+        ("prompt", trial.input),
+        ("expected", show_expected(trial.expected) or None),
+        ("answer", trial.answer),
+    ):
         if body is not None:
             console.print(Text(f"\n{title}", style="bold"))
             console.print(Text(printable(body)), soft_wrap=True)

@@ -9,6 +9,7 @@ import msgspec
 
 from fairtrial.config.source import Source
 from fairtrial.config.suite import Suite
+from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
@@ -65,7 +66,7 @@ class _Checker:
         if isinstance(scorer, str):
             # A scorer that cannot be built is reported where it is written: here, if the case wrote it.
             return [scorer] if case.scorer else []
-        found = list(scorer.check(case, self._suite.folder))
+        found = list(case_problems(scorer, case, self._suite.folder))
         if scorer.needs_judge() and not self._suite.settings.judges:
             found.append("its scorer needs a judge: add `judge:` to the suite")
         return found

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.config.document import DatasetEntry
-from fairtrial.core.suite import Case
+from fairtrial.core.suite import Case, read_expected
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_COLUMNS = ("input", "expected", "id", "weight", "scorer", "tags", "category", "difficulty", "cluster")
 _REST = "\0rest"  # no header has this name
 _BOM = b"\xef\xbb\xbf"
 csv.field_size_limit(sys.maxsize)
@@ -34,6 +35,8 @@ class Dataset:
     def __init__(self, entry: DatasetEntry, folder: Path) -> None:
         self.entry = entry
         self.path = folder / entry.path
+        customary = (name for name in ("id", "expected") if getattr(entry, name) is None)
+        self._used = {*customary, *(getattr(entry, name) for name in _COLUMNS)}
 
     def sha256(self) -> str:
         """The SHA-256 of the file, byte for byte."""
@@ -61,15 +64,21 @@ class Dataset:
         return Case(
             id=_text(identity) or f"row-{position + 1}",
             input=prompt,
-            expected=_text(self._optional(fields, entry.expected, default="expected")),
+            expected=read_expected(self._optional(fields, entry.expected, default="expected")),
             weight=_weight(self._optional(fields, entry.weight)),
             tags=_tags(self._optional(fields, entry.tags)),
             category=_text(self._optional(fields, entry.category)),
             difficulty=_text(self._optional(fields, entry.difficulty)),
             cluster=_text(self._optional(fields, entry.cluster)),
             scorer=_scorer(scorer) if scorer else None,
+            metadata=self._metadata(fields),
             position=position,
         )
+
+    def _metadata(self, fields: dict[str, Any]) -> dict[str, Any] | None:
+        """The columns that mean nothing here; they stay with the case, and go into exports."""
+        rest = {name: value for name, value in fields.items() if name not in self._used}
+        return {"columns": rest} if rest else None
 
     def _optional(self, fields: dict[str, Any], column: str | None, default: str | None = None) -> Any:
         """A column's value; a column that was named must be there, a customary one may be."""

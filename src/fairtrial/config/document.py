@@ -42,7 +42,10 @@ class CaseEntry(Document, frozen=True, kw_only=True):
 
     input: str
     id: str | None = None
-    expected: Annotated[Any, Meta(description="The right answer, a pattern or a number, as the scorer needs.")] = None
+    expected: Annotated[
+        Any,
+        Meta(description="The right answer, a pattern or a number, as the scorer needs; a list: any of them is right."),
+    ] = None
     weight: Weight = 1.0
     tags: list[str] = []
     category: str | None = None
@@ -189,7 +192,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     judge: JudgeEntry | None = None
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges: a panel.")] = []
     panel: PanelSpec = PanelSpec()
-    scorer: Any = "exact"
+    scorer: Any = "match"
     on_refusal: Annotated[
         Literal["wrong", "unscored", "right"],
         Meta(description="What a refusal, or an answer that a filter stopped, is worth: 0, no score, or 100."),

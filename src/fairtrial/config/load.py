@@ -24,7 +24,7 @@ from fairtrial.core.variables import Variables
 
 STYLE_REPEATS = 5  # of problems in styles: chance and wording are part of what is measured
 _CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")
-_TEXT_KEYS = ("id", "input", "expected", "category", "difficulty", "cluster")
+_TEXT_KEYS = ("id", "input", "category", "difficulty", "cluster")
 
 
 def load_suite(
@@ -91,7 +91,17 @@ def _keep_spelling(source: Source) -> None:
                 text = source.as_text(("cases", index, key), case.get(key))
                 if text is not None:
                     case[key] = text
+            if "expected" in case:
+                case["expected"] = _kept(source, ("cases", index, "expected"), case["expected"])
             _keep_checks(source, ("cases", index, "checks"), case.get("checks"))
+
+
+def _kept(source: Source, path: KeyPath, expected: Any) -> Any:
+    """What is right, as it was written; in a list, each of its texts."""
+    if isinstance(expected, list):
+        return [_kept(source, (*path, number), item) for number, item in enumerate(expected)]
+    text = source.as_text(path, expected)
+    return expected if text is None else text
 
 
 def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:

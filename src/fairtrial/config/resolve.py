@@ -13,6 +13,7 @@ import msgspec
 from fairtrial.config.document import ConditionEntry, JudgeEntry, McpEntry, ParamsEntry, SuiteDocument, TargetEntry
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
+from fairtrial.config.wording import prompts_of, system_text
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Path as KeyPath
@@ -21,7 +22,6 @@ from fairtrial.core.providers import KNOWN, Provider, find_provider, split_name
 from fairtrial.core.suite import (
     BENCHMARK_LOCK,
     DEFAULT_PARAMS,
-    INPUT,
     Arm,
     Condition,
     JudgeSpec,
@@ -30,7 +30,6 @@ from fairtrial.core.suite import (
     TargetSpec,
 )
 from fairtrial.core.variables import Variables
-from fairtrial.optim.styles import styles
 
 _OWN_CODE = {"python_call", "command"}
 _KINDS_BEHIND_PROVIDERS = {"openai_api", "anthropic_api", "python_call"}
@@ -150,20 +149,20 @@ def _chosen_conditions(
     common = ConditionEntry(system=document.system, system_file=document.system_file)
     entries = _entries(document, common)
     _check_choice(source, "condition", options.conditions, list(entries))
+    system = system_text(source, (), common, folder)
     for name, entry in entries.items():
         if options.conditions and name not in options.conditions:
             continue
         path: KeyPath = ("conditions", name) if document.conditions else ()
-        prompts = _prompts(source, path, entry, folder)
+        prompts = prompts_of(source, path, entry, folder)
         _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
         own = entry.system is not None or entry.system_file is not None
-        system = _system_text(source, path if own else (), entry if own else common, folder)
         yield (
             name,
             entry,
             Condition(
                 name=name,
-                system=system,
+                system=system_text(source, path, entry, folder) if own and document.conditions else system,
                 prompts=prompts,
                 mcp=_servers_of(source, path, entry, document, folder),
                 require_tool_use=entry.require_tool_use,
@@ -180,33 +179,6 @@ def _entries(document: SuiteDocument, common: ConditionEntry) -> dict[str, Condi
     if document.suite is not None and (own := document.suite.own_styles()):
         return {style: ConditionEntry(style=style) for style in own}
     return {"default": common}
-
-
-def _prompts(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
-    """A condition's wordings: its own, from a file, or those of a style."""
-    given = [name for name in ("prompt", "prompt_file", "style") if getattr(entry, name) is not None]
-    if len(given) > 1:
-        source.problem(path, f"{' and '.join(given)} say the same thing twice: choose one")
-        return ()
-    if entry.style is not None:
-        known = styles()
-        if entry.style not in known:
-            place = (*path, "style") if path else ("suite", "styles")
-            source.problem(place, f"there is no style `{entry.style}`{registry.nearest(entry.style, list(known))}")
-        return known.get(entry.style, ())
-    if entry.prompt_file is not None:
-        file = folder / entry.prompt_file
-        if not file.is_file():
-            source.problem((*path, "prompt_file"), f"there is no file {file}")
-            return ()
-        wordings = [file.read_text("utf-8")]
-    else:
-        wordings = [entry.prompt] if isinstance(entry.prompt, str) else entry.prompt or []
-    for wording in wordings:
-        if not INPUT.search(wording):
-            where = (*path, "prompt_file" if entry.prompt_file else "prompt")
-            source.problem(where, "a wording needs {{input}} (or {{problem}}), where the case stands")
-    return tuple(wordings)
 
 
 def _servers_of(
@@ -261,19 +233,6 @@ def _check_choice(source: Source, what: str, chosen: tuple[str, ...], names: lis
     for name in chosen:
         if name not in names:
             source.problem((), f"--{what} {name}: there is no such {what}{registry.nearest(name, names)}")
-
-
-def _system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> str:
-    if entry.system is not None and entry.system_file is not None:
-        source.problem((*path, "system_file"), "give `system` or `system_file`, not both")
-    if entry.system_file is None:
-        return entry.system or ""
-    try:
-        return (folder / entry.system_file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
-        source.problem((*path, "system_file"), f"{folder / entry.system_file} cannot be read: {reason}")
-        return ""
 
 
 def _effective(settings: Settings, *layers: ParamsEntry | None) -> tuple[dict[str, Any], tuple[str, ...]]:

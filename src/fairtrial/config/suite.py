@@ -16,7 +16,7 @@ from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.suite import Arm, Case, ScorerSpec, Settings
+from fairtrial.core.suite import Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.variables import Variables
 
 
@@ -142,7 +142,7 @@ def _inline_case(entry: CaseEntry, index: int) -> Case:
     return Case(
         id=entry.id or f"case-{index + 1}",
         input=entry.input,
-        expected=_expected_text(entry.expected),
+        expected=read_expected(entry.expected),
         weight=entry.weight,
         tags=tuple(entry.tags),
         category=entry.category,
@@ -169,9 +169,3 @@ def _without_empty(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_empty(item) for key, item in value.items() if item is not None and item != {}}
     return [_without_empty(item) for item in value] if isinstance(value, list) else value
-
-
-def _expected_text(expected: Any) -> str | None:
-    if expected is None or isinstance(expected, str):
-        return expected
-    return msgspec.json.encode(expected).decode()

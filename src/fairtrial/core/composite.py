@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import File, Score, ScoreContext, Unscored
@@ -23,7 +24,7 @@ def check_parts(parts: Sequence[PartSpec], case: Case, folder: Path) -> Iterator
         problems = [message for _, message in scorer_problems(part)]
         yield from problems
         if not problems:
-            yield from build_scorer(part).check(case, folder)
+            yield from case_problems(build_scorer(part), case, folder)
 
 
 def any_needs_judge(parts: Sequence[PartSpec]) -> bool:
@@ -45,7 +46,7 @@ async def score_parts(parts: Sequence[PartSpec], context: ScoreContext) -> list[
     scores: list[tuple[str, Score]] = []
     for part in parts:
         name = part if isinstance(part, str) else str(part["type"])
-        result = await build_scorer(part).score(context)
+        result = await score_answer(build_scorer(part), context)
         if isinstance(result, Unscored):
             verdicts = (*judgements_of(scores), *result.judgements)
             return msgspec.structs.replace(result, message=f"{name}: {result.message}", judgements=verdicts)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
+_FENCE = re.compile(r"\s*```\w*\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _MOST_WORK = 10_000_000  # characters read in vain: a text of nothing but brackets must not keep anybody busy
 
@@ -21,6 +23,12 @@ def last_json(text: str, *, strict: bool = False) -> Found | None:
         return Found(json.loads(text))
     except (ValueError, RecursionError):
         return None if strict else _search(text)
+
+
+def unfenced(text: str) -> str:
+    """A text that is one code fence without the fence."""
+    match = _FENCE.fullmatch(text)
+    return match[1] if match else text
 
 
 def _search(text: str) -> Found | None:

@@ -61,5 +61,13 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> str:
-        """The expected text without surrounding blanks; empty means that none was given."""
-        return (self.case.expected or "").strip()
+        """The expected text without surrounding blanks; empty means that none was given.
+
+        Where several are right, a scorer is given one of them at a time, unless it asks to see `accepted`.
+        """
+        return next(iter(self.case.accepted), "")
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """Every text that is right."""
+        return self.case.accepted

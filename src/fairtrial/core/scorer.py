@@ -28,6 +28,15 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     judged: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # whether it looks at pages in a browser
     scores_refusals: ClassVar[bool] = False  # whether refusals are for it to score, whatever `on_refusal` says
+    sees_all: ClassVar[bool] = False  # whether it is shown every accepted answer at once, not one at a time
+
+    def needs_expected(self) -> bool:
+        """Whether a case without an expected text cannot be scored."""
+        return False
+
+    def forbids(self) -> bool:
+        """Whether an answer must not be what is expected: then none of several may be it."""
+        return False
 
     def needs_judge(self) -> bool:
         """Whether a judge is asked."""

@@ -18,7 +18,9 @@ BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 
 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
 INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # where a wording has the case
+PLACE = re.compile(r"\{\{-?\s*(\w[\w.]*)\b[^{}]*\}\}")  # what looks like a place to be filled in
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
+Expected = str | tuple[str, ...] | None  # one right answer, several of which any will do, or none
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +28,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     input: str
-    expected: str | None = None
+    expected: Expected = None
     weight: float = 1.0
     tags: tuple[str, ...] = ()
     category: str | None = None
@@ -37,6 +39,34 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int | None = None
     metadata: dict[str, Any] | None = None
     position: int = 0
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """Every right answer, without blanks around it and without those that are nothing but blanks."""
+        given = (self.expected,) if isinstance(self.expected, str) else self.expected or ()
+        return tuple(text for text in map(str.strip, given) if text)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What its row in a dataset has beside that."""
+        return (self.metadata or {}).get("columns") or {}
+
+
+def read_expected(value: Any) -> Expected:
+    """What is right, as it was written: a text, anything that has a text form, or a list of those."""
+    if isinstance(value, list | tuple):
+        texts = tuple(dict.fromkeys(_text(item) for item in value if item is not None))
+        return texts if len(texts) > 1 else next(iter(texts), None)
+    return None if value is None else _text(value)
+
+
+def show_expected(expected: Expected) -> str:
+    """What is right, for people."""
+    return expected or "" if not isinstance(expected, tuple) else "\nor\n".join(expected)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):

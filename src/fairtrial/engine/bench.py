@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
+from fairtrial.core.accepted import score_answer
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.money import total
@@ -92,7 +93,7 @@ async def calibrate(
     async def try_on(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
         context = ScoreContext(response=sample.answer, case=case, panel=panel, workshop=workshop)
-        result = await scorer.score(context)
+        result = await score_answer(scorer, context)
         said.extend(result.judgements)
         nonlocal done
         done += 1

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import FILTERED, REFUSED, Answer
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
@@ -70,7 +71,7 @@ class Scoring:
             scorer = self._scorer(self.spec_of(trial))
             if answer.finish_reason in _DECLINED and not scorer.scores_refusals:
                 return self._of_refusal(scorer, answer)
-            return _checked(await scorer.score(context))
+            return _checked(await score_answer(scorer, context))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 

@@ -12,6 +12,8 @@ import yaml
 
 from fairtrial.core.errors import FairtrialError
 
+NO_JUDGE = "choose:a-model"  # no such provider: `validate` refuses it until somebody has chosen
+
 
 class Imported(NamedTuple):
     """A suite of ours, and what of the original has no place in it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.importers import Imported, expecting, read_text
+from fairtrial.importers import NO_JUDGE, Imported, expecting, read_text
 
 _SCORERS = {
     "exact-match": "exact",
@@ -56,8 +56,8 @@ class Benchmaker:
         result["cases"] = [_case(case, number, findings) for number, case in enumerate(suite["testCases"], 1)]
         if any(case.get("scorer") == "llm_judge" for case in result["cases"]):
             instructions = escape(str(suite.get("judgeSystemPrompt") or ""))
-            result["judge"] = {"target": "mock:echo", **({"instructions": instructions} if instructions else {})}
-            findings.append("the judge's model: replace `mock:echo` under judge")
+            result["judge"] = {"target": NO_JUDGE, **({"instructions": instructions} if instructions else {})}
+            findings.append(f"the judge's model: put one in place of `{NO_JUDGE}` under judge")
         elif suite.get("judgeSystemPrompt"):
             findings.append("judgeSystemPrompt: no case is judged by a model in this suite")
         findings.append("the models: they are chosen in Benchmaker's arena; replace `mock:echo` under targets")
@@ -99,8 +99,7 @@ def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
     }
     if case.get("expectedOutput") not in (None, ""):
         result["expected"] = escape(str(case["expectedOutput"]))
-    scorer = _scorer(case, number, findings)
-    if scorer != "exact":
+    if scorer := _scorer(case, number, findings):
         result["scorer"] = scorer
     weight = _number(case.get("weight"))
     if weight != 1:
@@ -116,12 +115,18 @@ def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
     return result
 
 
-def _scorer(case: dict[str, Any], number: int, findings: list[str]) -> str:
+def _scorer(case: dict[str, Any], number: int, findings: list[str]) -> Any:
+    """A case's own scorer; nothing where the suite's is right."""
     method = case.get("scoringMethod") or "exact-match"
-    if method in _SCORERS:
-        return _SCORERS[method]
-    findings.append(f"scoring method `{method}` of test case {number}: it is scored by `boolean` until you choose")
-    return "boolean"
+    if method not in _SCORERS:
+        findings.append(f"scoring method `{method}` of test case {number}: it is scored by `boolean` until you choose")
+    scorer = _SCORERS.get(method, "boolean")
+    if scorer not in ("exact", "boolean"):
+        return scorer
+    if not str(case.get("expectedOutput", "") or "").strip() and case.get("expectedOutput") != 0:
+        findings.append(f"a check in test case {number}: nothing is expected, so every answer passes, as in Benchmaker")
+        return {"type": "boolean", "pass_if_blank": True}
+    return {"type": "boolean", "words": False} if scorer == "boolean" else None  # theirs finds parts of words too
 
 
 def _number(value: Any) -> float:

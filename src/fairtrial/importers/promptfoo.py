@@ -5,19 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.importers import Imported, expecting, read_text, read_yaml
+from fairtrial.importers import NO_JUDGE, Imported, expecting, read_text, read_yaml
 
 _KNOWN_KEYS = {"description", "prompts", "providers", "targets", "tests", "defaultTest", "$schema"}
 _TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", "provider"}
 _PARAMS = {"temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop"}
 _VARIABLE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 _LEFT = re.compile(r"\{\{|\{%")
+_CORE = re.compile(r"\{\{.*\}\}", re.DOTALL)  # from the first variable to the last
+# The part of a provider's name that says which of its APIs is meant, where that is one we have.
+_APIS = {"openai": ("chat",), "anthropic": ("messages",), "ollama": ("chat", "completion"), "openrouter": ()}
+_NO_MODELS = ("claude-agent-sdk", "codex-sdk", "chat", "messages", "responses")
+
+
+class _Row(NamedTuple):
+    """One set of variables of one test."""
+
+    number: int
+    variant: int
+    variables: dict[str, str]
+    test: dict[str, Any]
 
 
 class Promptfoo:
@@ -39,21 +54,43 @@ class _Reader:
     def __init__(self, config: dict[str, Any], folder: Path) -> None:
         self.config, self.folder = config, folder
         self.findings: list[str] = [f"key `{key}`" for key in sorted(set(config) - _KNOWN_KEYS)]
+        self.differences: list[str] = []
+        self.judges: list[str] = []
 
     def read(self, name: str) -> Imported:
-        found = [prompt for entry in _listed(self.config["prompts"]) for prompt in self.prompts(entry)]
-        prompts = [(label or f"prompt-{number}", text) for number, (label, text) in enumerate(found, 1)]
         suite: dict[str, Any] = {"name": self.config.get("description") or name, "targets": self.targets()}
-        suite["scorer"] = "boolean"
-        cases = []
-        for number, test in enumerate(self.tests(), 1):
-            for label, prompt in prompts:
-                cases += self.cases(test, number, label if len(prompts) > 1 else "", prompt)
+        rows = [row for number, test in enumerate(self.tests(), 1) for row in self.rows(test, number)]
+        prompts = self.named_prompts(_constants(rows))
+        shared = _shared(list(prompts.values()))
+        if shared is None:
+            self._note(
+                "the prompts as conditions: they use their variables in different ways, so each prompt makes cases of "
+                "its own; those of one test share a `cluster`"
+            )
+            cases = [case for row in rows for label in prompts for case in self.case(row, prompts[label], label)]
+        else:
+            core, wordings = shared
+            if len(prompts) > 1:
+                suite["conditions"] = {n: {"prompt": escape(w)} for n, w in zip(prompts, wordings, strict=True)}
+            cases = [case for row in rows for case in self.case(row, core)]
         suite["cases"] = cases
         if "llm_judge" in repr(cases):
-            suite["judge"] = "mock:echo"
-            self.findings.append("the judge's model: replace `mock:echo` under judge")
-        return Imported(suite, self.findings)
+            suite["judge"] = self.judges[0] if self.judges else NO_JUDGE
+            if not self.judges:
+                self.findings.append(f"the judge's model: put one in place of `{NO_JUDGE}` under judge")
+        return Imported(suite, self.findings, self.differences)
+
+    def named_prompts(self, constants: dict[str, str]) -> dict[str, str]:
+        """The prompts by name, with what is the same in all tests filled in."""
+        found = [prompt for entry in _listed(self.config["prompts"]) for prompt in self.prompts(entry)]
+        named: dict[str, str] = {}
+        for number, (label, text) in enumerate(found, 1):
+            name = label or f"prompt-{number}"
+            if text.lstrip().startswith("[") and '"role"' in text:
+                self.differences.append(f"{name} is a chat; it is sent as one text")
+            constant = len(found) > 1  # a single prompt is filled in case by case, whatever it has
+            named[name if name not in named else f"{name}-{number}"] = _fill(text, constants if constant else {})
+        return named
 
     def prompts(self, entry: Any) -> list[tuple[str, str]]:
         """(label, template) of one entry; a file may hold several, set apart by `---`."""
@@ -91,7 +128,7 @@ class _Reader:
             ]
         else:
             name = str(entry)
-        target = _target_name(str(name))
+        target = self.model(str(name))
         if target is None:
             self.findings.append(f"provider `{name}`: no counterpart")
             return None
@@ -100,6 +137,21 @@ class _Reader:
         if not params and not label:
             return target
         return {"id": label or target, "target": target, **({"params": params} if params else {})}
+
+    def model(self, name: str) -> str | None:
+        """Our name of one of their models; nothing for what we have no API for."""
+        provider, _, rest = name.partition(":")
+        kind, colon, model = rest.partition(":")
+        if provider not in _APIS or not rest:
+            return "mock:echo" if name == "echo" else None
+        if kind in _APIS[provider]:
+            return f"{provider}:{model}" if model else None
+        if provider == "openai" and kind == "responses" and model:
+            self.differences.append(f"{name} is asked through the chat API, not through the responses API")
+            return f"openai:{model}"
+        if provider in ("openai", "anthropic") and ((colon and kind != "ft") or rest in _NO_MODELS):
+            return None  # embeddings, images, assistants, agents
+        return None if kind in ("embedding", "embeddings") else f"{provider}:{rest}"
 
     def tests(self) -> list[dict[str, Any]]:
         default = self.config.get("defaultTest") or {}
@@ -136,34 +188,68 @@ class _Reader:
         if finding not in self.findings:
             self.findings.append(finding)
 
-    def cases(self, test: dict[str, Any], number: int, label: str, prompt: str) -> list[dict[str, Any]]:
-        """One case for each combination of a test's variables."""
+    def rows(self, test: dict[str, Any], number: int) -> Iterator[_Row]:
+        """One row for each combination of a test's variables; a test that cannot be read is left out, and said."""
         for key in sorted(set(test) - _TEST_KEYS):
             self.findings.append(f"key `{key}` of test {number}")
-        for key in ("options", "threshold", "provider"):
+        for key in ("threshold", "provider"):
             if test.get(key):
                 self.findings.append(f"`{key}` of test {number}")
+        options = test.get("options") or {}
+        self.grader(options.get("provider") if isinstance(options, dict) else None)
+        for key in sorted(set(options) - {"provider"}):
+            self._note(f"`{key}` of the options of test {number}")
         variables = test.get("vars") or {}
         if not isinstance(variables, dict):
-            self.findings.append(f"`vars` of test {number}: {variables!r}")
-            variables = {}
-        lists = {key: _listed(value) for key, value in variables.items()}
-        cases = []
-        for index, values in enumerate(itertools.product(*lists.values())):
-            filled = dict(zip(lists, values, strict=True))
-            case: dict[str, Any] = {"id": "-".join(filter(None, (f"test-{number}", label, str(index or ""))))}
-            case["input"] = escape(self.fill(prompt, filled, number))
-            if test.get("metadata"):
-                case["metadata"] = test["metadata"]
-            case |= self.scoring(test.get("assert") or [], filled, number)
-            cases.append(case)
-        return cases
+            self.findings.append(f"test {number}, left out: its `vars` are {variables!r}")
+            return
+        lists = {key: [self.value(item) for item in _listed(value)] for key, value in variables.items()}
+        unread = sorted(key for key, items in lists.items() if None in items)
+        if unread:
+            self.findings.append(f"test {number}, left out: the file of `{unread[0]}` cannot be read")
+            return
+        for variant, values in enumerate(itertools.product(*lists.values())):
+            yield _Row(number, variant, dict(zip(lists, map(str, values), strict=True)), test)
 
-    def fill(self, template: str, variables: dict[str, Any], number: int) -> str:
-        text = _VARIABLE.sub(lambda match: str(variables.get(match[1], match[0])), template)
-        if _LEFT.search(text):
-            self.findings.append(f"the template of test {number} uses more than plain variables: {text[:60]!r}")
-        return text
+    def value(self, value: Any) -> str | None:
+        """A variable's value, from its file where it has one; None where that cannot be read."""
+        if not isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+        if not value.startswith("file://"):
+            return value
+        path = self.folder / value.removeprefix("file://")
+        return read_text(path) if path.suffix in (".txt", ".md", ".json", ".csv") and path.is_file() else None
+
+    def grader(self, provider: Any) -> None:
+        """The model that grades, where the configuration names one."""
+        named = provider.get("id") if isinstance(provider, dict) else provider
+        if not named:
+            return
+        model = self.model(str(named))
+        if model is None:
+            self._note(f"the judge `{named}`: no counterpart")
+        elif model not in self.judges:
+            self.judges.append(model)
+
+    def case(self, row: _Row, template: str, label: str = "") -> Iterator[dict[str, Any]]:
+        """The case that a template and a row make; none where something in it is left unfilled."""
+        text = _fill(template, row.variables)
+        if left := _LEFT.search(text):
+            shown = text[left.start() : left.start() + 60].split("}}")[0]
+            self._note(
+                f"test {row.number}, left out: its template uses more than plain variables with values: {shown!r}"
+            )
+            return
+        case: dict[str, Any] = {"id": "-".join(filter(None, (f"test-{row.number}", label, str(row.variant or ""))))}
+        case["input"] = escape(text)
+        if label:
+            case["cluster"] = f"test-{row.number}"
+        if row.test.get("metadata"):
+            case["metadata"] = row.test["metadata"]
+        scoring = self.scoring(row.test.get("assert") or [], row.variables, row.number)
+        if not scoring:
+            self._note(f"how test {row.number} is scored: give it an `expected` text or a scorer")
+        yield case | scoring
 
     def scoring(self, checks: list[Any], variables: dict[str, Any], number: int) -> dict[str, Any]:
         """The `expected` and `scorer` of a case from its assertions."""
@@ -185,13 +271,17 @@ class _Reader:
         if not isinstance(check, dict) or "type" not in check:
             self.findings.append(f"assertion of test {number}: {check!r}")
             return None
-        for key in sorted(set(check) - {"type", "value", "weight"}):
+        self.grader(check.get("provider"))
+        for key in sorted(set(check) - {"type", "value", "weight", "provider"}):
             self._note(f"`{key}` of assertion `{check['type']}` of test {number}")
         kind = str(check["type"])
         negate = kind.startswith("not-")
         value = check.get("value")
         if isinstance(value, str):
-            value = self.fill(value, variables, number)
+            value = _fill(value, variables)
+            if _LEFT.search(value):
+                self._note(f"assertion `{kind}` of test {number}: {value[:60]!r}")
+                return None
         mapped = _mapped(kind.removeprefix("not-"), value, negate=negate)
         if mapped is None:
             self.findings.append(f"assertion `{kind}` of test {number}")
@@ -247,15 +337,30 @@ def _short(text: str) -> dict[str, Any]:
     return {"type": "equals", "value": text}
 
 
-def _target_name(name: str) -> str | None:
-    provider, _, model = name.partition(":")
-    if provider in ("openai", "anthropic") and model.startswith(("chat:", "messages:")):
-        model = model.partition(":")[2]
-    if provider == "ollama" and model.startswith(("chat:", "completion:")):
-        model = model.partition(":")[2]
-    if provider in ("openai", "anthropic", "openrouter", "ollama") and model:
-        return f"{provider}:{model}"
-    return "mock:echo" if name == "echo" else None
+def _fill(template: str, variables: dict[str, str]) -> str:
+    return _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), template)
+
+
+def _constants(rows: list[_Row]) -> dict[str, str]:
+    """The variables that have the same value in every test."""
+    if not rows:
+        return {}
+    first = rows[0].variables
+    return {name: text for name, text in first.items() if all(row.variables.get(name) == text for row in rows)}
+
+
+def _shared(prompts: list[str]) -> tuple[str, list[str]] | None:
+    """What all prompts say of a case, as a template, and each prompt's wording around it; None if they differ in it."""
+    if len(prompts) < 2:
+        return (prompts[0] if prompts else ""), ["{{input}}"] * len(prompts)
+    if any("{%" in prompt for prompt in prompts):
+        return None
+    names = {name for prompt in prompts for name in _VARIABLE.findall(prompt)}
+    if len(names) == 1 and all(map(_VARIABLE.search, prompts)):
+        return f"{{{{{names.pop()}}}}}", [_VARIABLE.sub("{{input}}", prompt) for prompt in prompts]
+    cores = {match[0] if (match := _CORE.search(prompt)) else "" for prompt in prompts}
+    core = cores.pop()
+    return (core, [prompt.replace(core, "{{input}}", 1) for prompt in prompts]) if core and not cores else None
 
 
 def _guarded(pattern: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Sequence
 
 _LOOKALIKE = re.compile(r"<{2,}|>{2,}")
 
@@ -19,6 +20,15 @@ class Fence:
         defused = _LOOKALIKE.sub(lambda match: "‹" * len(match[0]) if match[0][0] == "<" else "›" * len(match[0]), text)
         defused = defused.replace(self.marker, "")
         return f"<<{name} {self.marker}>>\n{defused}\n<<END {name} {self.marker}>>"
+
+    def around_each(self, name: str, texts: Sequence[str]) -> str:
+        """Texts of which any one is right, each between lines of its own."""
+        if len(texts) == 1:
+            return self.around(name, texts[0])
+        fenced = (self.around(f"{name} {number}", text) for number, text in enumerate(texts, 1))
+        return "\n\n".join(
+            (*fenced, f"Each {name.lower()} above is right by itself: an answer need agree with one only.")
+        )
 
     def rule(self) -> str:
         """The sentence that tells a judge what the marker means."""

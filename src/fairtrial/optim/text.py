@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from fairtrial.optim.families import FAMILIES
 from fairtrial.optim.problem import Constraint, Expression, Problem
 
+# No complete object stands in it: whoever repeats the question has not followed it.
 FORMAT = (
     "Give your answer as one JSON object, the last thing you write: "
     '{{"x": [x_1, ..., x_{n}], "objective_value": f(x), "status": "optimal"}}. '
     '"x" has exactly {n} numbers; bounds and constraints must hold to within 1e-6. "status" is "optimal", or "timeout" '
-    "if you are not sure. If no point satisfies all constraints, give "
-    '{{"x": null, "objective_value": null, "status": "infeasible"}}.'
+    'if you are not sure. If no point satisfies all constraints, "status" is "infeasible", and "x" and '
+    '"objective_value" are null.'
 )
 
 

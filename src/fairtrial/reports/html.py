@@ -27,6 +27,7 @@ from fairtrial.analyse.summary import ArmSummary
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.suite import show_expected
 from fairtrial.reports.html_figures import figures
 from fairtrial.reports.html_pages import pages
 from fairtrial.store import opinions
@@ -191,7 +192,7 @@ def _case_head(trial: TrialRecord, length: int) -> bytes:
     about = {
         "id": trial.case_id,
         "input": _cut(trial.input, length),
-        "expected": _cut(trial.expected, length),
+        "expected": _cut(show_expected(trial.expected) or None, length),
         "kinds": [kind for kind in (trial.category, trial.difficulty, *trial.tags) if kind],
     }
     return msgspec.json.encode(about)[:-1] + b',"trials":['

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.gate import Gate
+from fairtrial.core.suite import show_expected
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 PASS_MARK = 0.5
@@ -65,7 +66,7 @@ def _finding(trial: TrialRecord) -> str:
     if trial.score >= PASS_MARK:
         return ""
     message = f"score {100 * trial.score:.1f}: {trial.notes or ''}"
-    body = f"expected: {trial.expected}\nanswer: {trial.answer}"
+    body = f"expected: {show_expected(trial.expected)}\nanswer: {trial.answer}"
     return f"<failure message={_attribute(message)}>{escape(_clean(body))}</failure>"
 
 

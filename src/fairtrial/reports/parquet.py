@@ -47,5 +47,5 @@ def _row(run_id: str, trial: TrialRecord) -> dict[str, Any]:
         if isinstance(value, dict):
             found[name] = msgspec.json.encode(value).decode()
         elif isinstance(value, tuple):
-            found[name] = list(value)
+            found[name] = list(value) if name == "tags" else msgspec.json.encode(value).decode()
     return found

@@ -22,6 +22,7 @@ class AllOf(Scorer, frozen=True, kw_only=True):
         reproducibility="that of its parts",
         best_for="several demands at once",
     )
+    sees_all: ClassVar[bool] = True  # each part takes the answer that suits it best
     scorers: Annotated[list[str | dict[str, Any]], msgspec.Meta(min_length=1)]
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fairtrial.core.folding import find_word, fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 
 
 class Boolean(Scorer, frozen=True, kw_only=True):
-    """Contained 1, else 0; `negate` turns it round."""
+    """Contained 1, else 0; `negate` turns it round.
+
+    Whole words, as `contains` has them; with `words: false` any part of a word, as in Benchmaker. A case without an
+    expected text passes only with `pass_if_blank: true`, and is marked as passed automatically.
+    """
 
     guide: ClassVar = Guide(
         scale="0 or 100",
@@ -17,12 +22,23 @@ class Boolean(Scorer, frozen=True, kw_only=True):
         best_for="a required (or, negated, a forbidden) word or phrase",
     )
     negate: bool = False
+    words: bool = True
+    pass_if_blank: bool = False
+
+    def needs_expected(self) -> bool:
+        return not self.pass_if_blank
+
+    def forbids(self) -> bool:
+        return self.negate
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         expected = context.expected
         if not expected:
             return Score(value=1.0, raw=1.0, confidence=1.0, notes="automatic pass: no expected text")
-        contained = expected.casefold() in context.response.casefold()
+        if self.words:
+            contained = find_word(fold(expected), fold(context.response))
+        else:
+            contained = expected.casefold() in context.response.casefold()
         value = float(contained is not self.negate)
         notes = "contains the expected text" if contained else "does not contain the expected text"
         return Score(value=value, raw=value, confidence=1.0, notes=notes)

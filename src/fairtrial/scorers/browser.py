@@ -27,6 +27,7 @@ class Browser(Scorer, frozen=True, kw_only=True):
         best_for="front-end code: does the page do what was asked for?",
     )
     looks: ClassVar[bool] = True
+    sees_all: ClassVar[bool] = True
     checks: list[Check] = []
 
     def scales(self) -> dict[str, Scale]:

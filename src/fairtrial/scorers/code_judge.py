@@ -53,6 +53,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
     )
     judged: ClassVar[bool] = True
     looks: ClassVar[bool] = True
+    sees_all: ClassVar[bool] = True
     quick: bool = False
     instructions: str = ""
     checks: list[Check] = []

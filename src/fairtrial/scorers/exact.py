@@ -1,4 +1,4 @@
-"""`exact`: the expected text, the whole text and nothing but the text — with graded credit for near misses."""
+"""`exact`: how near is the answer to the expected text? Graded, with credit for near misses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ _TOO_LONG = 10**10  # about a second of work, which nobody else can use
 
 
 class Exact(Scorer, frozen=True, kw_only=True):
-    """Identical 1; other case 0.95; contained 0.60 to 0.95 by the share of extra text; else by similarity."""
+    """Identical 1; other case 0.95; contained 0.60 to 0.95 by the share of extra text; else by similarity.
+
+    Graded, as in Benchmaker: a wrong answer that looks like the right one has a share of the points (`1945` for `1944`
+    52, `-42` for `42` 83). For plain accuracy use `match`.
+    """
 
     guide: ClassVar = Guide(
         scale="0–100, graded",
         reproducibility="deterministic",
-        best_for="short, precise answers: names, dates, codes",
+        best_for="nearness to a text, comparable with Benchmaker's exact match; accuracy is `match`",
     )
+
+    def needs_expected(self) -> bool:
+        return True
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         response, expected = context.response.strip(), context.expected
@@ -28,8 +35,6 @@ class Exact(Scorer, frozen=True, kw_only=True):
 
 
 def _compare(response: str, expected: str) -> tuple[float, str]:
-    if not expected:
-        return 1.0, "automatic pass: no expected text"
     if response == expected:
         return 1.0, "identical"
     folded, wanted = response.casefold(), expected.casefold()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, ClassVar
 
 from fairtrial.core.judge import Judge
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
@@ -58,10 +55,10 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
         runs="3–5",
     )
     judged: ClassVar[bool] = True
+    sees_all: ClassVar[bool] = True
 
-    def check(self, case: Case, folder: Path) -> Iterable[str]:
-        if not (case.expected or "").strip():
-            yield "a golden_judge needs the golden answer as `expected`"
+    def needs_expected(self) -> bool:
+        return True
 
     def scales(self) -> dict[str, Scale]:
         return dict.fromkeys(METRICS, (1.0, 5.0))
@@ -79,7 +76,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
         fence = Fence()
         parts = [
             fence.around("QUESTION", context.case.input),
-            fence.around("GOLDEN ANSWER", context.expected),
+            fence.around_each("GOLDEN ANSWER", context.accepted),
             fence.around("ANSWER TO JUDGE", context.response),
             "Reply with JSON of this form and nothing else:\n"
             + '{"factual_adherence": {"reasoning": "…", "score": 1}, "completeness": {"reasoning": "…", "score": 1}, '

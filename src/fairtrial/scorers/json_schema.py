@@ -21,7 +21,8 @@ _MOST_FINDINGS = 3
 class JsonSchema(Scorer, frozen=True, kw_only=True):
     """Valid 1, else 0. The schema is inline or in a file; JSON in prose or a code fence counts unless `strict`.
 
-    A case with an expected text must also hold exactly that value.
+    A case with an expected value must also hold exactly that one (a list: any one of them; to expect a JSON list, write
+    it as text or as a list in a list).
     """
 
     guide: ClassVar = Guide(
@@ -39,8 +40,9 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
             self._validator(folder)
         except (OSError, ValueError) as error:
             yield f"the schema cannot be used: {error}"
-        if case.expected and last_json(case.expected, strict=True) is None:
-            yield f"`expected` must be JSON for a json_schema scorer, not {case.expected!r}"
+        for text in case.accepted:
+            if last_json(text, strict=True) is None:
+                yield f"`expected` must be JSON for a json_schema scorer, not {text!r}"
 
     def _validator(self, folder: Path) -> Any:
         if self.schema_file is not None:

@@ -46,6 +46,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
         runs="3–5",
     )
     judged: ClassVar[bool] = True
+    sees_all: ClassVar[bool] = True
     scale: Literal[10, 100] = 10
     reference: bool = True
     instructions: str = ""
@@ -71,8 +72,8 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
         fence = Fence()
         parts = [fence.around("QUESTION", context.case.input)]
-        if self.reference and context.expected:
-            parts.append(fence.around("REFERENCE ANSWER", context.expected))
+        if self.reference and context.accepted:
+            parts.append(fence.around_each("REFERENCE ANSWER", context.accepted))
         parts.append(fence.around("ANSWER TO JUDGE", context.response))
         parts.append(f"Reply with JSON of this form and nothing else:\n{msgspec.json.encode(self._example()).decode()}")
         return JudgePrompt(

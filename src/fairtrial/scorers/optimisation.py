@@ -29,6 +29,7 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         best_for="optimisation problems of the suite `optimisation`",
     )
     scores_refusals: ClassVar[bool] = True  # an answer without a solution is worth what its rules say
+    sees_all: ClassVar[bool] = True
     tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
     report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
 

@@ -31,11 +31,15 @@ class Pairwise(Scorer, frozen=True, kw_only=True):
         runs="3–5",
     )
     judged: ClassVar[bool] = True
+    sees_all: ClassVar[bool] = True
     instructions: str = ""
 
+    def needs_expected(self) -> bool:
+        return True
+
     def check(self, case: Case, folder: Path) -> Iterable[str]:
-        if not (case.expected or "").strip():
-            yield "pairwise needs the answer to compare with as `expected`"
+        if len(case.accepted) > 1:
+            yield "pairwise compares with one answer: give one text as `expected`, not a list"
 
     def scales(self) -> dict[str, Scale]:
         return {"flipped": (0.0, 1.0), "first_position": (0.0, 1.0)}

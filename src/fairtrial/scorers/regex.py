@@ -32,6 +32,12 @@ class Regex(Scorer, frozen=True, kw_only=True):
     negate: bool = False
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 1.0
 
+    def needs_expected(self) -> bool:
+        return self.pattern is None
+
+    def forbids(self) -> bool:
+        return self.negate
+
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         text = self._text(case)
         if not text:
@@ -43,7 +49,7 @@ class Regex(Scorer, frozen=True, kw_only=True):
             yield f"the pattern {text!r} cannot be read: {error}"
 
     def _text(self, case: Case) -> str:
-        return self.pattern if self.pattern is not None else (case.expected or "").strip()
+        return self.pattern if self.pattern is not None else next(iter(case.accepted), "")
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         text = self._text(context.case)

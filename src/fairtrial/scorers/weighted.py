@@ -29,6 +29,7 @@ class Weighted(Scorer, frozen=True, kw_only=True):
         reproducibility="that of its parts",
         best_for="several qualities, traded off",
     )
+    sees_all: ClassVar[bool] = True  # each part takes the answer that suits it best
     scorers: Annotated[list[Part], msgspec.Meta(min_length=1)]
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:

@@ -77,6 +77,10 @@ def _add_charges(connection: Connection) -> None:
     connection.exec_driver_sql("UPDATE runs SET number = (SELECT count(*) FROM runs AS r WHERE r.id <= runs.id)")
 
 
+def _add_several_answers(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE cases ADD COLUMN several BOOLEAN")
+
+
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -87,6 +91,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_files_and_votes,
     _add_digests,
     _add_charges,
+    _add_several_answers,
 ]
 CURRENT = 1 + len(UPGRADES)
 

@@ -207,23 +207,37 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
     return JudgeValues(list(judges), list(answers), judge, answer, values)
 
 
+def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
+    """The answers that a judge gave a verdict on."""
+    table = schema.judgements
+    query = select(*(table.c[name] for name in _PLACE)).distinct()
+    here = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
+    with translated(store.path), store.engine.connect() as connection:
+        return {(row[0], row[1], row[2]) for row in connection.execute(query.where(*here))}
+
+
 def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
-    """A scored answer drawn at random, of the arm with the fewest labels, to a case that has none under it."""
-    table, scores = schema.labels, schema.scores
+    """A scored answer drawn at random, of the arm with the fewest labels, to a case that has none under it.
+
+    Where judges score, one that a judge scored: people's marks are held against theirs.
+    """
+    table, scores, verdicts = schema.labels, schema.scores, schema.judgements
+    by_judges = [verdicts.c.run_id == run.id, verdicts.c.scoring == run.scoring, verdicts.c.value.is_not(None)]
     with translated(store.path), store.engine.connect() as connection:
         labelled_cases = select(table.c.arm_position, func.count(table.c.case_position.distinct()))
         counted = labelled_cases.where(table.c.run_id == run.id).group_by(table.c.arm_position)
         counts: dict[int, int] = {row[0]: row[1] for row in connection.execute(counted)}
+        judged = connection.execute(select(verdicts.c.run_id).where(*by_judges).limit(1)).first() is not None
         for arm in sorted(arms, key=lambda arm: counts.get(arm, 0)):
             done = select(table.c.case_position).where(table.c.run_id == run.id, table.c.arm_position == arm)
             drawn = (
                 select(scores.c.case_position, scores.c.repeat)
                 .where(scores.c.run_id == run.id, scores.c.scoring == run.scoring, scores.c.arm_position == arm)
                 .where(scores.c.value.is_not(None), scores.c.case_position.not_in(done))
-                .order_by(func.random())
-                .limit(1)
             )
-            found = connection.execute(drawn).first()
+            if judged:
+                drawn = drawn.where(select(verdicts.c.run_id).where(*by_judges, same_trial(verdicts, scores)).exists())
+            found = connection.execute(drawn.order_by(func.random()).limit(1)).first()
             if found is not None:
                 return (found[0], arm, found[1])
     return None

@@ -94,6 +94,14 @@ def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
             )
 
 
+def case_scorers(store: Store, plan_id: str) -> set[bytes | None]:
+    """The cases' own scorers, as JSON; None if some have none."""
+    table = schema.cases
+    query = select(table.c.scorer).where(table.c.plan_id == plan_id).distinct()
+    with translated(store.path), store.engine.connect() as connection:
+        return set(connection.scalars(query))
+
+
 def _content(asked: str, expected: Any) -> str:
     parts = (asked, "" if expected is None else str(expected))
     return hashlib.blake2b(_SEPARATOR.join(part.encode() for part in parts), digest_size=12).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from fairtrial.core.answer import Answer, Failure, Outcome, Usage
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, File, Scale, Score, Unscored
-from fairtrial.core.suite import Arm, Case, ScorerSpec, ToolUse
+from fairtrial.core.suite import Arm, Case, Expected, ScorerSpec, ToolUse
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
@@ -21,7 +22,7 @@ from fairtrial.core.variables import Variables, display
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _LONGEST_MESSAGE = 500
 _MOST_TOKENS = 2**53
-_CASE_TEXTS = ("id", "input", "expected", "category", "difficulty", "cluster")
+_CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "params", "metadata")
 _NO_TOOLS: dict[str, Any] = {"tool_calls": None, "tool_errors": None, "tools": None}
 _NO_USAGE = dict.fromkeys(
@@ -63,6 +64,11 @@ def decode(value: bytes | None) -> Any:
 def case_row(plan_id: str, case: Case, variables: Variables) -> dict[str, Any]:
     """A case as stored: templates, never values of variables."""
     fields = msgspec.structs.asdict(case)
+    fields["several"] = False
+    if isinstance(case.expected, tuple):
+        fields["several"], fields["expected"] = True, encode(variables.template_all(case.expected)).decode()
+    elif case.expected:
+        fields["expected"] = variables.template(case.expected)
     for name in _CASE_TEXTS:
         if fields[name]:
             fields[name] = variables.template(fields[name])
@@ -81,11 +87,18 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     change = variables.reveal if variables else display
     for name in _CASE_TEXTS:
         fields[name] = change(fields[name]) if fields[name] else fields[name]
+    fields["expected"] = _read_expected(fields.pop("several"), fields["expected"], change)
     if variables:
         for name in _CASE_JSON:
             fields[name] = variables.reveal_all(fields[name])
     fields["tags"] = tuple(fields["tags"] or ())
     return Case(**fields)
+
+
+def _read_expected(several: bool | None, expected: str | None, change: Callable[[str], str]) -> Expected:
+    if not expected:
+        return expected
+    return tuple(map(change, msgspec.json.decode(expected))) if several else change(expected)
 
 
 def read_arms(blob: bytes, variables: Variables | None) -> tuple[Arm, ...]:

@@ -64,6 +64,7 @@ cases = Table(
     Column("id", Text, nullable=False),
     Column("input", Text, nullable=False),
     Column("expected", Text),
+    Column("several", Boolean),  # whether `expected` is a JSON list of texts, any of which is right
     Column("weight", Float, nullable=False),
     Column("tags", Json),
     Column("category", Text),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -137,7 +136,7 @@ class Arena:
 
     def _warnings(self, suite: Suite) -> Iterator[str]:
         yield from pipeline.warnings(suite)
-        scorers = [msgspec.json.decode(scorer) for scorer in suite.scorers]
+        scorers = calibrating.scorers_of(suite)
         for note in calibrating.calibration_notes(self._desk.store, suite.settings.judges, scorers):
             yield note.removeprefix("warning: ")
 

@@ -22,6 +22,7 @@ from fairtrial.analyse.words import milliseconds, money, number
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.money import Cost
+from fairtrial.core.suite import show_expected
 from fairtrial.core.text import printable
 from fairtrial.store import Store
 from fairtrial.web.digests import Digests
@@ -46,7 +47,7 @@ class Desk:
         )  # fmt: skip
         self._templates.filters.update(
             score=number, money=_money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
-            shown=lambda text: printable(str(text)), pretty=_pretty, words=_words,
+            shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_words,
         )  # fmt: skip
         self._templates.globals.update(url=url)
 

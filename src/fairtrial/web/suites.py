@@ -23,6 +23,7 @@ from fairtrial.api import wait_for
 from fairtrial.config.dataset import FORMATS
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.suite import read_expected, show_expected
 from fairtrial.suites import suite_path
 from fairtrial.web import files
 from fairtrial.web.changes import apply, list_of
@@ -205,7 +206,7 @@ class Suites:
             return {"draft": msgspec.to_builtins(better)}
         value = Editor(str(asked["text"])).value
         examples = [
-            {"input": str(case.get("input", "")), "expected": str(case.get("expected", ""))}
+            {"input": str(case.get("input", "")), "expected": show_expected(read_expected(case.get("expected")))}
             for case in list_of(value.get("cases"))
             if isinstance(case, dict)
         ]

@@ -84,13 +84,10 @@ def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
     writer = csv.DictWriter(out, _CASE_KEYS)
     writer.writeheader()
     for row in rows:
-        flat = {key: ", ".join(value) if isinstance(value, list) else value for key, value in row.items()}
-        writer.writerow(
-            {
-                key: cell(msgspec.json.encode(value).decode() if isinstance(value, dict) else value)
-                for key, value in flat.items()
-            }
-        )
+        flat = {
+            key: ", ".join(value) if isinstance(value, list) and key == "tags" else value for key, value in row.items()
+        }
+        writer.writerow({key: cell(value) for key, value in flat.items()})
     return out.getvalue(), "text/csv"
 
 

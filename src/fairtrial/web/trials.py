@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.suite import show_expected
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.store import Place
 from fairtrial.web.desk import Desk, url
@@ -78,7 +79,7 @@ class Trials:
             others=found,
             asked_text=arm.condition.asked(case.input, place[2]),
             judgements=run.judgements_at(place) if trial else [],
-            difference=difference(trial.expected, trial.answer) if trial else None,
+            difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._shown(request, trial),
