@@ -21,6 +21,7 @@ from fairtrial.web.board import Board
 from fairtrial.web.code import Code
 from fairtrial.web.compare import Compare
 from fairtrial.web.desk import PAGES, Desk
+from fairtrial.web.guard import Bounded
 from fairtrial.web.home import Home
 from fairtrial.web.judges import Judges
 from fairtrial.web.live import Live
@@ -57,14 +58,15 @@ def make_app(desk: Desk) -> ASGIApp:
 
     handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}
     app = Starlette(routes=[*routes, Route("/enter", desk_enter(desk)), static], exception_handlers=handlers)
-    return Timed(app)
+    return Timed(Bounded(app))
 
 
 def desk_enter(desk: Desk) -> Any:
     """The page that asks for the token; `Access` takes it."""
 
     def enter(request: Request) -> Response:
-        return desk.page(request, "enter.html.j2", wrong="wrong" in request.query_params)
+        asked = request.query_params
+        return desk.page(request, "enter.html.j2", wrong="wrong" in asked, wanted=asked.get("next", ""))
 
     return enter
 
