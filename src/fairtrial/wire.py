@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 _REACH_SECONDS = 10.0
-_MOST_MESSAGE = 20_000  # it is cut for people later, after values of variables were hidden
 
 
 class ErrorBody(msgspec.Struct):
@@ -176,8 +175,9 @@ def _message(body: bytes) -> str:
         text = str(text) if text else body.decode("utf-8", "replace")
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = body.decode("utf-8", "replace")
-    text = " ".join(text.split())
-    return text[:_MOST_MESSAGE] or "no message"
+    return (
+        " ".join(text.split()) or "no message"
+    )  # whoever shows it hides values before cutting: half of one would stay
 
 
 def _seconds(retry_after: str | None) -> float | None:

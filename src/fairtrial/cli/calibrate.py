@@ -44,7 +44,7 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     """
     if (judge is None) == (suite is None):
         raise click.UsageError("name a judge, or a suite with --suite")
-    load_dotenv()
+    load_dotenv(suite)
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
     if as_json:
@@ -71,22 +71,19 @@ def _calibrate(
     timeout: float,
 ) -> Iterator[Any]:
     """Every judge that is meant, one after the other."""
-    import os
-
     import msgspec
 
     from fairtrial import calibrating, pipeline
     from fairtrial.cli.rescore import scorer_spec
-    from fairtrial.config import judge_named
+    from fairtrial.config import judge_named, variables_of
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.suite import Settings
-    from fairtrial.core.variables import Variables
 
     spec = scorer_spec(scorer)
     settings = Settings(concurrency=concurrency, timeout=timeout)
     if suite is None:
         assert judge is not None
-        variables, folder = Variables(os.environ), Path()
+        variables, folder = variables_of(), Path()
         judges = [judge_named(judge, variables, folder)]
     else:
         loaded = pipeline.load(suite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,13 +31,28 @@ output_option = option(
 )
 
 
-def load_dotenv() -> None:
-    """Read `.env` from this folder or one above; what the environment already says wins."""
-    folder = next((f for f in (Path.cwd(), *Path.cwd().parents) if (f / ".env").is_file()), None)
-    if folder is not None:
-        from dotenv import load_dotenv as load
+def load_dotenv(suite: str | Path | None = None) -> None:
+    """Take keys from `.env` beside the suite and in this folder; what the environment already says wins."""
+    from fairtrial.config.keys import env_files
 
-        load(folder / ".env")
+    for file in env_files(_folder_of(suite)):
+        for notice in file.notices:
+            click.echo(f"note: {notice}", err=True)
+        if file.refused:
+            names = ", ".join(file.refused)
+            click.echo(f"note: {names} in {file.path} not taken: such a file sets keys; use the environment", err=True)
+        for name, value in file.process_values.items():
+            os.environ.setdefault(name, value)
+
+
+def load_dotenv_of(run: str, store: Store) -> None:
+    """Take keys as they were taken for a run: from where its suite is, and from this folder."""
+    load_dotenv(Path(store.plan(store.find_run(run).plan_id).folder))
+
+
+def _folder_of(suite: str | Path | None) -> Path:
+    path = Path(suite or ".")
+    return path if path.is_dir() else path.parent
 
 
 def keep_collector_calm() -> None:

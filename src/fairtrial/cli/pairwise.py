@@ -11,7 +11,7 @@ import click
 
 from fairtrial.cli.options import (
     json_option,
-    load_dotenv,
+    load_dotenv_of,
     open_store,
     option,
     print_json,
@@ -53,8 +53,8 @@ def command(
     from fairtrial import pairing
     from fairtrial.reports.json import pairs_document
 
-    load_dotenv()
     opened = open_store(store)
+    load_dotenv_of(run, opened)
     with _progress(quiet) as watch:
         summary = work_quietly(
             pairing.apair(

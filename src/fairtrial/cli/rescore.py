@@ -8,7 +8,7 @@ import click
 
 from fairtrial.cli.options import (
     json_option,
-    load_dotenv,
+    load_dotenv_of,
     open_store,
     option,
     output_option,
@@ -46,14 +46,15 @@ def command(
     from fairtrial.cli.finish import check_outputs, finish
     from fairtrial.cli.watch import watcher
 
-    load_dotenv()
+    opened = open_store(store)
+    load_dotenv_of(run, opened)
     check_outputs(outputs)
     work = again.arescore(
         run,
         scorer=scorer_spec(scorer),
         judge=judge,
         overrides=overrides,
-        store=open_store(store),
+        store=opened,
         watch=watcher(quiet=quiet),
     )
     return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)

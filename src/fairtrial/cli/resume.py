@@ -9,7 +9,7 @@ import click
 from fairtrial.cli.options import (
     json_option,
     keep_collector_calm,
-    load_dotenv,
+    load_dotenv_of,
     open_store,
     option,
     output_option,
@@ -41,10 +41,11 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         from fairtrial.cli.finish import check_outputs, finish
         from fairtrial.cli.watch import watcher
 
-        load_dotenv()
+        opened = open_store(store)
+        load_dotenv_of(run, opened)
         check_outputs(outputs)
         keep_collector_calm()
-        work = again.aresume(run, store=open_store(store), mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
+        work = again.aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
         return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command

@@ -62,7 +62,7 @@ def command(
     from fairtrial.cli.finish import check_outputs
     from fairtrial.config import RunOptions
 
-    load_dotenv()
+    load_dotenv(suite)
     check_outputs(outputs)
     if options["margin"] is not None:
         if options["stop_when"] is None:

@@ -40,7 +40,7 @@ def command(host: str, port: int, folder: Path, token: str | None, opens: bool, 
         raise NotInstalledError("the web page", "web") from None
     from fairtrial.web.access import SHORTEST
 
-    load_dotenv()
+    load_dotenv(folder)
     token = token or os.environ.get("FAIRTRIAL_TOKEN") or None
     keep_collector_calm()
     sys.setswitchinterval(_TURN)

@@ -34,8 +34,8 @@ _MOST_ENDED = 50
 class Heard:
     """What has been said so far of one answer."""
 
-    def __init__(self, place: Place, forget: Callable[[Place], None]) -> None:
-        self.place, self._forget = place, forget
+    def __init__(self, place: Place, forget: Callable[[Place], None], hide: Callable[[str], str] = str) -> None:
+        self.place, self._forget, self._hide = place, forget, hide
         self._pieces: list[str] = []
         self.length = 0
 
@@ -55,8 +55,8 @@ class Heard:
 
     @property
     def text(self) -> str:
-        """Everything so far."""
-        return "".join(list(self._pieces))
+        """Everything so far, without values of variables."""
+        return self._hide("".join(list(self._pieces)))
 
 
 class Work:
@@ -137,7 +137,8 @@ class Work:
 
     def _listen(self, trial: Trial) -> Ear:
         place = (trial.case.position, trial.arm.position, trial.repeat)
-        self.heard[place] = Heard(place, self._forget)
+        hide = self._engine.hide if self._engine else str
+        self.heard[place] = Heard(place, self._forget, hide)
         return self.heard[place]
 
     def _forget(self, place: Place) -> None:
