@@ -64,7 +64,7 @@ class TestForms:
                 assert not left, (form, shown)
         assert "/home/me" in variables.hide("in /home/me")
 
-    @settings(max_examples=50)
+    @settings(max_examples=50, deadline=None)
     @given(st.text(min_size=12, alphabet=st.characters(codec="utf-8")), st.sampled_from(sorted(FORMS)), st.text())
     def test_whatever_the_key_and_the_text_around_it(self, key: str, form: str, around: str) -> None:
         variables = Variables({}, {"K": key})
@@ -73,6 +73,7 @@ class TestForms:
             shown = variables.hide(f"{around}{encoded}{around}")
             assert encoded.lower() not in shown.lower() or encoded.lower() in around.lower() * 2
 
+    @settings(deadline=None)
     @given(st.text(), st.text(min_size=8))
     def test_an_exact_value_comes_back_when_it_is_needed(self, text: str, value: str) -> None:
         variables = Variables({}, {"NAME": value})

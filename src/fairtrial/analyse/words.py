@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from fairtrial.core.text import one_line
+
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
     from fairtrial.core.score import Scale
@@ -126,7 +128,7 @@ def headline(summary: RunSummary) -> str:
 def failure_line(failure: tuple[str, str, int]) -> str:
     """One reason, with how often it happened."""
     kind, message, count = failure
-    return f"{count} × {kind}: {message}"
+    return f"{count} × {kind}: {one_line(message)}"
 
 
 def arm_columns(summary: RunSummary) -> list[str]:

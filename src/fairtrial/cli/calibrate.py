@@ -103,11 +103,11 @@ def _calibrate(
 
 def print_calibration(result: Calibration) -> None:
     """The samples, the numbers and the verdict, for people."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from fairtrial.analyse.words import money, number
+    from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)

@@ -64,9 +64,10 @@ def command(store: str | None, as_json: bool) -> int:
 
 
 def _print(findings: list[Finding]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from fairtrial.cli.console import Console
 
     marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
     table = Table(box=None, padding=(0, 1), show_header=False)

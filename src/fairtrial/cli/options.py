@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+_ORDERS = re.compile(r"[\x7f-\x9f]|(?<=##)\[")
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
@@ -87,4 +89,6 @@ def print_json(value: Any) -> None:
     """The one JSON document on stdout."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    # Escaped, what a terminal or a CI server would take for orders is the same JSON still.
+    click.echo(_ORDERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))

@@ -55,8 +55,8 @@ def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
             yield from _texts((*path, key), item)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            before = value[index - 1] if index else None
-            option = isinstance(before, str) and before.startswith("-") and is_credential(before.strip("-"))
+            before = str(value[index - 1]) if index else ""
+            option = before.startswith("-") and is_credential(before.strip("-"))
             yield from _texts((*path, before.strip("-") if option else index), item)
 
 

@@ -21,6 +21,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read
 from fairtrial.core.suite import Settings
+from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
 
 STYLE_REPEATS = 5  # of problems in styles: chance and wording are part of what is measured
@@ -82,9 +83,24 @@ def _read_document(source: Source, variables: Variables) -> SuiteDocument | None
     for path, message in problems:
         if path not in source.unset:
             source.problem(path, message)
+    if document:
+        _check_names(source, document)
     if document and not (document.cases or document.dataset or document.suite) and not problems:
         source.problem((), "there is nothing to ask: give `cases` or a `dataset`")
     return document
+
+
+def _check_names(source: Source, document: SuiteDocument) -> None:
+    """Names that people read in terminals and files are plain text."""
+    named: list[tuple[KeyPath, str]] = [(("name",), document.name)]
+    named += [(("targets", index), entry.id or entry.target) for index, entry in enumerate(document.targets)]
+    named += [(("judges", index), entry.id or entry.target) for index, entry in enumerate(document.judges)]
+    named += [(("judge",), document.judge.id or document.judge.target)] if document.judge else []
+    named += [(("conditions", name), name) for name in document.conditions]
+    named += [(("providers", name), name) for name in document.providers]
+    for path, name in named:
+        if problem := name_problem(name):
+            source.problem(path, problem)
 
 
 def _keep_spelling(source: Source) -> None:

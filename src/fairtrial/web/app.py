@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import traceback
 from typing import Any
 
 from starlette.applications import Starlette
@@ -31,6 +29,7 @@ from fairtrial.web.share import Share
 from fairtrial.web.suites import Suites
 from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
+from fairtrial.web.works import print_broken
 
 SECTIONS: tuple[Any, ...] = (
     Home, Suites, Arena, Live, Runs, Trials, Compare, Board, Code, Votes, Judges, Optimisation, Share,
@@ -53,7 +52,7 @@ def make_app(desk: Desk) -> ASGIApp:
         return _said(desk, request, status, "Not here", words.get(status, detail))
 
     def broken(request: Request, error: Exception) -> Response:
-        traceback.print_exception(error, file=sys.stderr)
+        print_broken(error)
         return _said(desk, request, 500, "Something broke", "The reason is in the terminal where the server runs.")
 
     handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}

@@ -6,6 +6,7 @@ The pages' loop is never held up by a run, and a run is never held up by pages.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 import traceback
@@ -29,6 +30,11 @@ from fairtrial.store.todo import Mode
 
 _LONGEST_HEARD = 400_000  # characters of one answer that are kept while it is given
 _MOST_ENDED = 50
+
+
+def print_broken(error: BaseException) -> None:
+    """What broke, for whoever runs the server; keys are no part of it."""
+    sys.stderr.write(Variables(os.environ).hide("".join(traceback.format_exception(error))))
 
 
 class Heard:
@@ -107,7 +113,7 @@ class Work:
         except asyncio.CancelledError:
             self.error = "stopped"
         except Exception as error:  # whatever it was, the page says so, and the terminal has the rest
-            traceback.print_exception(error, file=sys.stderr)
+            print_broken(error)
             self.error = (
                 f"something broke ({type(error).__name__}); the reason is in the terminal where the server runs"
             )
