@@ -39,10 +39,11 @@ STRUCTS: list[tuple[str, Any]] = [
 SUITE_INTRO = """\
 # The suite file
 
-Paths are relative to the suite file. `${VAR}` and `${VAR:-default}` are filled in from the environment or a `.env` file
-(`$${` is a literal `${`); their values are never stored. Unknown keys are errors. `params`, `scorer` and `repeats` can
-stand on the suite, a target, a condition or a case: the nearest one wins. `fairtrial validate --schema` prints the JSON
-schema for your editor.
+Paths are relative to the suite file. `${VAR}` and `${VAR:-default}` are filled in from the environment, or from a
+`.env` file beside the suite or in the working folder (`$${` is a literal `${`); their values are never stored, and a
+key that stands in the suite itself is an error. Unknown keys are errors. `params`, `scorer`, `repeats` can stand on the
+suite, a target, a condition or a case: the nearest one wins. `fairtrial validate --schema` prints the JSON schema for
+your editor.
 """
 
 

@@ -102,7 +102,8 @@ class TestSecrets:
         variables.fill("${SHORT} ${LONG}")
         assert variables.hide("abcdefgh") == "${LONG}"
 
-    async def test_keys_do_not_follow_redirects(self, run_suite):
+    async def test_keys_do_not_follow_redirects(self, run_suite, monkeypatch):
+        monkeypatch.setenv("LAB_KEY", KEY)
         seen = []
 
         async def serve(reader, writer):
@@ -115,7 +116,7 @@ class TestSecrets:
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        run = await run_suite(targets=["lab:m"], providers={"lab": {"base_url": url, "api_key": KEY}})
+        run = await run_suite(targets=["lab:m"], providers={"lab": {"base_url": url, "api_key": "${LAB_KEY}"}})
         (trial,) = run.trials()
         assert trial.failure_kind == "refused" and "redirects" in trial.failure_message
         assert sum(b"POST" in request for request in seen) == 1

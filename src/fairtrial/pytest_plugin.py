@@ -69,8 +69,8 @@ class FairTrial:
         runs = self._request.config.stash[_RUNS]
         key = (str(path), repr(sorted(options.items())))
         if key not in runs:
-            load_dotenv()
             try:
+                load_dotenv(path)
                 runs[key] = api.run(pipeline.load(path, RunOptions(**options)), store=self._store_url())
             except FairtrialError as error:
                 pytest.fail(str(error), pytrace=False)

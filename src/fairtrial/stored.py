@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from fairtrial.config import judge_named
+from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import JudgeSpec, Settings
 from fairtrial.core.variables import Variables
@@ -21,11 +20,12 @@ from fairtrial.store.todo import Mode
 def stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
     """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
     record = store.find_run(run_id)
-    plan, variables = store.plan(record.plan_id), Variables(os.environ)
+    plan = store.plan(record.plan_id)
+    variables = variables_of(Path(plan.folder))
     arms = store.arms(plan, variables)
     settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
     missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
-    cases = Variables(os.environ)
+    cases = variables_of(Path(plan.folder))
     for template in store.case_templates(plan.id):
         cases.reveal(template)
     missing |= cases.missing

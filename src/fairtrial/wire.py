@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 _REACH_SECONDS = 10.0
-_MOST_MESSAGE = 20_000  # it is cut for people later, after values of variables were hidden
 _MOST_TEXT = 16 * 2**20  # characters of a streamed answer, with its reasoning
 
 
@@ -303,7 +302,7 @@ def _read_error(body: bytes) -> tuple[str, str]:
     except UNREADABLE:
         pass
     text = " ".join((text or body.decode("utf-8", "replace")).split())
-    return text[:_MOST_MESSAGE] or "no message", code
+    return text or "no message", code  # whoever shows it hides values before cutting: half of one would stay
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

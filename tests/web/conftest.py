@@ -11,6 +11,7 @@ import pytest
 
 from fairtrial.store import Store
 
+TOKEN = "a-token-that-nobody-guesses"
 CAPITALS = """\
 # Capitals, asked of two mocks
 name: capitals
@@ -31,12 +32,19 @@ async def site(tmp_path: Path, store: Store) -> AsyncIterator[str]:
     """The web page on this folder and store."""
     from fairtrial.web.serving import opened
 
-    async with opened(store, tmp_path) as address:
+    async with opened(store, tmp_path, token=TOKEN) as address:
         yield address.rstrip("/")
 
 
 @pytest.fixture
-async def visitor(browser: Any) -> AsyncIterator[Any]:
+async def visitor(stranger: Any) -> Any:
+    """A watched page whose every request has the token."""
+    await stranger.set_extra_http_headers({"authorization": f"Bearer {TOKEN}"})
+    return stranger
+
+
+@pytest.fixture
+async def stranger(browser: Any) -> AsyncIterator[Any]:
     """A page that fails the test where a script breaks, or where anything is asked of another machine."""
     asked: list[str] = []
     broken: list[str] = []

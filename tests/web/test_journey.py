@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from fairtrial.cli.main import _run
 from fairtrial.store import Store
 from fairtrial.webpage.seal import SANDBOX
 
-from .conftest import CAPITALS
+from .conftest import CAPITALS, TOKEN
 
 pytestmark = pytest.mark.slow
 
@@ -180,7 +181,14 @@ async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, vis
     assert [vote["voter"] for vote in votes(store, run.id)] == ["me", "me"]
 
 
-async def test_a_run_goes_on_after_the_server_was_killed(visitor: Any, write_suite: Any, store: Store) -> None:
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_suite: Any, store: Store) -> None:
+    """And who was let in by the printed link before need not ask again."""
     import asyncio
     import os
     import signal
@@ -191,29 +199,33 @@ async def test_a_run_goes_on_after_the_server_was_killed(visitor: Any, write_sui
     write_suite(targets=[slow], cases=cases, concurrency=4)
     url = f"sqlite:///{store.path}"
 
+    port = _free_port()
+
     async def serve() -> tuple[Any, str]:
-        command = [sys.executable, "-m", "fairtrial", "serve", "--port", "0", "--store", url]
+        command = [sys.executable, "-m", "fairtrial", "serve", "--port", str(port), "--store", url]
         process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
         line = (await process.stderr.readline()).decode()
-        return process, re.search(r"http://[\d.:]+", line)[0]
+        return process, line.split()[3]
 
     process, address = await serve()
-    await visitor.goto(f"{address}/arena")
-    await visitor.get_by_role("button", name="Run", exact=True).click()
-    await visitor.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
+    await stranger.goto(address)
+    await stranger.wait_for_url(f"http://127.0.0.1:{port}/")
+    await stranger.goto(f"http://127.0.0.1:{port}/arena")
+    await stranger.get_by_role("button", name="Run", exact=True).click()
+    await stranger.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
     os.kill(process.pid, signal.SIGKILL)
     await process.wait()
-    run_id = path_of(visitor).split("/")[2]
-    await visitor.goto("about:blank")
+    run_id = path_of(stranger).split("/")[2]
+    await stranger.goto("about:blank")
     before = [trial.trial_id for trial in Run.find(run_id, store).trials()]
     assert 0 < len(before) < 60
 
-    process, address = await serve()
-    visitor.broken.clear()  # the page could not reach the server any more
-    await visitor.goto(f"{address}/runs/{run_id}")
-    await visitor.locator(".badge.interrupted").wait_for()
-    await visitor.get_by_role("button", name="Resume").click()
-    await visitor.locator(".badge.completed").wait_for(timeout=30_000)
+    process, _ = await serve()
+    stranger.broken.clear()  # the page could not reach the server any more
+    await stranger.goto(f"http://127.0.0.1:{port}/runs/{run_id}")
+    await stranger.locator(".badge.interrupted").wait_for()
+    await stranger.get_by_role("button", name="Resume").click()
+    await stranger.locator(".badge.completed").wait_for(timeout=30_000)
     trials = list(Run.find(run_id, store).trials())
     assert len(trials) == 60 and all(trial.attempts == 1 for trial in trials)
     process.send_signal(signal.SIGINT)
@@ -226,7 +238,7 @@ async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, stor
     slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 300}}
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
     path = write_suite(targets=[slow], cases=cases, concurrency=4)
-    async with opened(store, path.parent) as address:
+    async with opened(store, path.parent, token=TOKEN) as address:
         await visitor.goto(f"{address}arena")
         await visitor.get_by_role("button", name="Run", exact=True).click()
         await visitor.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()

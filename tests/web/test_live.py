@@ -17,6 +17,8 @@ from fairtrial.engine.session import Engine
 from fairtrial.store import Store
 from fairtrial.web.works import Heard
 
+from .conftest import TOKEN
+
 
 class Ears:
     """Notes everything that is heard, by case."""
@@ -100,7 +102,10 @@ async def test_a_run_of_another_process_is_seen_live(site: str, write_suite: Any
         await asyncio.sleep(0.05)
     run = store.runs()[0].id
     states = []
-    async with aiohttp.ClientSession() as session, session.get(f"{site}/runs/{run}/events?case=0&case=1") as reply:
+    async with (
+        aiohttp.ClientSession(headers={"authorization": f"Bearer {TOKEN}"}) as session,
+        session.get(f"{site}/runs/{run}/events?case=0&case=1") as reply,
+    ):
         async for line in reply.content:
             if line.startswith(b"data: "):
                 states.append(json.loads(line[6:]))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +21,9 @@ from fairtrial.web.desk import Desk
 from fairtrial.web.guard import Guard
 from fairtrial.web.markdown import rendered
 
-from .conftest import CAPITALS
+from .conftest import CAPITALS, TOKEN
 
 HERE = "http://127.0.0.1:8321"
-TOKEN = "a-token-that-nobody-guesses"
 SECRET = "sk-very-secret-value-0042"
 
 
@@ -61,7 +64,7 @@ def test_who_has_no_token_sees_nothing(desk: Desk) -> None:
     client = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
     page = {"accept": "text/html"}
     assert client.get("/runs").status_code == 401
-    assert client.get("/runs", headers=page).headers["location"] == "/enter"
+    assert client.get("/", headers=page).headers["location"] == "/enter"
     assert "needs its token" in client.get("/enter").text
     assert client.get("/runs", headers={"authorization": "Bearer wrong"}).status_code == 401
     assert client.get("/runs", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
@@ -73,24 +76,121 @@ def test_who_has_no_token_sees_nothing(desk: Desk) -> None:
     assert client.get("/runs").status_code == 200
 
 
-def test_another_host_needs_a_token_and_gets_one_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_server_has_a_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
     from fairtrial.cli import serve
 
-    served: dict[str, Any] = {}
+    served: list[str | None] = []
 
-    async def noted(host: str, port: int, folder: Any, token: str, store: Any, **more: Any) -> None:
-        served.update(host=host, token=token, **more)
+    async def noted(host: str, port: int, folder: Any, token: str | None, store: Any, **more: Any) -> None:
+        served.append(token)
 
     monkeypatch.setattr(serve, "serve", noted)
-    assert CliRunner().invoke(serve.command, []).exit_code == 0 and served["token"] == ""
-    CliRunner().invoke(serve.command, ["--host", "0.0.0.0"])
-    assert len(served["token"]) >= 32 and served["shows"] is True
+    monkeypatch.delenv("FAIRTRIAL_TOKEN", raising=False)
     CliRunner().invoke(serve.command, ["--host", "0.0.0.0", "--token", TOKEN])
-    assert served["token"] == TOKEN and served["shows"] is False
-    short = CliRunner().invoke(serve.command, ["--host", "0.0.0.0", "--token", "short"])
-    assert isinstance(short.exception, FairtrialError)
+    short = CliRunner().invoke(serve.command, ["--token", "short"])
+    assert isinstance(short.exception, FairtrialError) and "16 at least" in str(short.exception)
+    CliRunner().invoke(serve.command, [])
+    (tmp_path / ".env").write_text("FAIRTRIAL_TOKEN=from-a-file-0123456789\n")
+    CliRunner().invoke(serve.command, [])
+    monkeypatch.setenv("FAIRTRIAL_TOKEN", "from-the-environment-0123456789")
+    CliRunner().invoke(serve.command, [])
+    assert served == [TOKEN, None, "from-a-file-0123456789", "from-the-environment-0123456789"]
+
+
+async def _said_by_serve(token: str | None, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> tuple[str, str]:
+    """What `serve` prints, and what it opens."""
+    import asyncio
+
+    from fairtrial.cli import serve
+
+    opened: list[str] = []
+
+    def browse(address: str) -> None:
+        opened.append(Path(address.removeprefix("file://")).read_text())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    await asyncio.wait_for(serve.serve("127.0.0.1", 0, Path(), token, "x.db", opens=True, path="runs/1/vote?by=me"), 30)
+    return capsys.readouterr().err, opened[0]
+
+
+async def test_the_link_that_is_printed_lets_one_in(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    said, page = await _said_by_serve(None, monkeypatch, capsys)
+    found = re.search(r"(http://127\.0\.0\.1:\d+/enter\?next=%2Fruns%2F1%2Fvote%3Fby%3Dme#[\w-]{32,}) ", said)
+    assert found and found[1] in page, said
+    said, page = await _said_by_serve(TOKEN, monkeypatch, capsys)
+    assert TOKEN not in said and TOKEN in page  # whoever chose it knows it; logs need not
+
+
+def test_a_stranger_gets_nothing_but_the_door(desk: Desk) -> None:
+    """Anybody on this machine can send whatever headers a browser would."""
+    own = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+    addresses = [
+        "/",
+        "/runs",
+        "/runs/x/events",
+        "/runs/x/export/html",
+        "/files/" + "0" * 64,
+        "/suites/edit",
+        "/nowhere",
+    ]
+    for path in [*addresses, "/enter/", "/Enter", "//enter", "/static/%2e%2e/runs", "/works/x/state", "/models?q=x"]:
+        reply = own.get(path, headers={"origin": HERE})
+        assert reply.status_code == (404 if path.startswith("/static/") else 401), path
+    for path in ("/suites/new", "/arena/run", "/suites/check", "/runs/x/delete", "/suites/import", "/judges/calibrate"):
+        assert own.post(path, data={"name": "x"}, headers={"origin": HERE}).status_code == 401, path
+    assert own.get("/enter").status_code == 200 and own.get("/static/enter.js").status_code == 200
+    assert own.request("HEAD", "/runs").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("wanted", "led"),
+    [
+        ("/runs/1?show=failed", "/runs/1?show=failed"),
+        ("//evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("http://evil.example", "/"),
+        ("/\t/evil.example", "/"),
+        ("", "/"),
+    ],
+)
+def test_the_door_leads_only_to_our_own_pages(desk: Desk, wanted: str, led: str) -> None:
+    client = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+    assert client.post("/enter", data={"token": TOKEN, "next": wanted}).headers["location"] == led
+    assert client.post("/enter", data={"token": TOKEN}).status_code == 303  # also for those who are in already
+
+
+def test_a_page_that_was_asked_for_is_shown_after_the_door(desk: Desk) -> None:
+    client = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+    door = client.get("/runs?page=2", headers={"accept": "text/html"}).headers["location"]
+    assert door == "/enter?next=%2Fruns%3Fpage%3D2"
+    assert 'name="next" value="/runs?page=2"' in client.get(door).text
+
+
+def test_a_restart_throws_nobody_out(desk: Desk, tmp_path: Path) -> None:
+    from fairtrial.web.state import cookie_key
+
+    first = TestClient(Access(make_app(desk), "one-token-0123456789", key=cookie_key()), base_url=HERE)
+    first.post("/enter", data={"token": "one-token-0123456789"})
+    again = Access(make_app(desk), "another-token-0123456789", key=cookie_key())
+    assert TestClient(again, base_url=HERE, cookies=first.cookies).get("/runs").status_code == 200
+    other = Access(make_app(desk), TOKEN)  # a token of one's own: who changes it changes the lock
+    assert TestClient(other, base_url=HERE, cookies=first.cookies).get("/runs").status_code == 401
+
+
+def test_the_key_of_the_cookies_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairtrial.web.state import cookie_key, state_folder
+
+    first = cookie_key()
+    path = state_folder() / "cookie-key"
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+    assert cookie_key() == first
+    path.chmod(0o644)  # somebody may have read it
+    assert cookie_key() != first and path.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+    assert cookie_key() != cookie_key()
 
 
 def test_every_page_has_a_strict_policy(client: TestClient) -> None:
@@ -226,3 +326,34 @@ def test_an_error_is_a_page_with_a_sentence(client: TestClient) -> None:
     assert page.status_code == 400 and "there is no run" in page.text
     assert client.get("/nowhere").status_code == 404
     assert client.get("/files/" + "0" * 64).status_code == 404
+
+
+async def test_too_much_is_refused_before_it_is_read(desk: Desk) -> None:
+    """By its length where the sender says it, else as soon as that much has come."""
+    app, taken, said = make_app(desk), 0, []
+
+    async def more() -> Any:
+        nonlocal taken
+        taken += 2**20
+        return {"type": "http.request", "body": b"x" * 2**20, "more_body": True}
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    kind = (b"content-type", b"multipart/form-data; boundary=x")
+    for path in ("/suites/import", "/suites/check", "/suites/new"):
+        for length in ([(b"content-length", str(300 * 2**20).encode())], [(b"content-length", b"9" * 5000)], []):
+            said.clear()
+            taken, scope = 0, {"type": "http", "method": "POST", "path": path, "raw_path": path.encode()}
+            scope |= {"headers": [kind, *length], "query_string": b"", "server": ("127.0.0.1", 8321), "scheme": "http"}
+            await app(scope, more, send)
+            assert said[0]["status"] in (400, 413), (path, said)
+            assert taken <= (0 if length else 60 * 2**20), path
+
+
+def test_a_suite_of_blanks_is_read_at_once(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("name:" + " " * 100_000 + "x\ntargets: []\ncases: []\nname" + " " * 100_000)
+    (tmp_path / "y.yaml").write_text("name: 'A # b' # c\ntargets: []\ncases: []\n")
+    started = time.perf_counter()
+    assert {file.name for file in files.suite_files(tmp_path)} == {"x", "A # b"}
+    assert time.perf_counter() - started < 1

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from fairtrial.core.money import Cost, total
+from fairtrial.core.text import one_line
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
@@ -140,7 +141,7 @@ def headline(summary: RunSummary) -> str:
 def failure_line(failure: tuple[str, str, int]) -> str:
     """One reason, with how often it happened."""
     kind, message, count = failure
-    return f"{count} × {kind}: {message}"
+    return f"{count} × {kind}: {one_line(message)}"
 
 
 def arm_columns(summary: RunSummary) -> list[str]:

@@ -88,8 +88,7 @@ def _list(*, as_json: bool) -> int:
         ]
         print_json({"problems": rows})
         return 0
-    from rich.console import Console
-
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     cells = [

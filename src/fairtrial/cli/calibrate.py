@@ -49,7 +49,7 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     """
     if judge is None and suite is None:
         raise click.UsageError("name a judge, a suite with --suite, or both")
-    load_dotenv()
+    load_dotenv(suite)
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
     if as_json:
@@ -103,15 +103,12 @@ def _calibrate(
 
 def _by_name(judge: str) -> dict[str, Any]:
     """A judge without a suite, and what goes with it."""
-    import os
-
-    from fairtrial.config import judge_named
+    from fairtrial.config import judge_named, variables_of
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.providers import KNOWN, split_name
     from fairtrial.core.suite import Settings
-    from fairtrial.core.variables import Variables
 
-    variables = Variables(os.environ)
+    variables = variables_of()
     try:
         found = judge_named(judge, variables, Path())
     except FairtrialError as error:
@@ -137,11 +134,11 @@ def _scorer_of(suite: Suite) -> dict[str, Any] | None:
 
 def print_calibration(result: Calibration) -> None:
     """The samples, the numbers and the verdict, for people."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from fairtrial.analyse.words import money, number
+    from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)

@@ -46,8 +46,8 @@ class Finding(NamedTuple):
 @json_option
 def command(store: str | None, as_json: bool) -> int:
     """See what is installed, reachable and configured, and what to do about what is not."""
-    load_dotenv()
     findings = [
+        *_keys(),
         *_versions(),
         *_extras(),
         *asyncio.run(_browser()),
@@ -64,9 +64,10 @@ def command(store: str | None, as_json: bool) -> int:
 
 
 def _print(findings: list[Finding]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from fairtrial.cli.console import Console
 
     marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
     table = Table(box=None, padding=(0, 1), show_header=False)
@@ -78,6 +79,15 @@ def _print(findings: list[Finding]) -> None:
         text = finding.found if not finding.advice else f"{finding.found} — {finding.advice}"
         table.add_row(Text(mark, style=style), finding.what, Text(text))
     Console(highlight=False).print(table)
+
+
+def _keys() -> Iterator[Finding]:
+    from fairtrial.core.errors import FairtrialError
+
+    try:
+        load_dotenv()
+    except FairtrialError as error:
+        yield Finding(".env", str(error), False)
 
 
 def _versions() -> Iterator[Finding]:
@@ -185,12 +195,12 @@ def _store(url: str | None) -> Iterator[Finding]:
 
 
 async def _providers() -> list[Finding]:
+    from fairtrial.config import variables_of
     from fairtrial.core.providers import KNOWN
-    from fairtrial.core.variables import Variables
 
     checks: list[Any] = []
     for name, provider in KNOWN.items():
-        variables = Variables(os.environ)
+        variables = variables_of()
         url = variables.fill(provider.base_url)
         if not url:  # it runs here, or finds its own way
             continue

@@ -116,10 +116,10 @@ def _summarise(found: Gate) -> None:
 
 def print_gate(found: Gate) -> None:
     """Every check, and the result, for people."""
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.gate import gate_line
+    from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)

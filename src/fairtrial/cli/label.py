@@ -84,10 +84,10 @@ def command(
 
 
 def _show(run: Run, *, as_json: bool) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.judge_words import label_lines
+    from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
     from fairtrial.reports.json import labels_document
 

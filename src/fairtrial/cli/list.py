@@ -35,8 +35,7 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
     if not records:
         click.echo("There is no run in this store yet; `fairtrial run SUITE` makes one.")
         return
-    from rich.console import Console
-
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     rows = [_cells(summary, tags) for summary in summaries]

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from fairtrial.cli.output import clean_streams
+
 # One line each, here and nowhere else: listing the commands must not import them.
 COMMANDS = {
     "demo": "Try the built-in suite on the embedded model: no key, no network.",
@@ -97,6 +99,11 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(args: list[str] | None) -> int:
+    with clean_streams():
+        return _run_command(args)
+
+
+def _run_command(args: list[str] | None) -> int:
     try:
         code = cli.main(args=args, prog_name="fairtrial", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -130,17 +137,15 @@ def _explain(error: Exception) -> int:
         return 1
     if os.environ.get("FAIRTRIAL_DEBUG"):
         raise error
-    _say(
-        f"fairtrial itself has gone wrong: {type(error).__name__}: {error} "
-        "(FAIRTRIAL_DEBUG=1 shows where; please report it)"
-    )
+    from fairtrial.core.variables import Variables
+
+    what = Variables(os.environ).hide(f"{type(error).__name__}: {error}")
+    _say(f"fairtrial itself has gone wrong: {what} (FAIRTRIAL_DEBUG=1 shows where; please report it)")
     return 1
 
 
 def _say(message: str) -> None:
-    from fairtrial.core.text import printable
-
-    lines = [printable(line) for line in message.split("\n") if line] or ["no reason given"]
+    lines = [line for line in message.split("\n") if line] or ["no reason given"]
     if len(lines) == 1:
         click.echo(f"error: {lines[0]}", err=True)
         return

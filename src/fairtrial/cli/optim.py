@@ -146,10 +146,10 @@ def report(
 
 def print_report(found: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
     """The tables and sentences, for people."""
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.compare_words import difficulty_line
+    from fairtrial.cli.console import Console
     from fairtrial.cli.display import print_comparisons
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+_ORDERS = re.compile(r"[\x7f-\x9f]|(?<=##)\[")
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
@@ -30,13 +33,28 @@ output_option = option(
 )
 
 
-def load_dotenv() -> None:
-    """Read `.env` from this folder or one above; what the environment already says wins."""
-    folder = next((f for f in (Path.cwd(), *Path.cwd().parents) if (f / ".env").is_file()), None)
-    if folder is not None:
-        from dotenv import load_dotenv as load
+def load_dotenv(suite: str | Path | None = None) -> None:
+    """Take keys from `.env` beside the suite and in this folder; what the environment already says wins."""
+    from fairtrial.config.keys import env_files
 
-        load(folder / ".env")
+    for file in env_files(_folder_of(suite)):
+        for notice in file.notices:
+            click.echo(f"note: {notice}", err=True)
+        if file.refused:
+            names = ", ".join(file.refused)
+            click.echo(f"note: {names} in {file.path} not taken: such a file sets keys; use the environment", err=True)
+        for name, value in file.process_values.items():
+            os.environ.setdefault(name, value)
+
+
+def load_dotenv_of(run: str, store: Store) -> None:
+    """Take keys as they were taken for a run: from where its suite is, and from this folder."""
+    load_dotenv(Path(store.plan(store.find_run(run).plan_id).folder))
+
+
+def _folder_of(suite: str | Path | None) -> Path:
+    path = Path(suite or ".")
+    return path if path.is_dir() else path.parent
 
 
 def keep_collector_calm() -> None:
@@ -83,4 +101,6 @@ def print_json(value: Any) -> None:
     """The one JSON document on stdout."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    # Escaped, what a terminal or a CI server would take for orders is the same JSON still.
+    click.echo(_ORDERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))

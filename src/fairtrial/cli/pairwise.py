@@ -11,7 +11,7 @@ import click
 
 from fairtrial.cli.options import (
     json_option,
-    load_dotenv,
+    load_dotenv_of,
     open_store,
     option,
     print_json,
@@ -53,8 +53,8 @@ def command(
     from fairtrial import pairing
     from fairtrial.reports.json import pairs_document
 
-    load_dotenv()
     opened = open_store(store)
+    load_dotenv_of(run, opened)
     with _progress(quiet) as watch:
         summary = work_quietly(
             pairing.apair(
@@ -80,8 +80,9 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    from fairtrial.cli.console import Console
 
     columns = (TextColumn("pairs compared"), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -91,11 +92,11 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 
 def print_pairs(summary: PairsSummary) -> None:
     """Who is preferred, and how far the judge minds the order, for people."""
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.judge_words import order_line, pair_cells
     from fairtrial.analyse.words import money
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable
 

@@ -49,10 +49,10 @@ def command(
 
 
 def _print_pair(pair: PairPower, power: float) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.words import number
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     console = Console(highlight=False)

@@ -54,10 +54,10 @@ def command(
 
 def print_ranking(found: Ranking, *, matrix: bool = False) -> None:
     """The ranking, for people."""
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline, style_line
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     console = Console(highlight=False)

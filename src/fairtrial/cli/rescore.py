@@ -8,7 +8,7 @@ import click
 
 from fairtrial.cli.options import (
     json_option,
-    load_dotenv,
+    load_dotenv_of,
     open_store,
     option,
     output_option,
@@ -49,21 +49,22 @@ def command(
     from fairtrial.cli.finish import check_outputs, finish
     from fairtrial.cli.watch import watcher
 
+    opened = open_store(store)
+    load_dotenv_of(run, opened)
     check_outputs(outputs)
     if scoring is not None:
         if scorer or judge:
             raise click.UsageError(
                 "--scoring names a scoring that is there already: it goes without --scorer and --judge"
             )
-        earlier = again.use_scoring(run, scoring, store=open_store(store))
+        earlier = again.use_scoring(run, scoring, store=opened)
         return finish(earlier, outputs=outputs, as_json=as_json, quiet=quiet)
-    load_dotenv()
     work = again.arescore(
         run,
         scorer=scorer_spec(scorer),
         judge=judge,
         overrides=overrides,
-        store=open_store(store),
+        store=opened,
         watch=watcher(quiet=quiet),
     )
     return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)

@@ -11,7 +11,7 @@ from fairtrial.cli.options import (
     allow_many_files,
     json_option,
     keep_collector_calm,
-    load_dotenv,
+    load_dotenv_of,
     open_store,
     option,
     output_option,
@@ -43,11 +43,11 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         from fairtrial.cli.finish import check_outputs, exit_code, finish
         from fairtrial.cli.watch import watcher
 
-        load_dotenv()
+        opened = open_store(store)
+        load_dotenv_of(run, opened)
         check_outputs(outputs)
         keep_collector_calm()
         allow_many_files()
-        opened = open_store(store)
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
             series = work_quietly(

@@ -63,7 +63,7 @@ def command(
     from fairtrial.cli.finish import check_outputs
     from fairtrial.config import RunOptions
 
-    load_dotenv()
+    load_dotenv(suite)
     check_outputs(outputs)
     if options["margin"] is not None:
         if options["stop_when"] is None:
@@ -117,10 +117,10 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     if as_json:
         print_json(plan)
         return 0
-    from rich.console import Console
     from rich.table import Table
 
     from fairtrial.analyse.words import money
+    from fairtrial.cli.console import Console
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):

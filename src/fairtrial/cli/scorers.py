@@ -19,8 +19,9 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json({name: msgspec.to_builtins(guide) for name, guide in guides.items()})
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from fairtrial.cli.console import Console
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for column in ("scorer", "scale", "reproducibility", "runs", "best for"):

@@ -10,9 +10,8 @@ import click
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from fairtrial.analyse import Run, TrialRecord
+    from fairtrial.cli.console import Console
 
 
 @click.command()
@@ -105,11 +104,11 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool) -> None:
 
 
 def _print_trials(run: Run, *, failures_only: bool) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from fairtrial.analyse.words import number
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import shortened
     from fairtrial.core.text import printable
 
@@ -131,10 +130,9 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
 
 def _print_cases(run: Run) -> None:
     """Means over repeats, with their deviation: how reliable an arm is on each case."""
-    from rich.console import Console
-
     from fairtrial.analyse.cases import case_results
     from fairtrial.analyse.words import number
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     results = list(case_results(run))
@@ -163,10 +161,10 @@ def _print_claims(run: Run) -> None:
 
 
 def _print_trial(trial: TrialRecord) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.words import milliseconds, money, number
+    from fairtrial.cli.console import Console
     from fairtrial.core.suite import show_expected
     from fairtrial.core.text import printable
 
@@ -268,10 +266,10 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
 
 
 def _print_context(run: Run) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from fairtrial.analyse.sent import sent_text
+    from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairtrial.cli.console import Console
 from fairtrial.core.text import printable
 
 _SHORTEST = 8

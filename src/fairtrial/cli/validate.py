@@ -23,7 +23,7 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
         return 0
     if suite is None:
         raise click.UsageError("name the suite to check, or use --schema")
-    load_dotenv()
+    load_dotenv(suite)
     return _report_json(suite) if as_json else _report(suite)
 
 

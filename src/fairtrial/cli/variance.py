@@ -35,9 +35,9 @@ def command(run: str, case_cost: float, store: str | None, as_json: bool) -> Non
 
 def print_variances(arms: list[ArmVariance]) -> None:
     """Shares and advice, for people."""
-    from rich.console import Console
     from rich.text import Text
 
+    from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable
 

@@ -39,7 +39,7 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
     voter = by or _user()
     click.echo(f"{Poll(found, voter).remaining} pairs to vote on in run {found.id}", err=True)
     path = f"runs/{found.id}/vote?{urlencode({'by': voter})}"
-    asyncio.run(serve("127.0.0.1", port, Path(), "", store, opens=opens, path=path))
+    asyncio.run(serve("127.0.0.1", port, Path(), None, store, opens=opens, path=path))
     left = Poll(found, voter).remaining
     click.echo(f"{left} pairs are left; `fairtrial rank {found.id} --by votes` shows the board", err=True)
 

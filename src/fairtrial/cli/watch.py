@@ -57,8 +57,9 @@ async def _silence(progress: Progress, part: Part | None) -> None:
 
 
 async def _live(progress: Progress, part: Part | None) -> None:
-    from rich.console import Console
     from rich.live import Live
+
+    from fairtrial.cli.console import Console
 
     console = Console(stderr=True)
     with Live(console=console, auto_refresh=False, transient=True) as live:

@@ -1,7 +1,8 @@
 """From a file that a person wrote to a Suite: one description of a run for YAML, command line and Python."""
 
+from fairtrial.config.keys import variables_of
 from fairtrial.config.load import load_suite, parse_suite
 from fairtrial.config.resolve import judge_named
 from fairtrial.config.suite import RunOptions, Suite
 
-__all__ = ["RunOptions", "Suite", "judge_named", "load_suite", "parse_suite"]
+__all__ = ["RunOptions", "Suite", "judge_named", "load_suite", "parse_suite", "variables_of"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.suite import Case
+from fairtrial.core.text import name_problem
 
 _MOST_PROBLEMS = 50
 
@@ -49,7 +51,7 @@ class _Checker:
         self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
 
     def problems(self, case: Case) -> list[str]:
-        found = []
+        found = [problem for problem in map(name_problem, _names(case)) if problem][:1]
         if hash(case.id) in self._ids:
             found.append(f"the id `{case.id}` stands twice")
         self._ids.add(hash(case.id))
@@ -70,6 +72,13 @@ class _Checker:
         if scorer.needs_judge() and not self._suite.settings.judges:
             found.append("its scorer needs a judge: add `judge:` to the suite")
         return found
+
+
+def _names(case: Case) -> Iterator[str]:
+    """What a case is called, and the kinds it belongs to."""
+    yield case.id
+    yield from case.tags
+    yield from (name for name in (case.category, case.difficulty, case.cluster) if name)
 
 
 @lru_cache(maxsize=512)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from fairtrial.config.arena import with_arena_defaults
 from fairtrial.config.check import check_cases
 from fairtrial.config.dataset import FORMATS
 from fairtrial.config.document import SuiteDocument
+from fairtrial.config.keys import variables_of
+from fairtrial.config.literals import check_literals
 from fairtrial.config.resolve import resolve_arms, resolve_judges
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions, Suite
@@ -20,6 +21,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read
 from fairtrial.core.suite import Settings
+from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
 
 STYLE_REPEATS = 5  # of problems in styles: chance and wording are part of what is measured
@@ -30,7 +32,10 @@ _TEXT_KEYS = ("id", "input", "category", "difficulty", "cluster")
 def load_suite(
     path: str | Path, options: RunOptions | None = None, environment: Mapping[str, str] | None = None
 ) -> Suite:
-    """Load and check a suite file; ProblemsError holds everything that is wrong with it."""
+    """Load and check a suite file; ProblemsError holds everything that is wrong with it.
+
+    Variables come from the environment and from `.env` beside the suite or in the working folder, unless given.
+    """
     path = Path(path)
     try:
         text = path.read_text("utf-8")
@@ -55,9 +60,9 @@ def parse_suite(
 ) -> Suite:
     """Check a suite given as text."""
     folder, options = folder or Path(), options or RunOptions()
-    variables = Variables(os.environ if environment is None else environment)
+    variables = variables_of(folder) if environment is None else Variables(environment)
     source = Source(text, file, variables)
-    document = _read_document(source)
+    document = _read_document(source, variables)
     if document is None:
         raise ProblemsError(source.hidden_problems())
     suite = _resolve(source, document, folder, options, variables)
@@ -67,19 +72,35 @@ def parse_suite(
     return suite
 
 
-def _read_document(source: Source) -> SuiteDocument | None:
+def _read_document(source: Source, variables: Variables) -> SuiteDocument | None:
     if not isinstance(source.value, dict):
         source.problem((), "a suite is a mapping with `name`, `targets` and `cases` or `dataset`")
         return None
     _keep_spelling(source)
+    check_literals(source, variables)
     problems: list[tuple[KeyPath, str]] = []
     document = read(SuiteDocument, source.value, problems)
     for path, message in problems:
         if path not in source.unset:
             source.problem(path, message)
+    if document:
+        _check_names(source, document)
     if document and not (document.cases or document.dataset or document.suite) and not problems:
         source.problem((), "there is nothing to ask: give `cases` or a `dataset`")
     return document
+
+
+def _check_names(source: Source, document: SuiteDocument) -> None:
+    """Names that people read in terminals and files are plain text."""
+    named: list[tuple[KeyPath, str]] = [(("name",), document.name)]
+    named += [(("targets", index), entry.id or entry.target) for index, entry in enumerate(document.targets)]
+    named += [(("judges", index), entry.id or entry.target) for index, entry in enumerate(document.judges)]
+    named += [(("judge",), document.judge.id or document.judge.target)] if document.judge else []
+    named += [(("conditions", name), name) for name in document.conditions]
+    named += [(("providers", name), name) for name in document.providers]
+    for path, name in named:
+        if problem := name_problem(name):
+            source.problem(path, problem)
 
 
 def _keep_spelling(source: Source) -> None:

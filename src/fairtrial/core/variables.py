@@ -5,7 +5,9 @@ Two forms of a text:
     template   with `${VAR}` in place of every value, and `$${` for a literal `${`; this is what is stored
 
 A text that the author of a suite wrote has the template as written. Any other text (a dataset's row, a prompt file,
-an answer) is escaped first, and only then are values in it replaced: nothing from outside can name a variable.
+an answer) is escaped, except for the values in it, which are replaced: nothing from outside can name a variable.
+
+Hidden are the values of variables that a suite names, credentials of the environment, and whatever `.env` files hold.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fairtrial.core.secrets import Hider, Secret, ambient, named
+
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\}")
-_SHORTEST_HIDDEN = 4  # a shorter value ("1", "on") is no secret, and hiding it would tear texts apart
 
 
 def escape(text: str) -> str:
@@ -44,12 +47,18 @@ def has_bad_reference(template: str) -> bool:
 
 
 class Variables:
-    """The environment of one suite: which variables it uses, and how to keep their values out of sight."""
+    """The environment of one suite: which variables it uses, and how to keep their values out of sight.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.environment = environment
+    Args:
+        files: What `.env` files say; the environment goes before it.
+    """
+
+    def __init__(self, environment: Mapping[str, str], files: Mapping[str, str] | None = None) -> None:
+        self._files = files or {}
+        self.environment: Mapping[str, str] = {**self._files, **environment}
         self._used: dict[str, str] = {}
-        self._hidden: list[tuple[str, str]] = []
+        self._secrets: list[Secret] = list(ambient(environment, self._files))
+        self._hider = Hider(self._secrets)
         self._written: dict[str, str] = {}  # live texts with values in them, and how their author wrote them
         self.missing: set[str] = set()
 
@@ -77,9 +86,7 @@ class Variables:
             # Like the shell's `:-`, a default also stands in for a variable that is set but empty.
             found = self.environment.get(name, "")
             if found:
-                if self._used.get(name) != found:
-                    self._used[name] = found
-                    self._hidden = _longest_first(self._used)
+                self._use(name, found)
                 values += 1
                 return found
             if default is None:
@@ -88,6 +95,16 @@ class Variables:
             return default
 
         return _REFERENCE.sub(value, template), values
+
+    def _use(self, name: str, value: str) -> None:
+        if self._used.get(name) != value:
+            self._used[name] = value
+            self.keep_hidden(*named(name, value, from_file=name in self._files))
+
+    def keep_hidden(self, *secrets: Secret) -> None:
+        """Hide these too, from now on."""
+        self._secrets += secrets
+        self._hider = Hider(self._secrets)
 
     def reveal_all(self, value: Any) -> Any:
         """The live form of every text inside a JSON-like value."""
@@ -103,28 +120,15 @@ class Variables:
 
     def conceal(self, live: str) -> str:
         """The template of a text from outside: what looks like a variable stays text, values do not stay."""
-        template = escape(live)
-        for name, value in self._hidden:
-            if value in template:
-                template = template.replace(value, f"${{{name}}}")
-        return template
+        return self._hider.hide(live, between=escape)
 
     def hide(self, text: str) -> str:
         """A text for people (a message, a note) with `${VAR}` in place of every value."""
-        for name, value in self._hidden:
-            if value in text:
-                text = text.replace(value, f"${{{name}}}")
-        return text
+        return self._hider.hide(text)
 
     def hide_all(self, value: Any) -> Any:
         """`hide` for every text inside a JSON-like value."""
-        return _map_texts(value, self.hide) if self._used else value
-
-
-def _longest_first(used: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Names and values worth hiding; one value may begin like another, so the longest comes first."""
-    found = [(name, value) for name, value in used.items() if len(value) >= _SHORTEST_HIDDEN]
-    return sorted(found, key=lambda item: -len(item[1]))
+        return value if self._hider.idle else _map_texts(value, self.hide)
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:

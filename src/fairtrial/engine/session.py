@@ -92,6 +92,7 @@ class Engine:
         self.halt: Halt | None = None
         self.ears: Callable[[Trial], Ear] | None = None  # who listens to answers while they are given
         self._targets, self._store, self._variables, self._scoring = targets, store, variables, scoring
+        self.hide = variables.hide
         self._budget = Budget(work.settings.budget_usd, spent, keep=self._keep_at_risk)
         self._ladders: dict[str, Ladder] = {}
         self._answered: set[str] = set()

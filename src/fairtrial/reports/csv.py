@@ -12,13 +12,18 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.reports.json import trial_document
 
 _NUMBER = re.compile(r"[-+]?[0-9.,]+([eE][-+]?[0-9]+)?%?")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A formula may begin at the start of a text, and behind what some spreadsheets take for the end of a cell or a row,
+# quoted or not. A dash before a blank begins an item of a list. Marks that are there already get one more.
+_FORMULA = r"(?='*(?:[=+@]|-(?! )))"
+_BEGINNING = re.compile(r"(?:^|[;\t\r\n])[ \"]*" + _FORMULA)
+_MARKED = re.compile(r"((?:^|[;\t\r\n])[ \"]*)'" + _FORMULA)
+_ODD_START = re.compile(r"'*[-\t\r]")
 
 
 def write(run: Run, file: IO[str]) -> None:
     """Every trial, streamed."""
     columns = ["run_id", *TrialRecord.__struct_fields__]
-    writer = csv.DictWriter(file, columns)
+    writer = csv.DictWriter(file, columns, quoting=csv.QUOTE_NONNUMERIC)  # some take `;` for the end of a cell
     writer.writeheader()
     for trial in run.trials():
         fields = {"run_id": run.id, **trial_document(trial)}
@@ -29,6 +34,16 @@ def cell(value: Any) -> Any:
     """A value as a spreadsheet may see it."""
     if isinstance(value, list | tuple | dict):
         return msgspec.json.encode(value).decode() if value else ""
-    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
-        return f"'{value}"  # what a model wrote must not become a formula in somebody's spreadsheet
-    return value
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    # What a model wrote must not become a formula in somebody's spreadsheet.
+    marked = _BEGINNING.sub(r"\g<0>'", value)
+    return f"'{marked}" if _ODD_START.match(value) and not _BEGINNING.match(value) else marked
+
+
+def uncell(text: str) -> str:
+    """The text of which `cell` made this."""
+    for plain in (_MARKED.sub(r"\1", text), _MARKED.sub(r"\1", text[1:])):
+        if cell(plain) == text:
+            return plain
+    return text

@@ -28,6 +28,7 @@ from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.suite import show_expected
+from fairtrial.core.text import printable
 from fairtrial.reports.html_figures import figures
 from fairtrial.reports.html_pages import pages
 from fairtrial.store import opinions
@@ -36,6 +37,13 @@ from fairtrial.store.votes import votes
 _PAGE = Path(__file__).parent / "html_page"
 _MOST_BYTES = 3_000_000  # of answers, packed; the whole page stays below 5 MB
 _LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
+
+
+def _clean(value: Any) -> Any:
+    """What a template shows, without control characters; what is HTML already was made by us."""
+    from markupsafe import Markup
+
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def write(run: Run, file: IO[str]) -> None:
@@ -47,6 +55,7 @@ def write(run: Run, file: IO[str]) -> None:
         raise NotInstalledError("an HTML report", "report") from None
     environment = Environment(loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
+    environment.finalize = _clean
     script = (_PAGE / "report.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     packed, length = pack(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from statistics import stdev
 
@@ -13,7 +14,7 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.charts import Figure, short
+from fairtrial.charts import Figure, Sketch, short
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import totals
 from fairtrial.store.rows import decode
@@ -28,18 +29,24 @@ def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list
     summary = msgspec.structs.replace(summary, arms=sorted(summary.arms, key=lambda arm: -(arm.aggregate.mean or -1.0)))
     names = {arm.name: arm.position for arm in run.plan_arms}
     values = {arm.arm: list(scores[names[arm.arm]].by_case.values()) for arm in summary.arms}
-    return [
-        *_means(summary),
-        *_differences(compared),
-        *_score_and_cost(summary),
-        *_distributions(values),
-        *_repeats(values),
-        *_variance(run),
-        *_calibration(run, summary),
-    ]
+    drawn = charts.draw(
+        [
+            *_means(summary),
+            *_differences(compared),
+            *_score_and_cost(summary),
+            *_distributions(values),
+            *_repeats(values),
+            *_variance(run),
+            *_calibration(run, summary),
+        ]
+    )
+    for figure in drawn:
+        if figure.svg is None:
+            warnings.warn(f"the figure `{figure.title}` could not be drawn: it is in words alone", stacklevel=2)
+    return drawn
 
 
-def _means(summary: RunSummary) -> Iterator[Figure]:
+def _means(summary: RunSummary) -> Iterator[Sketch]:
     rows = []
     for arm in summary.arms:
         bounds = arm.aggregate.ci95
@@ -55,7 +62,7 @@ def _means(summary: RunSummary) -> Iterator[Figure]:
         yield charts.forest("Mean scores with 95 % intervals", rows, axis="score")
 
 
-def _differences(compared: Comparisons | None) -> Iterator[Figure]:
+def _differences(compared: Comparisons | None) -> Iterator[Sketch]:
     pairs = [pair for pair in compared.pairs if pair.difference is not None] if compared else []
     rows = [
         {
@@ -72,7 +79,7 @@ def _differences(compared: Comparisons | None) -> Iterator[Figure]:
         yield charts.forest(f"Differences on the same cases{more}", rows, axis="points, first minus second", zero=True)
 
 
-def _score_and_cost(summary: RunSummary) -> Iterator[Figure]:
+def _score_and_cost(summary: RunSummary) -> Iterator[Sketch]:
     """What a score costs: money where it is known, else time."""
     scored = [(arm, 100 * arm.aggregate.mean) for arm in summary.arms if arm.aggregate.mean is not None]
     paid = [(arm, mean) for arm, mean in scored if arm.cost_usd]
@@ -87,7 +94,7 @@ def _score_and_cost(summary: RunSummary) -> Iterator[Figure]:
         yield charts.scatter("Score and latency", rows, x_axis="seconds, median", y_axis="score")
 
 
-def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
+def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Sketch]:
     rows = []
     for arm, cases in values.items():
         rows += _bins(short(arm), 100 * np.asarray([value for scores in cases for value in scores]), 100.0, 10)
@@ -95,7 +102,7 @@ def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
         yield charts.histogram("How scores are distributed", rows, axis="score")
 
 
-def _repeats(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
+def _repeats(values: dict[str, list[list[float]]]) -> Iterator[Sketch]:
     """How far answers to the same case differ: 0 is an arm that one can rely on."""
     rows = []
     for arm, cases in values.items():
@@ -114,7 +121,7 @@ def _bins(label: str, values: np.ndarray[tuple[int], np.dtype[np.float64]], most
     ]
 
 
-def _variance(run: Run) -> Iterator[Figure]:
+def _variance(run: Run) -> Iterator[Sketch]:
     try:
         arms = arm_variances(run)
     except FairtrialError:
@@ -128,7 +135,7 @@ def _variance(run: Run) -> Iterator[Figure]:
     yield charts.shares("Where the uncertainty comes from", rows, order=list(names.values()))
 
 
-def _calibration(run: Run, summary: RunSummary) -> Iterator[Figure]:
+def _calibration(run: Run, summary: RunSummary) -> Iterator[Sketch]:
     from fairtrial.store.opinions import judges_asked
 
     rows = []

@@ -9,8 +9,9 @@ from xml.sax.saxutils import escape, quoteattr
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.gate import Gate
 from fairtrial.core.suite import show_expected
+from fairtrial.core.text import printable, without_commands
 
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN = re.compile("[\ud800-\udfff\ufffe\uffff]")  # in XML, beside control characters
 PASS_MARK = 0.5
 
 
@@ -75,4 +76,4 @@ def _attribute(text: str | None) -> str:
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", without_commands(printable(text)))

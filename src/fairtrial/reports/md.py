@@ -14,6 +14,7 @@ from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.core.text import one_line
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
@@ -59,5 +60,5 @@ def render_gate(found: Gate) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that stays text: nothing in it is markup."""
-    return _MARKUP.sub(r"\\\1", text)
+    """Text that stays text, on one line: nothing in it is markup."""
+    return _MARKUP.sub(r"\\\1", one_line(text))

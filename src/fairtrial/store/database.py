@@ -43,7 +43,7 @@ def open_engine(store: str | None, *, create: bool) -> Engine:
     if not path.exists():
         if not create:
             raise StoreError(f"there is no store at {path}; `fairtrial run SUITE` makes one, or name one with --store")
-        _make_folder(path.parent)
+        _make_place(path)
     with translated(path):
         engine = create_engine(URL.create("sqlite", database=str(path)))
         event.listen(engine, "connect", _configure)
@@ -67,11 +67,17 @@ def sqlite_path(store: str | None) -> Path:
     return Path(parsed.database or "")
 
 
-def _make_folder(folder: Path) -> None:
+def _make_place(path: Path) -> None:
+    """An empty store for its owner alone; SQLite gives its other files the rights of this one."""
+    folder = path.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"the store's folder {folder} cannot be made: {error.strerror}") from None
+    try:
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise StoreError(f"the store {path} cannot be written: {error.strerror}; name another with --store") from None
 
 
 def _configure(connection: Any, _: Any) -> None:
@@ -87,7 +93,7 @@ def lock_beside(path: str, name: str) -> FileLock:
     """A lock between processes that goes with its process, in a folder beside the store."""
     folder = Path(path).parent / "locks"
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         (folder / f"{name}.lock").touch()
     except OSError:
         raise StoreError(f"{folder} cannot be written: check its permissions, or name another store") from None

@@ -17,7 +17,7 @@ from fairtrial.core.errors import NotInstalledError, TargetUnusableError
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.targets.openai_api import OpenaiApi
-from fairtrial.weights import WEIGHTS, weights_path
+from fairtrial.weights import WEIGHTS, is_whole, weights_path
 
 _QUIET = -1  # llama.cpp's log belongs to nobody's terminal
 
@@ -58,9 +58,10 @@ class Local(Target):
             path = self.folder / self._options.path
         else:
             path = weights_path(self.spec.model)
-            if not path.is_file():
+            if not await asyncio.to_thread(is_whole, self.spec.model):
+                what = "are damaged or changed" if path.is_file() else "are not here yet"
                 raise TargetUnusableError(
-                    f"{self.spec.id}: the weights are not here yet; get them with `fairtrial fetch {self.spec.model}`"
+                    f"{self.spec.id}: the weights {what}; get them with `fairtrial fetch {self.spec.model}`"
                 )
         key = secrets.token_hex(16)
         self._server = await asyncio.to_thread(_start, path, self._options, key)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import traceback
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,6 +19,7 @@ from fairtrial.web.board import Board
 from fairtrial.web.code import Code
 from fairtrial.web.compare import Compare
 from fairtrial.web.desk import PAGES, Desk
+from fairtrial.web.guard import Bounded
 from fairtrial.web.home import Home
 from fairtrial.web.judges import Judges
 from fairtrial.web.live import Live
@@ -30,6 +29,7 @@ from fairtrial.web.share import Share
 from fairtrial.web.suites import Suites
 from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
+from fairtrial.web.works import print_broken
 
 SECTIONS: tuple[Any, ...] = (
     Home, Suites, Arena, Live, Runs, Trials, Compare, Board, Code, Votes, Judges, Optimisation, Share,
@@ -52,19 +52,20 @@ def make_app(desk: Desk) -> ASGIApp:
         return _said(desk, request, status, "Not here", words.get(status, detail))
 
     def broken(request: Request, error: Exception) -> Response:
-        traceback.print_exception(error, file=sys.stderr)
+        print_broken(error)
         return _said(desk, request, 500, "Something broke", "The reason is in the terminal where the server runs.")
 
     handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}
     app = Starlette(routes=[*routes, Route("/enter", desk_enter(desk)), static], exception_handlers=handlers)
-    return Timed(app)
+    return Timed(Bounded(app))
 
 
 def desk_enter(desk: Desk) -> Any:
     """The page that asks for the token; `Access` takes it."""
 
     def enter(request: Request) -> Response:
-        return desk.page(request, "enter.html.j2", wrong="wrong" in request.query_params)
+        asked = request.query_params
+        return desk.page(request, "enter.html.j2", wrong="wrong" in asked, wanted=asked.get("next", ""))
 
     return enter
 

@@ -37,8 +37,8 @@ _MOST_FIELDS = 2000
 class Desk:
     """One server's own things."""
 
-    def __init__(self, store: Store, folder: Path, *, preview_port: int = 0, token: bool = False) -> None:
-        self.store, self.folder, self.token = store, folder.resolve(), token
+    def __init__(self, store: Store, folder: Path, *, preview_port: int = 0) -> None:
+        self.store, self.folder = store, folder.resolve()
         self.previews, self._preview_port = Previews(), preview_port
         self.digests, self.works = Digests(store), Works(store)
         self._templates = Environment(
@@ -79,7 +79,7 @@ class Desk:
 
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A page of ours."""
-        common = {"path": request.url.path, "working": self.works.open(), "token": self.token}
+        common = {"path": request.url.path, "working": self.works.open()}
         body = self._templates.get_template(template).render({**common, **values})
         return HTMLResponse(body, status, headers=self._headers(request))
 

@@ -18,7 +18,7 @@ _MOST = 500
 _LARGEST = 20 * 2**20
 _LOOKS_LIKE = re.compile(r"^targets\s*:", re.MULTILINE)
 _CASES = re.compile(r"^(cases|dataset|suite)\s*:", re.MULTILINE)
-_NAME = re.compile(r"^name\s*:\s*(.+?)\s*(?:#.*)?$", re.MULTILINE)
+_NAME = re.compile(r"^name[ \t]*:(.*)$", re.MULTILINE)
 _ALLOWED = re.compile(r"[\w][\w .\-/]*\.ya?ml")
 
 
@@ -66,7 +66,15 @@ def _suite_name(path: Path, changed: int, size: int) -> str | None:
     if not _LOOKS_LIKE.search(text) or not _CASES.search(text):
         return None
     name = _NAME.search(text)
-    return name[1].strip("'\"") if name else path.stem
+    return (_scalar(name[1]) if name else "") or path.stem
+
+
+def _scalar(text: str) -> str:
+    """A value as it stands behind its key, without its quotes and a comment."""
+    text = text.strip()
+    if text[:1] in ("'", '"') and (end := text.find(text[0], 1)) > 0:
+        return text[1:end]
+    return text.partition(" #")[0].strip()
 
 
 def place_of(folder: Path, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Who may ask: only under a name of this server, and only pages of ours may send anything."""
+"""Who may ask, and how much: only under a name of this server, only pages of ours may send, and nobody without end."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HARMLESS = ("GET", "HEAD")
+MOST_SENT = 48 * 2**20  # a table of cases and the text of a suite, each as large as they may be, and some room
 
 
 class Guard:
@@ -38,6 +40,34 @@ class Guard:
         if method not in _HARMLESS and origin not in (f"http://{host}", f"https://{host}"):
             return "This was sent by a page of somebody else."
         return None
+
+
+class Bounded:
+    """Refuses what is too large: by what its sender says before anything is read, else once that much has come."""
+
+    def __init__(self, app: ASGIApp, most: int = MOST_SENT) -> None:
+        self._app, self._most = app, most
+        self._refusal = f"That is more than {most >> 20} MB."
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        said = Headers(scope=scope).get("content-length", "0")
+        if not said.isascii() or not said.isdigit() or int(said[:20]) > self._most:
+            await PlainTextResponse(self._refusal, 413, headers={"connection": "close"})(scope, receive, send)
+            return
+        come = 0
+
+        async def counted() -> Message:
+            nonlocal come
+            message = await receive()
+            come += len(message.get("body", b""))
+            if come > self._most:
+                raise HTTPException(413, self._refusal)
+            return message
+
+        await self._app(scope, counted, send)
 
 
 def _is_number(host: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import msgspec
@@ -14,9 +13,9 @@ from starlette.routing import Route
 from fairtrial.analyse import Run
 from fairtrial.analyse.judge_words import judging_notes, label_lines
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.config import judge_named
+from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.variables import Variables, escape
+from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.labelling import read_mark
 from fairtrial.store import browsing, opinions
@@ -76,7 +75,7 @@ class Judges:
         scorer = str(form.get("scorer", "llm_judge"))
         if scorer not in _SCORERS:
             raise FairtrialError(f"a judge is tried with one of {', '.join(_SCORERS)}")
-        variables = Variables(os.environ)
+        variables = variables_of(self._desk.folder)
         spec = judge_named(name, variables, self._desk.folder, _suite_text(str(form.get("instructions", ""))))
         runs = max(1, min(20, number(form, "runs") or 1))
         work = self._desk.works.calibrate(spec, scorer={"type": scorer}, runs=runs, variables=variables)

@@ -49,7 +49,7 @@ class Reckoner:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "fairtrial.web.reckoner"],
+                [sys.executable, "-P", "-m", "fairtrial.web.reckoner"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for the server

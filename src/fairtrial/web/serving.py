@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
-from fairtrial.web.access import Access
+from fairtrial.web.access import COOKIE, Access
 from fairtrial.web.app import make_app
 from fairtrial.web.desk import Desk
 from fairtrial.web.guard import Guard
@@ -69,14 +69,16 @@ def names_of(bound_socket: socket.socket, host: str = HOST) -> list[str]:
 
 
 @asynccontextmanager
-async def opened(store: Store, folder: Path, *, host: str = HOST, port: int = 0, token: str = "") -> AsyncIterator[str]:
-    """The whole web page, served until the block is left; its address."""
+async def opened(
+    store: Store, folder: Path, *, token: str, key: bytes | None = None, host: str = HOST, port: int = 0
+) -> AsyncIterator[str]:
+    """The whole web page, served until the block is left to whoever has the token; its address."""
     main, other = bound(port, host), bound(0, host)
-    desk = Desk(store, folder, preview_port=other.getsockname()[1], token=bool(token))
-    app = make_app(desk)
+    desk = Desk(store, folder, preview_port=other.getsockname()[1])
+    access = Access(make_app(desk), token, key=key, cookie=f"{COOKIE}-{main.getsockname()[1]}")
     far = host not in LOOPBACK
     apps = (
-        (Guard(Access(app, token) if token else app, names_of(main, host), numbers=far), main),
+        (Guard(access, names_of(main, host), numbers=far), main),
         (Guard(desk.previews.app, names_of(other, host), numbers=far), other),
     )
     shown = socket.gethostname() if host in ("0.0.0.0", "::") else host  # noqa: S104  # compared, not bound

@@ -14,7 +14,7 @@ from fairtrial.config import Suite
 from fairtrial.config.dataset import rows_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import display_all, escape_all
-from fairtrial.reports.csv import cell
+from fairtrial.reports.csv import cell, uncell
 
 LARGEST = 20 * 2**20
 _CASE_KEYS = ("id", "input", "expected", "weight", "tags", "category", "difficulty", "cluster", "scorer")
@@ -65,9 +65,7 @@ def _case(fields: dict[str, Any], line: int) -> dict[str, Any]:
 
 def _unquoted(value: Any) -> Any:
     """Without the mark that keeps spreadsheets from taking a text for a formula."""
-    if isinstance(value, str) and value.startswith("'") and cell(value[1:]) == value:
-        return value[1:]
-    return value
+    return uncell(value) if isinstance(value, str) else value
 
 
 def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
@@ -81,7 +79,7 @@ def table_text(rows: list[dict[str, Any]], ending: str) -> tuple[str, str]:
     if ending != "csv":
         raise FairtrialError(f"cases are exported as csv, json or jsonl, not `{ending}`")
     out = io.StringIO()
-    writer = csv.DictWriter(out, _CASE_KEYS)
+    writer = csv.DictWriter(out, _CASE_KEYS, quoting=csv.QUOTE_NONNUMERIC)
     writer.writeheader()
     for row in rows:
         flat = {

@@ -6,6 +6,7 @@ The pages' loop is never held up by a run, and a run is never held up by pages.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 import traceback
@@ -31,11 +32,16 @@ _LONGEST_HEARD = 400_000  # characters of one answer that are kept while it is g
 _MOST_ENDED = 50
 
 
+def print_broken(error: BaseException) -> None:
+    """What broke, for whoever runs the server; keys are no part of it."""
+    sys.stderr.write(Variables(os.environ).hide("".join(traceback.format_exception(error))))
+
+
 class Heard:
     """What has been said so far of one answer."""
 
-    def __init__(self, place: Place, forget: Callable[[Place], None]) -> None:
-        self.place, self._forget = place, forget
+    def __init__(self, place: Place, forget: Callable[[Place], None], hide: Callable[[str], str] = str) -> None:
+        self.place, self._forget, self._hide = place, forget, hide
         self._pieces: list[str] = []
         self.length = 0
 
@@ -55,8 +61,8 @@ class Heard:
 
     @property
     def text(self) -> str:
-        """Everything so far."""
-        return "".join(list(self._pieces))
+        """Everything so far, without values of variables."""
+        return self._hide("".join(list(self._pieces)))
 
 
 class Work:
@@ -107,7 +113,7 @@ class Work:
         except asyncio.CancelledError:
             self.error = "stopped"
         except Exception as error:  # whatever it was, the page says so, and the terminal has the rest
-            traceback.print_exception(error, file=sys.stderr)
+            print_broken(error)
             self.error = (
                 f"something broke ({type(error).__name__}); the reason is in the terminal where the server runs"
             )
@@ -137,7 +143,8 @@ class Work:
 
     def _listen(self, trial: Trial) -> Ear:
         place = (trial.case.position, trial.arm.position, trial.repeat)
-        self.heard[place] = Heard(place, self._forget)
+        hide = self._engine.hide if self._engine else str
+        self.heard[place] = Heard(place, self._forget, hide)
         return self.heard[place]
 
     def _forget(self, place: Place) -> None:

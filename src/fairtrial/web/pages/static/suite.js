@@ -231,6 +231,7 @@ function bulk(what) {
 }
 
 async function importCases(input) {
+  if (input.files[0].size > 20 * 2 ** 20) return tell("that is more than 20 MB: put it beside the suite and name it under `dataset:`");
   await queue;
   const body = new FormData();
   body.append("table", input.files[0]);
