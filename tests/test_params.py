@@ -13,6 +13,7 @@ from fairtrial.config import judge_named
 from fairtrial.core.answer import Request
 from fairtrial.core.suite import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.variables import Variables
+from fairtrial.estimate import estimate
 from fairtrial.params import ANTHROPIC_VERSION, anthropic_params, not_taken, openai_params, room, taken
 from fairtrial.scorers.code_judge import CRITERIA
 from tests.conftest import numbered
@@ -173,6 +174,11 @@ def test_what_older_models_take_is_sent():
     assert only == {"top_p": 0.9, "max_tokens": 5}
 
 
+def test_a_router_speaks_for_all_models():
+    for name, key in (("openrouter:openai/gpt-5", "max_tokens"), ("azure:gpt-5", "max_completion_tokens")):
+        assert openai_params(spec_of(name, "openai_api"), asked())[key] == 2048
+
+
 def test_effort_and_thinking_decide_about_sampling():
     cold = {"temperature": 0.0}
     assert "temperature" not in taken(spec_of("openai:gpt-5.2"), {**cold, "extra": {"reasoning_effort": "high"}})
@@ -280,11 +286,13 @@ async def test_an_empty_temperature_is_not_sent(run_suite, model_server):
         assert "temperature" not in state.bodies[-1] and next(run.trials()).score == pytest.approx(0.8)
 
 
-async def test_a_budget_counts_a_judges_thoughts(run_suite, model_server):
+async def test_a_budget_counts_a_judges_thoughts(run_suite, model_server, write_suite):
     await model_server(answer=VERDICT)
     prices = {"openai:gpt-5": {"input": 0.0, "output": 100.0}}  # USD per million: a verdict may cost 1.6 USD
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:gpt-5", prices=prices, budget_usd=1)
     assert run.status == "incomplete" and "budget" in run.record.reason
+    suite = write_suite(targets=[GOOD], scorer="llm_judge", judge="openai:gpt-5", prices=prices)
+    assert estimate(pipeline.load(suite)).judge_usd > 1.6
 
 
 @pytest.mark.parametrize("name", ALL)

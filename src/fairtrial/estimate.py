@@ -11,8 +11,9 @@ from fairtrial.core import registry
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.engine.prices import FREE, find_price
+from fairtrial.judging.asking import longest_reply
 
-_LONGEST_ANSWER, _JUDGE_PROMPT, _JUDGE_REPLY = 1000, 800, 2048  # tokens
+_LONGEST_ANSWER, _JUDGE_PROMPT = 1000, 800  # tokens
 
 
 class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +77,8 @@ def _judging(suite: Suite, calls: int, characters: int) -> float | None:
         priced = registry.load("targets", judge.target.kind).priced
         price = find_price(judge.target, suite.settings.prices) if priced else FREE
         prompt = suite.settings.panel.judgements * characters // 4 + _JUDGE_PROMPT * calls // len(judges)
-        costs.append(None if price is None else price.most(prompt, _JUDGE_REPLY * calls // len(judges)))
+        replies = longest_reply(judge.target, judge.params) * calls // len(judges)
+        costs.append(None if price is None else price.most(prompt, replies))
     return _sum(costs)
 
 

@@ -118,8 +118,9 @@ def openai_params(spec: TargetSpec, request: Request, *, tools: bool = False) ->
     """For chat completions; `extra` as it is."""
     found = taken(spec, request.params, tools=tools)
     extra = found.pop("extra", {})
-    # OpenAI itself has renamed this one; others have not followed.
-    if "max_tokens" in found and (spec.provider == "openai" or model_of(spec.model).long_name):
+    # OpenAI itself has renamed this one; others have not followed, and routers (`openai/gpt-5`) speak for all models.
+    renamed = spec.provider == "openai" or (model_of(spec.model).long_name and "/" not in spec.model)
+    if "max_tokens" in found and renamed:
         found["max_completion_tokens"] = found.pop("max_tokens")
     return {**found, **extra}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Outcome, Request
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
+from fairtrial.core.suite import TargetSpec
 from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_verdict
 from fairtrial.params import room
 
@@ -48,10 +50,14 @@ async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: 
     return _judgement(base, verdict, [first])
 
 
+def longest_reply(target: TargetSpec | None, params: Mapping[str, Any]) -> int:
+    """How many tokens a judge's reply may have, thoughts included."""
+    return int(params.get("max_tokens") or (room(target, params, _MOST_TOKENS) if target else _MOST_TOKENS))
+
+
 def _params(judge: Judge, prompt: JudgePrompt, number: int) -> dict[str, Any]:
     """The scorer's choice, unless the suite says otherwise; an empty value takes it back."""
-    longest = room(judge.target, judge.params, _MOST_TOKENS) if judge.target else _MOST_TOKENS
-    params = {"max_tokens": longest, **prompt.params, **judge.params}
+    params = {"max_tokens": longest_reply(judge.target, judge.params), **prompt.params, **judge.params}
     if number and params.get("seed") is not None:
         params["seed"] += number  # asked again, a judge must be free to say something else
     return {name: value for name, value in params.items() if value is not None}
