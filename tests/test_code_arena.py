@@ -267,7 +267,14 @@ async def test_a_judge_of_code_is_calibrated_with_pages(tmp_path):
         "too little contrast": 50,
         "too wide": 60,
     }
-    text = json.dumps({"name": "x", "targets": ["mock:echo"], "judge": judge(True, **marks), "cases": [{"input": "x", "expected": "x"}]})
+    text = json.dumps(
+        {
+            "name": "x",
+            "targets": ["mock:echo"],
+            "judge": judge(True, **marks),
+            "cases": [{"input": "x", "expected": "x"}],
+        }
+    )
     text = text.replace('"check FAILED": 40.0, "NOT OK": 60.0, ', "")
     suite = parse_suite(text)
     spec = suite.settings.judges[0]
