@@ -61,7 +61,7 @@ def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
                 cache_write=own[name].input / _MILLION,
             )
             return Price((rate,))
-    return _listed_price(spec)
+    return FREE if spec.provider == "ollama" else _listed_price(spec)  # that one runs on one's own machine
 
 
 def _listed_price(spec: TargetSpec) -> Price | None:
