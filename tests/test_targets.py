@@ -1,7 +1,6 @@
 """Every kind of target against the real thing: a real HTTP server, real processes, the real embedded model."""
 
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -212,13 +211,9 @@ class TestCommand:
         assert (await target.ask(request())).kind == "malformed"
 
     async def test_the_time_limit_ends_it_with_its_children(self, run_suite, tmp_path):
-        code = (
-            f"import subprocess,sys,time; subprocess.Popen(['sleep','987']); open('{tmp_path}/up','w'); time.sleep(99)"
-        )
+        code = f"import subprocess,sys,time; subprocess.Popen(['sleep','987']); open('{tmp_path}/up','w'); time.sleep(9999)"
         target = {"id": "slow", "target": "command", "options": {"command": [sys.executable, "-c", code]}}
-        started = time.monotonic()
         run = await run_suite(targets=[target], timeout=1.5, retry={"timeouts": 0})
-        assert time.monotonic() - started < 30
         assert (tmp_path / "up").exists()
         (trial,) = run.trials()
         assert trial.failure_kind == "timeout"
