@@ -201,6 +201,24 @@ async def test_endless_loops_end_by_processor_time_alone(shell):
     assert seen.trouble == watch.NO_ANSWER and not seen.virtual  # it was given real time before it was blamed
 
 
+@pytest.mark.parametrize("virtual", [True, False])
+async def test_a_page_that_crashes_is_noticed_at_once(shell, virtual):
+    async with Renderer(1, Limits(wall=100_000.0)) as renderer:
+        visit = Visit(renderer._slots[0], GOOD, virtual=virtual)
+
+        async def crash() -> None:
+            clock = await visit._opened("desktop")
+            crashing = asyncio.ensure_future(clock.world.send("Page.crash"))
+            try:
+                await clock.wait(3000)
+                await clock.page.inner_text("h1", timeout=0)
+            finally:
+                crashing.cancel()
+                await asyncio.gather(crashing, return_exceptions=True)
+
+        assert not await visit._guarded(crash) and visit.found.trouble == watch.CRASHED
+
+
 async def test_a_browser_that_does_not_get_on_says_nothing_of_the_page(shell):
     async with Renderer(1, Limits(wall=0.01)) as renderer:
         seen = await renderer.render(GOOD)

@@ -16,7 +16,7 @@ from fairtrial.webpage.rendering import Rendering
 from fairtrial.webpage.seal import HEADERS, sealed
 from fairtrial.webpage.slot import Slot
 from fairtrial.webpage.virtual_clock import VirtualClock
-from fairtrial.webpage.watch import Watch
+from fairtrial.webpage.watch import CRASHED, Watch
 from fairtrial.webpage.world import UnmeasurableError, World
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Visit:
         except (_TroubleError, UnmeasurableError) as error:
             reason = str(error)
         except Error:  # what Playwright says of it is not for people
-            reason = "the page crashed, or went away while it was looked at"
+            reason = CRASHED
         finally:
             for one in (task, broken):
                 one.cancel()
@@ -142,6 +142,7 @@ class Visit:
         await context.route("**/*", self._answer)
         page = await self._slot.page(context, name)
         context.on("page", lambda other: other.close())
+        page.on("crash", lambda _: self._crashed())
         page.on("pageerror", lambda error: self._note(self.found.errors, str(error)))
         page.on("console", lambda said: self._said(said.text) if said.type == "error" else None)
         page.on("dialog", lambda dialog: dialog.dismiss())
@@ -154,6 +155,9 @@ class Visit:
         clock = VirtualClock(page, world, mobile=phone)
         await clock.start()
         return context, clock
+
+    def _crashed(self) -> None:
+        self._watch.crashed = True
 
     async def _answer(self, route: Route) -> None:
         """The page itself, and nothing else."""

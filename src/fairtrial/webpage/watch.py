@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _LOOK_AGAIN = 0.1  # seconds
 TOO_MUCH_MEMORY = "the page took too much memory"
 NO_ANSWER = "the page does not answer: an endless loop?"
+CRASHED = "the page crashed, or went away while it was looked at"
 
 
 class Watch:
@@ -28,6 +29,7 @@ class Watch:
         self._frames = 0
         self._since = 0.0  # processor time when the page last answered
         self.clock: Clock | None = None  # none as long as nothing is shown
+        self.crashed = False  # whoever waits for a page that is no more waits for ever
 
     async def broken(self) -> str:
         """Come back when a limit does not hold, with what is to be said of it."""
@@ -36,6 +38,8 @@ class Watch:
         try:
             while True:
                 await asyncio.sleep(_LOOK_AGAIN)
+                if self.crashed:
+                    return CRASHED
                 try:
                     usage = await self._slot.usage()
                 except Error:  # it is going: whoever works with it will notice
