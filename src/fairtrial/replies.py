@@ -5,7 +5,7 @@ A count that cannot be true (negative, or more than a number holds exactly) is n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 import msgspec
@@ -15,6 +15,7 @@ from fairtrial.core.trace import ToolCall, Trace
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what decoding a reply may raise
 
+_decode = msgspec.json.Decoder().decode
 _MOST = 2**53  # beyond it, a number does not even count exactly
 _FINISH = {
     "end_turn": "stop",
@@ -31,7 +32,7 @@ _FINISH = {
 def loose(raw: msgspec.Raw) -> Any:
     """A part of a reply that nothing depends on; None where it cannot be read."""
     try:
-        return msgspec.json.decode(raw) if raw else None
+        return _decode(raw) if raw else None
     except UNREADABLE:
         return None
 
@@ -48,9 +49,9 @@ def finish_of(reason: Any) -> str | None:
 
 def tokens(value: Any) -> int | None:
     """A count of tokens, or None where it cannot be one; nothing counts as 0 only where 0 was said."""
-    if not _is_number(value) or not 0 <= value <= _MOST:
-        return None
-    return int(value) if value == int(value) else None
+    if type(value) is int:  # mostly; and no bool
+        return value if 0 <= value <= _MOST else None
+    return int(value) if type(value) is float and 0 <= value <= _MOST and value == int(value) else None
 
 
 def openai_usage(found: Any) -> Usage | None:
@@ -59,8 +60,8 @@ def openai_usage(found: Any) -> Usage | None:
     prompt, completion = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    cached = tokens(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
-    thought = tokens(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
+    cached = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
+    thought = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
     return Usage(
         prompt=prompt,
         completion=completion,
@@ -82,7 +83,7 @@ def anthropic_usage(found: Any) -> Usage | None:
     read, written = (tokens(usage.get(f"cache_{what}_input_tokens") or 0) for what in ("read", "creation"))
     if fresh is None or completion is None or read is None or written is None:
         return None
-    thought = tokens(_mapping(usage.get("output_tokens_details")).get("thinking_tokens")) or 0
+    thought = _detail(usage.get("output_tokens_details"), "thinking_tokens")
     return Usage(
         prompt=fresh + read + written,
         completion=completion,
@@ -114,9 +115,13 @@ def _arguments(given: Any) -> Any:
         return given
 
 
+def _detail(found: Any, name: str) -> int:
+    return (tokens(found.get(name)) or 0) if isinstance(found, dict) else 0
+
+
 def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -72,10 +72,13 @@ class EventStream:
         self._begun = self._after_cr = False
         self._unfinished: list[bytes] = []  # pieces of a line whose end has not come; joined once
         self._data: list[bytes] = []  # the `data` lines of an event whose end has not come
-        self._held = 0
+        self._line_size = self._data_size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The `data` of every event that is complete now."""
+        if self._begun and not self._unfinished and not self._data and _is_one_event(chunk):  # mostly
+            self._after_cr = False
+            return [data] if (data := chunk[6:-2].strip()) else []
         if not self._begun:
             chunk = b"".join([*self._unfinished, chunk])
             self._unfinished = []
@@ -83,16 +86,14 @@ class EventStream:
                 self._unfinished.append(chunk)
                 return []
             chunk, self._begun = chunk.removeprefix(_BOM), True
-        lines = self._lines(chunk)
-        events = [event for line in lines if (event := self._take(line)) is not None]
-        if self._held > _MOST_EVENT:
+        events = self._take(self._lines(chunk))
+        if self._line_size + self._data_size > _MOST_EVENT:
             raise TooLargeError(f"an event of more than {_MOST_EVENT >> 20} MB")
         return events
 
     def end(self) -> list[bytes]:
         """What is left when the stream ends; many servers leave out the last blank line."""
-        events = [self._take(b"".join(self._unfinished)), self._take(b"")]
-        return [event for event in events if event is not None]
+        return self._take([b"".join(self._unfinished), b""])
 
     def _lines(self, chunk: bytes) -> list[bytes]:
         if self._after_cr and chunk.startswith(b"\n"):  # the other half of a CRLF
@@ -102,36 +103,42 @@ class EventStream:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         elif chunk:
             self._after_cr = False
-        *lines, rest = chunk.split(b"\n")
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
         if lines and self._unfinished:
-            self._held -= sum(map(len, self._unfinished))
             lines[0] = b"".join([*self._unfinished, lines[0]])
             self._unfinished.clear()
+            self._line_size = 0
         if rest:
             self._unfinished.append(rest)
-            self._held += len(rest)
+            self._line_size += len(rest)
         return lines
 
-    def _take(self, line: bytes) -> bytes | None:
-        """One line; the data of an event if it ends one that has any."""
-        if line.startswith(b"data:"):
-            self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-            self._held += len(line)
-        elif line == b"data":
-            self._data.append(b"")
-            self._held += len(line)
-        elif not line and self._data:
-            data = (self._data[0] if len(self._data) == 1 else b"\n".join(self._data)).strip()
-            self._data.clear()
-            self._held = sum(map(len, self._unfinished))
-            return data or None
-        return None
+    def _take(self, lines: list[bytes]) -> list[bytes]:
+        """The data of the events that these lines end, as far as they have any."""
+        events = []
+        for line in lines:
+            if line.startswith(b"data:") or line == b"data":
+                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._data_size += len(line)
+            elif not line and self._data:
+                data = b"\n".join(self._data).strip()
+                self._data.clear()
+                self._data_size = 0
+                events += [data] if data else []
+        return events
+
+
+def _is_one_event(chunk: bytes) -> bool:
+    """Whether a chunk is exactly one event of one line, as servers send them while they speak."""
+    return chunk.startswith(b"data: ") and chunk.endswith(b"\n\n") and chunk.count(b"\n") == 2 and b"\r" not in chunk
 
 
 async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
     """The `data` of each server-sent event."""
     events = EventStream()
-    async for chunk in _pieces(response):
+    plain = "Content-Encoding" not in response.headers
+    async for chunk in response.content.iter_any() if plain else _pieces(response):
         for data in events.feed(chunk):
             yield data
     for data in events.end():

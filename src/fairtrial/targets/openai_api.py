@@ -34,6 +34,8 @@ class _Message(msgspec.Struct):
 
     def thought(self) -> str | None:
         """The reasoning, under whichever name."""
+        if self.reasoning_content is None and self.reasoning is None:
+            return None
         return name_of(self.reasoning_content) or name_of(self.reasoning)
 
 
@@ -52,7 +54,7 @@ class _Reply(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Reply).decode
-_NOTHING = (msgspec.Raw(), msgspec.Raw(b"null"))
+_NULL = msgspec.Raw(b"null")
 _ERROR = msgspec.Raw(b'"error"')
 
 
@@ -146,19 +148,21 @@ class _Streamed:
     def take(self, reply: _Reply) -> None:
         """One more chunk; the first one may hold no choice, and the last one usage alone."""
         self.model = reply.model or self.model
-        self.usage = reply.usage if reply.usage not in _NOTHING else self.usage
+        if reply.usage and reply.usage != _NULL:
+            self.usage = reply.usage
         if not reply.choices:
             return
         choice = reply.choices[0]
-        self.finish = finish_of(choice.finish_reason) or self.finish
+        if choice.finish_reason is not None:
+            self.finish = finish_of(choice.finish_reason) or self.finish
         if (delta := choice.delta) is None:
             return
         if text := delta.text():
             self.collected.say(text)
         elif thought := delta.thought():
             self.collected.think(thought)
-        elif refused := name_of(delta.refusal):
-            self.refusal += refused
+        elif delta.refusal is not None:
+            self.refusal += name_of(delta.refusal) or ""
         elif delta.tool_calls:
             _add_calls(self.calls, delta.tool_calls)
 
