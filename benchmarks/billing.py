@@ -17,7 +17,7 @@ from aiohttp import web
 PRICE = 0.001  # USD per token, in and out
 FAULTS = (
     *("no usage", "negative usage", "absurd usage", "odd usage", "negative cost"),
-    *("cut body", "bad utf-8", "reset", "slow", "500", "429", "cut stream", "empty"),
+    *("cut body", "bad utf-8", "reset", "slow", "500", "429", "cut stream", "error event", "empty"),
 )
 
 
@@ -68,7 +68,7 @@ class Books:
         reply = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
         if fault == "bad utf-8":
             reply = reply.replace(b'"content": "', b'"content": "\xff\xfe')
-        if fault in ("reset", "cut body", "cut stream"):
+        if fault in ("reset", "cut body", "cut stream", "error event"):
             return await _break_off(request, reply if fault != "reset" else b"")
         return web.Response(body=reply, content_type="application/json")
 
@@ -83,6 +83,9 @@ class Books:
         await response.write(f"data: {json.dumps(delta)}\n\n".encode())
         if fault == "bad utf-8":
             await response.write(b'data: {"choices": [{"delta": {"content": "\xff\xfe"}}]}\n\n')
+        if fault == "error event":
+            await response.write(b'data: {"error": {"message": "overloaded", "code": 503}}\n\n')
+            return response
         if fault in ("cut stream", "cut body"):
             assert request.transport is not None
             request.transport.abort()

@@ -71,7 +71,7 @@ async def test_what_a_server_does_not_say_is_unknown_and_charged_at_its_worst(ru
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("fault", ["cut body", "bad utf-8", "reset", "cut stream"])
+@pytest.mark.parametrize("fault", ["cut body", "bad utf-8", "reset", "cut stream", "error event"])
 async def test_what_broke_after_it_was_sent_may_be_on_the_bill(run_suite, books, store, fault, stream):
     always(books, fault)
     run, summary = await costs_of(run_suite, cases=numbered(2), stream=stream)

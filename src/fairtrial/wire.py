@@ -259,6 +259,13 @@ async def error_of(response: ClientResponse, *, streaming: bool) -> Failure | Fi
     return result
 
 
+def in_the_middle(result: Answer | Failure, usage: Usage | None = None) -> Answer | Failure:
+    """An error in the middle of a stream: what came before it may be on the bill, and `usage` may be only a part."""
+    if isinstance(result, Answer):
+        return result
+    return msgspec.structs.replace(result, usage=usage, maybe_billed=True, given_up=True)
+
+
 def error_of_status(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Failure | Filtered:
     """What an error status means for the call and for the target."""
     text, code = _read_error(body)

@@ -200,7 +200,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
         except UNREADABLE as error:
             return wire.unreadable_event(error)
         if event.type == "error":  # what was said until then is counted
-            return msgspec.structs.replace(_failure_in_reply(event.error), usage=anthropic_usage(streamed.usage))
+            return wire.in_the_middle(_failure_in_reply(event.error), anthropic_usage(streamed.usage))
         streamed.take(event)
     if not streamed.done:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)

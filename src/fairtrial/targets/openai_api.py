@@ -177,7 +177,7 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
         except UNREADABLE as error:
             return wire.unreadable_event(error)
         if (failure := _error_in(reply, data)) is not None:
-            return failure
+            return wire.in_the_middle(failure)
         streamed.take(reply)
     if streamed.finish is None:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
