@@ -126,7 +126,11 @@ def _server(port: int) -> hostile.Server:
 
 
 async def main(browser: str, program: str, host: str = HOST) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="leaks-"))
+    with tempfile.TemporaryDirectory(prefix="leaks-", ignore_cleanup_errors=True) as folder:
+        print(json.dumps(await _browsed(browser, program, host, Path(folder))))
+
+
+async def _browsed(browser: str, program: str, host: str, folder: Path) -> dict[str, Any]:
     network.make(folder)
     ports = itertools.count(_PORTS)
     scenes = [Scene(hostile_frames(ports, CONTROL)), Scene(hostile_frames(ports)), Scene(prepared_frames())]
@@ -141,7 +145,7 @@ async def main(browser: str, program: str, host: str = HOST) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     control, shown, prepared = scenes
-    said: dict[str, Any] = {
+    return {
         "control": control.heard(listener),
         "heard": shown.heard(listener),
         "silent": shown.silent() + prepared.silent(),
@@ -151,7 +155,6 @@ async def main(browser: str, program: str, host: str = HOST) -> None:
         ],
         "dest": site.dest,
     }
-    print(json.dumps(said))
 
 
 async def _start(browser: str, program: str, address: str, folder: Path) -> asyncio.subprocess.Process:
