@@ -126,11 +126,7 @@ def _server(port: int) -> hostile.Server:
 
 
 async def main(browser: str, program: str, host: str = HOST) -> None:
-    with tempfile.TemporaryDirectory(prefix="leaks-", ignore_cleanup_errors=True) as folder:
-        print(json.dumps(await _browsed(browser, program, host, Path(folder))))
-
-
-async def _browsed(browser: str, program: str, host: str, folder: Path) -> dict[str, Any]:
+    folder = Path(tempfile.mkdtemp(prefix="leaks-"))
     network.make(folder)
     ports = itertools.count(_PORTS)
     scenes = [Scene(hostile_frames(ports, CONTROL)), Scene(hostile_frames(ports)), Scene(prepared_frames())]
@@ -145,7 +141,7 @@ async def _browsed(browser: str, program: str, host: str, folder: Path) -> dict[
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     control, shown, prepared = scenes
-    return {
+    said: dict[str, Any] = {
         "control": control.heard(listener),
         "heard": shown.heard(listener),
         "silent": shown.silent() + prepared.silent(),
@@ -155,6 +151,7 @@ async def _browsed(browser: str, program: str, host: str, folder: Path) -> dict[
         ],
         "dest": site.dest,
     }
+    print(json.dumps(said))
 
 
 async def _start(browser: str, program: str, address: str, folder: Path) -> asyncio.subprocess.Process:
