@@ -13,6 +13,7 @@ from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, sandboxed
 from fairtrial.webpage.rendering import Limits
 
 if TYPE_CHECKING:
+    import psutil
     from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Playwright
 
 
@@ -30,7 +31,7 @@ class Slot:
         self._playwright, self._program, self.limits = playwright, program, limits
         self._browser: Browser | None = None
         self._system: CDPSession | None = None
-        self._pid = 0
+        self._process: psutil.Process | None = None
         self._virtual = False
         self._empty: int | None = None  # memory of an empty page
 
@@ -43,8 +44,18 @@ class Slot:
         self._virtual, self._empty = virtual, None
         self._browser = await self._launched()
         self._system = await self._browser.new_browser_cdp_session()
-        self._pid = next((process["id"] for process in await self._processes() if process["type"] == "browser"), 0)
+        self._process = await self._own_process()
         return self._browser
+
+    async def _own_process(self) -> psutil.Process | None:
+        """The browser's process, told by when it began: its number may one day be another's."""
+        import psutil
+
+        numbers = [process["id"] for process in await self._processes() if process["type"] == "browser"]
+        try:
+            return psutil.Process(numbers[0])
+        except (IndexError, psutil.Error):
+            return None
 
     async def _launched(self) -> Browser:
         from playwright.async_api import Error
@@ -97,11 +108,11 @@ class Slot:
         """End the browser at once, with everything that it shows."""
         import psutil
 
-        with suppress(psutil.Error):
-            browser = psutil.Process(self._pid)
-            for process in (*browser.children(recursive=True), browser):
-                with suppress(psutil.Error):
-                    process.kill()
+        if self._process is not None:
+            with suppress(psutil.Error):  # it is gone already
+                for process in (*self._process.children(recursive=True), self._process):
+                    with suppress(psutil.Error):
+                        process.kill()
         await self._forget()
 
     async def close(self) -> None:
@@ -109,12 +120,12 @@ class Slot:
         if self._browser is not None:
             try:
                 await asyncio.wait_for(self._browser.close(), 5)
-                self._browser = None
+                self._browser = self._process = None
             except Exception:  # a browser that does not close is ended
                 await self.end()
 
     async def _forget(self) -> None:
-        browser, self._browser, self._pid = self._browser, None, 0
+        browser, self._browser, self._process = self._browser, None, None
         if browser is not None:
             with suppress(Exception):  # it has just been killed: whatever it says now means nothing
                 await asyncio.wait_for(browser.close(), 5)
