@@ -20,7 +20,7 @@ from fairtrial.config.keys import env_files
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.secrets import is_credential, looks_secret
 from fairtrial.core.variables import Variables, display
-from fairtrial.wire import failure_of_status
+from fairtrial.wire import error_of_status
 
 KEY = "sk-Ab/12+cd&\"e'f\\gh-9876543210"
 FORMS = {
@@ -93,7 +93,7 @@ class TestForms:
         key = "sk-0123456789abcdefghij0123456789"
         variables = Variables({"OPENAI_API_KEY": key})
         for place in (19_960, 19_975, 19_985, 20_000):
-            failure = failure_of_status(400, json.dumps({"error": {"message": "x" * place + key + " y" * 99}}).encode())
+            failure = error_of_status(400, json.dumps({"error": {"message": "x" * place + key + " y" * 99}}).encode())
             shown = variables.hide(failure.message)
             assert not [piece for piece in pieces(key, 8) if piece in shown]
 

@@ -85,7 +85,7 @@ async def ask_mock(request):
     reply = _filled(request.schema, 3, MockVerdict())
     if "better" in reply:
         reply["better"] = "first"
-    return Outcome(result=Answer(text=json.dumps(reply)), cost_usd=0.0)
+    return Outcome(result=Answer(text=json.dumps(reply)))
 
 
 PANEL = Panel(judges=(Judge(name="j", key="k", family="f", ask=ask_mock),))

@@ -184,7 +184,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, write_suite):
     process = _start("run", path, "--quiet", cwd=tmp_path, preexec_fn=small_files)
     _, err = process.communicate(timeout=250)
     assert process.returncode == 1
-    assert err.count("\n") == 1 and "is full: make room" in err
+    assert err.count("\n") == 1 and "cannot be read or written: see whether it is full" in err
     stored = _stored(tmp_path)
     assert 0 < stored < 500
     process = _start("resume", "--json", cwd=tmp_path)

@@ -227,7 +227,7 @@ def _cost_notes(summary: RunSummary) -> list[str]:
 
 def _price_notes(summary: RunSummary) -> list[str]:
     """What would make a cost known; of a session that was given up nothing would."""
-    unpriced = [arm for arm in summary.arms if arm.cost.unknown]
+    unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > arm.failed]
     notes = []
     if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
         notes.append("Add the price under `prices:` to see it.")

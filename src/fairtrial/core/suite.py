@@ -18,7 +18,7 @@ BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 
 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
 INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # where a wording has the case
-PLACE = re.compile(r"\{\{-?\s*(\w[\w.]*)\b[^{}]*\}\}")  # what looks like a place to be filled in
+PLACE = re.compile(r"\{\{-?\s*([^\W\d][\w.]*)\b[^{}]*\}\}")  # what looks like a place to be filled in
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 Expected = str | tuple[str, ...] | None  # one right answer, several of which any will do, or none
 
