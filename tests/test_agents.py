@@ -20,6 +20,7 @@ from fairtrial.cli.main import _run
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.suite import Condition, McpServer, ToolUse
 from fairtrial.core.trace import tool_use
+from fairtrial.store.ledger import charged
 from tests.scripted import Say, Turn, look_up
 
 FACTS = str(Path(__file__).parent / "servers" / "facts.py")
@@ -260,7 +261,7 @@ class TestToolAgent:
             budget_usd=3.0,
             cases=[{"id": f"c{n}", "input": f"case {n}", "expected": "x"} for n in range(5)],
         )
-        assert 0 < store.spent(run.id) <= 3.0 and run.status == "incomplete"
+        assert 0 < charged(store, run.id) <= 3.0 and run.status == "incomplete"
         failed = [trial for trial in run.trials() if trial.failure_kind == "steps"]
         assert failed and failed[0].trace["tool_calls"] and "set aside for it" in failed[0].failure_message
 
