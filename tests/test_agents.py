@@ -210,7 +210,7 @@ class TestToolAgent:
     async def test_servers_that_misbehave(self, run_suite, model, behave, said):
         await model()
         run = await run_suite(
-            targets=[{"target": "tool-agent:openai:m", "options": {"tool_timeout": 1 if behave == "hang" else 60}}],
+            targets=[{"target": "tool-agent:openai:m", "options": {"tool_timeout": 1 if behave == "hang" else 250}}],
             mcp_servers={"facts": facts(behave)},
             conditions={"with-facts": {"mcp": ["facts"], "require_tool_success": True}},
             cases=CASES,

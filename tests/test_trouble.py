@@ -14,9 +14,8 @@ from sqlalchemy import event
 from fairtrial import again, pipeline
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
-from fairtrial.core.answer import Answer, Usage
+from fairtrial.core.answer import Usage
 from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, TargetUnusableError
-from fairtrial.core.money import Cost
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, database
 from fairtrial.store.salvage import check_store
@@ -342,4 +341,3 @@ def test_a_usage_that_nobody_can_count_is_none():
     assert _usage_columns(Usage(prompt=2**63))["prompt_tokens"] is None
     assert _usage_columns(Usage(prompt=-1))["prompt_tokens"] is None
     assert _usage_columns(Usage(prompt=7, completion=3))["completion_tokens"] == 3
-    assert Answer(text="").usage is None and Cost().usd == 0
