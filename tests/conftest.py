@@ -20,11 +20,9 @@ from fairtrial.store import Store
 from fairtrial.webpage.browser import NoBrowserError, find_browser
 from tests.scripted import Script, Scripted, look_up, scripted_model
 
-hypothesis.settings.register_profile("any machine", deadline=None)  # what is slow on a busy machine is not wrong
-hypothesis.settings.load_profile("any machine")
-
 hypothesis.settings.register_profile("any machine", deadline=None)  # how fast a machine is proves nothing
 hypothesis.settings.load_profile("any machine")
+_PATIENCE = 240_000  # milliseconds
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
 
 
@@ -128,5 +126,23 @@ async def browser(chromium: str) -> AsyncIterator[Any]:
 
     async with async_playwright() as playwright:
         opened = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
+        yield _patient(opened)
         await opened.close()
+
+
+def _patient(browser: Any) -> Any:
+    """No test is red because a machine is slow: what is waited for may take minutes."""
+    opened, made = browser.new_page, browser.new_context
+
+    async def new_page(**options: Any) -> Any:
+        page = await opened(**options)
+        page.set_default_timeout(_PATIENCE)
+        return page
+
+    async def new_context(**options: Any) -> Any:
+        context = await made(**options)
+        context.set_default_timeout(_PATIENCE)
+        return context
+
+    browser.new_page, browser.new_context = new_page, new_context
+    return browser

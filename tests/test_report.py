@@ -28,7 +28,7 @@ def visit(browser):
             "request", lambda request: None if request.url.startswith("file:") else page.trouble.append(request.url)
         )
         await page.goto(path.absolute().as_uri())
-        await page.wait_for_selector("html[data-ready]", timeout=60_000)
+        await page.wait_for_selector("html[data-ready]")
         return page
 
     return open_page

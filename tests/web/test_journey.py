@@ -96,7 +96,7 @@ async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
     done = Run.find("latest", store).arms[0].scored
     assert 0 < done < 40
     await page.get_by_role("button", name="Resume").click()
-    await page.locator(".badge.completed").wait_for(timeout=30_000)
+    await page.locator(".badge.completed").wait_for()
     run = Run.find("latest", store)
     assert run.status == "completed" and run.arms[0].scored == 40
     assert all(trial.attempts == 1 for trial in run.trials())
@@ -159,11 +159,11 @@ async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, vis
     await page.wait_for_url("**/pages*")
     # A sealed page is there before the answer is: the run has no trial yet, and the frame is of another origin.
     frame = page.locator(".frame iframe").first
-    await frame.wait_for(timeout=20_000)
+    await frame.wait_for()
     assert await frame.get_attribute("sandbox") == SANDBOX
     source = await frame.get_attribute("src")
     assert source and not source.startswith(site)
-    await page.locator(".badge.completed").wait_for(timeout=60_000)
+    await page.locator(".badge.completed").wait_for()
     for name in ("careful", "hasty"):
         section = page.get_by_role("region", name=name, exact=True)
         await section.get_by_text("visual accuracy").wait_for()
@@ -225,7 +225,7 @@ async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_su
     await stranger.goto(f"http://127.0.0.1:{port}/runs/{run_id}")
     await stranger.locator(".badge.interrupted").wait_for()
     await stranger.get_by_role("button", name="Resume").click()
-    await stranger.locator(".badge.completed").wait_for(timeout=30_000)
+    await stranger.locator(".badge.completed").wait_for()
     trials = list(Run.find(run_id, store).trials())
     assert len(trials) == 60 and all(trial.attempts == 1 for trial in trials)
     process.send_signal(signal.SIGINT)

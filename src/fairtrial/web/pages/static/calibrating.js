@@ -2,7 +2,8 @@
 const place = document.getElementById("work");
 
 async function look() {
-  const state = await (await fetch(`/works/${place.dataset.work}/state`)).json();
+  const state = await fetch(`/works/${place.dataset.work}/state`).then((reply) => reply.json()).catch(() => null);
+  if (!state) return setTimeout(look, 1000); // the server is busy or away: it is asked again
   document.getElementById("done").textContent = state.done;
   document.getElementById("total").textContent = state.total || "…";
   Object.assign(document.getElementById("bar"), { max: state.total || 1, value: state.done });

@@ -2,8 +2,8 @@
 const place = document.getElementById("work");
 
 async function look() {
-  const reply = await fetch(`/works/${place.dataset.work}/state`);
-  const state = await reply.json();
+  const state = await fetch(`/works/${place.dataset.work}/state`).then((reply) => reply.json()).catch(() => null);
+  if (!state) return setTimeout(look, 1000); // the server is busy or away: it is asked again
   if (state.run) window.location.replace(`/runs/${state.run}`);
   else if (state.ended) window.location.reload();
   else setTimeout(look, 500);
