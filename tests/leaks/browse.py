@@ -48,7 +48,7 @@ _FAMILIES = {  # with how many of them can share a page
 }  # fmt: skip
 _PORTS = 20_000
 _SETTLE = 7.0  # seconds; at 3, under load, whole pages were missed
-_PATIENCE = 40.0
+_PATIENCE = 400.0  # seconds; nobody waits longer than it takes
 # A page that is used, and then says what became of it.
 _USED = """<script>{ const errors = []; addEventListener("error", (event) => errors.push(event.message));
 const use = (part) => {
