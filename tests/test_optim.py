@@ -537,7 +537,7 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
 
 
 def test_no_effect_is_found_where_none_is():
-    """2,000 experiments on the default suite's families without an effect: about 5 % are called one."""
+    """2,000 experiments on the default suite's families without an effect: at most 5 % are called one."""
     from fairtrial.stats import paired
 
     families = np.unique([family for family, _, _ in DEFAULT], return_inverse=True)[1]
@@ -551,7 +551,7 @@ def test_no_effect_is_found_where_none_is():
             return np.clip(base + luck + rng.normal(0, 0.15, (5, 30)).mean(axis=0), 0, 1)
 
         wrong += paired(style(), style(), families).p_value < 0.05
-    assert 0.04 <= wrong / 2000 <= 0.065
+    assert wrong / 2000 <= 0.06
 
 
 class TestFolders:

@@ -41,7 +41,7 @@ def test_disagreement_is_a_tie():
 def test_a_case_counts_once_however_often_it_was_answered():
     always = both_orders(np.ones(10), np.ones(10), clusters=np.repeat(np.arange(5), 2))
     once = both_orders(np.ones(5), np.ones(5))
-    assert always.win_rate.ci95 == once.win_rate.ci95 == pytest.approx((0.5655, 1.0), abs=1e-4)  # Wilson, n = 5
+    assert always.win_rate.ci95 == once.win_rate.ci95 == pytest.approx((0.4782, 1.0), abs=1e-4)  # exact, n = 5
 
 
 def test_a_judge_that_always_takes_the_first_prefers_nobody():
@@ -138,7 +138,7 @@ async def test_a_budget_is_kept(run_suite, store, model_server):
 def test_a_few_cases_that_agree_do_not_make_a_share_certain():
     orders = both_orders(np.ones(4), np.zeros(4))
     assert orders.win_rate.mean == 0.5
-    assert orders.win_rate.ci95 == pytest.approx((0.1500, 0.8500), abs=1e-3)  # as if 2 of 4
+    assert orders.win_rate.ci95 == pytest.approx((0.1988, 0.8012), abs=1e-4)  # others may say anything
 
 
 async def test_only_the_chosen_arms_are_shown(run_suite, store):

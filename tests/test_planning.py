@@ -94,7 +94,7 @@ class TestPower:
         found = plan_power(field, choose(field), deltas=[0.1]).pairs[0]
         d = np.array([1.0] * 20 + [0.0] * 20)
         assert found.std_dev == pytest.approx(d.std(ddof=1)) and found.noise_sd is None
-        assert found.cases_needed == [(0.1, [(1, power(d.std(ddof=1), 0.1))])]
+        assert found.cases_needed == [(0.1, [(1, power(d.std(ddof=1), 0.1, pilot=40))])]
         assert "What repeats would bring is unknown" in call(tmp_path, "power")
         document = json.loads(call(tmp_path, "power", "--delta", "10", "--json"))
         assert document["pairs"][0]["cases_needed"][0]["difference"] == pytest.approx(10)

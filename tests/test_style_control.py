@@ -45,7 +45,7 @@ def test_without_differences_in_style_nothing_changes():
     same = bradley_terry(one, other, worth, prompts=np.arange(400) % 40, covariates=0 * style)
     assert same.ratings == pytest.approx(plain.ratings, abs=1e-4)
     for a, b in zip(same.intervals, plain.intervals, strict=True):
-        assert a == pytest.approx(b, abs=1e-3)
+        assert a == pytest.approx(b, abs=0.05)  # a hair of a prior
     assert same.effects[0].points == pytest.approx(0.0)
 
 
@@ -66,7 +66,7 @@ def test_intervals_over_prompts_cover():
     for seed in range(60):
         one, other, worth, style = battles(seed, 300, np.array([0.0, 0.4]), 1.0)
         clean = np.where(worth == 0.5, (np.random.default_rng(seed).random(300) < 0.5).astype(float), worth)
-        found = bradley_terry(one, other, clean, prompts=np.arange(300) % 100, covariates=style, resamples=100)
+        found = bradley_terry(one, other, clean, prompts=np.arange(300) % 100, covariates=style)
         wanted = 0.85 * 400 / np.log(10) * np.sqrt(np.mean(style**2))  # 15 % of the battles were decided by a coin
         low, high = found.effects[0].interval
         inside += low <= wanted <= high

@@ -130,23 +130,38 @@ def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
 
 @overload
 def compare(
-    runs: Run | Sequence[Run], a: str, b: str, *, metric: str = "", margin: float | None = None
+    runs: Run | Sequence[Run],
+    a: str,
+    b: str,
+    *,
+    metric: str | None = None,
+    margin: float | None = None,
+    largest: float | None = None,
 ) -> Comparison: ...
 @overload
 def compare(
-    runs: Run | Sequence[Run], a: None = None, b: None = None, *, metric: str = "", margin: float | None = None
+    runs: Run | Sequence[Run],
+    a: None = None,
+    b: None = None,
+    *,
+    metric: str | None = None,
+    margin: float | None = None,
+    largest: float | None = None,
 ) -> Comparisons: ...
 def compare(
     runs: Run | Sequence[Run],
     a: str | None = None,
     b: str | None = None,
     *,
-    metric: str = "",
+    metric: str | None = None,
     margin: float | None = None,
+    largest: float | None = None,
 ) -> Comparison | Comparisons:
     """Which of two arms is better on the cases that both have, or that nobody can tell; scores and margin are 0–1.
 
     With two names, that pair, over all runs that have them; without, every pair. The runs of a series count as one.
+    Without a metric, by the one that the suite calls primary, or by the score (""). `largest` is the largest difference
+    that a case can show, where that is less than the scale allows.
     """
     from fairtrial.analyse.compare import compare as compared
     from fairtrial.analyse.contestants import choose, enter, pooled, sources_of
@@ -155,5 +170,5 @@ def compare(
         raise FairtrialError("name two arms, or none")
     names = () if a is None or b is None else (a, b)
     field = enter(pooled(sources_of(runs), names))
-    found = compared(field, choose(field, names), metric=metric, margin=margin)
+    found = compared(field, choose(field, names), metric=metric, margin=margin, largest=largest)
     return found.pairs[0] if names else found

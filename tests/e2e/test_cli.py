@@ -365,7 +365,7 @@ def test_our_own_mistakes_are_one_sentence_too(cli, finished, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(summary, "_aggregates", broken)
+    monkeypatch.setattr(summary, "_aggregate", broken)
     code, _, err = cli("show")
     assert code == 1 and "ZeroDivisionError: oops" in err and err.count("\n") == 1
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.core.score import Scale
-from fairtrial.stats import Paired, paired
-from fairtrial.stats.one_arm import limits
+from fairtrial.stats import Paired, mean_difference, paired
+from fairtrial.stats.mean import Mean
 
 Floats = NDArray[np.float64]
 
@@ -42,24 +40,13 @@ class Common(NamedTuple):
         keys = [key for key, use in zip(self.keys, chosen, strict=True) if use]
         return Common(keys, self.a[chosen], self.b[chosen], self.weights[chosen], clusters)
 
+    def mean(self, scale: Scale, largest: float | None = None) -> Mean:
+        """The mean difference, at whatever level it is asked for; no case shows a larger one than the scale allows."""
+        return mean_difference(self.a, self.b, self.clusters, self.weights, scale=scale, most=largest)
+
     def difference(self, scale: Scale) -> Paired:
-        """The paired difference; none is larger than the scale."""
-        found = paired(self.a, self.b, self.clusters, self.weights)
-        low, high = limits(scale, np.concatenate([self.a, self.b]))
-        most = high - low
-        if found.ci95 is None or not math.isfinite(most):
-            return found
-        if found.std_err == 0 and found.difference is not None:
-            return msgspec.structs.replace(found, ci95=_if_all_agree(found.difference, found.units, most))
-        return msgspec.structs.replace(found, ci95=(max(-most, found.ci95[0]), min(most, found.ci95[1])))
-
-
-def _if_all_agree(difference: float, units: int, most: float) -> tuple[float, float]:
-    """Where all units differ by the same, at most a share q of others does otherwise (Clopper and Pearson), and those
-    by no more than the scale allows."""
-    q = 1 - 0.025 ** (1 / units)
-    middle, room = (1 - q) * difference, q * most
-    return max(-most, middle - room), min(most, middle + room)
+        """The mean difference with its 95 % interval."""
+        return paired(self.a, self.b, self.clusters, self.weights, scale=scale)
 
 
 def common_cases(

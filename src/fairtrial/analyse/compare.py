@@ -1,6 +1,7 @@
 """Which of two is better, or that nobody can tell yet: differences on the same cases, and what qualifies them.
 
-The verdict rests on the item-paired test of `statistics`: cases are the sample, repeats are averaged first.
+Cases are the sample, repeats are averaged first. Each pair has one interval, at a level that Holm's procedure gives it
+among all pairs; its verdict is read off that interval, and so is everything that rests on the verdict.
 """
 
 from __future__ import annotations
@@ -8,30 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.common import Common
-from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness, Standing, Verdict
+from fairtrial.analyse.comparison import (
+    Bound,
+    Comparison,
+    Comparisons,
+    Differs,
+    Failures,
+    Group,
+    Robustness,
+    Standing,
+    Verdict,
+    read_verdict,
+)
 from fairtrial.analyse.contestants import SCORE, TAKEN, Contestant, Field, check_metric, choose, enter, sources_of
+from fairtrial.analyse.evidence import Anytime, Evidence
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.kinds import kinds_of
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.series import run_means
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.score import Scale
-from fairtrial.core.stopping import case_order
 from fairtrial.stats import (
-    Bets,
+    ControlledMean,
     Equivalence,
-    Paired,
     RunMeansTest,
     bootstrap_ci,
     detectable,
-    effect_words,
-    equivalence,
     holm,
+    holm_levels,
     interaction,
     mcnemar,
     run_means_test,
@@ -39,44 +47,59 @@ from fairtrial.stats import (
     superiority,
     wilcoxon,
 )
+from fairtrial.stats.mean import ALPHA, Estimate, Mean
 
 Floats = NDArray[np.float64]
-_ALPHA = 0.05
+Pairs = Sequence[tuple[Contestant, Contestant]]
 _RESAMPLES = (10_000, 3_000)  # of few cases, and of many: there the interval hardly depends on chance
+_POWER = 1.43  # (z_α/2 + z_β) / z_α/2: how far beyond an interval's half width a difference shows in 80 % of samples
 
 
 def compare(
     field: Field,
-    pairs: Sequence[tuple[Contestant, Contestant]],
+    pairs: Pairs,
     *,
-    metric: str = SCORE,
+    metric: str | None = None,
     margin: float | None = None,
+    largest: float | None = None,
+    earlier: Field | None = None,
 ) -> Comparisons:
-    """Every pair by its score or a metric, and by every other metric that both have.
+    """Every pair by what the suites call primary (the score, unless they say otherwise) or by a metric, and by every
+    other metric that both have.
 
-    Without a margin, the one that a run was allowed to stop by counts.
+    Without a margin, the one that a run was allowed to stop by counts. `largest` is the largest difference that a case
+    can show, where that is less than the scale allows. `earlier` is a run of the same arms on more cases, whose
+    differences tell how these cases lie among them.
     """
     if not pairs:
         raise FairtrialError("it takes two arms to compare: this is one")
     people = list(dict.fromkeys(one for pair in pairs for one in pair))
+    metric = field.primary if metric is None else metric
     check_metric(people, metric)
     if margin is None and metric == SCORE:
         margin = next((one.stop.margin for one in people if one.stop is not None), None)
-    chosen = _compared(field, pairs, metric, margin, whole=True)
+    try:
+        chosen = decided(field, pairs, [metric], margin=margin, largest=largest, earlier=earlier)
+    except ValueError as error:
+        raise FairtrialError(str(error)) from None
     if not any(pair.count for pair in chosen):
         raise FairtrialError(_nothing_common(pairs, metric))
-    others = dict.fromkeys(
-        name for a, b in pairs for name in a.values if name in b.values and name not in (metric, *TAKEN)
-    )
     return Comparisons(
         sources=[source.label for source in field.sources],
         run_ids=[run.id for source in field.sources for run in source.runs],
         standings=[_standing(field, one, metric) for one in people],
         pairs=chosen,
-        metrics=[found for name in others for found in _compared(field, pairs, name, None, whole=False)],
+        metrics=decided(field, pairs, other_metrics(pairs, metric), primary=False),
         metric=metric,
         margin=margin,
-        notes=guidance(field, pairs, [(pair.count, pair.units) for pair in chosen], metric),
+        notes=guidance(field, pairs, chosen, metric),
+    )
+
+
+def other_metrics(pairs: Pairs, metric: str) -> list[str]:
+    """What both arms of a pair have beside the metric that decides."""
+    return list(
+        dict.fromkeys(name for a, b in pairs for name in a.values if name in b.values and name not in (metric, *TAKEN))
     )
 
 
@@ -89,149 +112,182 @@ def compared(run: Run) -> Comparisons | None:
         return None
 
 
-def _nothing_common(pairs: Sequence[tuple[Contestant, Contestant]], metric: str) -> str:
+def _nothing_common(pairs: Pairs, metric: str) -> str:
     empty = list(dict.fromkeys(one.label for pair in pairs for one in pair if not one.values.get(metric)))
     if empty:
         return f"nothing can be compared: {', '.join(empty)} has no {metric or 'score'} yet"
     return "these have no case in common: nothing can be compared"
 
 
-def _compared(
-    field: Field, pairs: Sequence[tuple[Contestant, Contestant]], metric: str, margin: float | None, *, whole: bool
+def decided(
+    field: Field,
+    pairs: Pairs,
+    metrics: Sequence[str],
+    *,
+    margin: float | None = None,
+    largest: float | None = None,
+    earlier: Field | None = None,
+    primary: bool = True,
+    qualified: bool | None = None,
 ) -> list[Comparison]:
-    """Every pair by one metric, adjusted for their number."""
-    found = [_Pair(field, a, b, metric, margin, len(pairs)) for a, b in pairs]
-    adjusted = iter(holm([pair.p_value for pair in found if pair.p_value is not None]))
-    return [pair.comparison(None if pair.p_value is None else next(adjusted), whole=whole) for pair in found]
+    """Every pair by every metric, as one family: what is claimed of any of them holds for all of them together.
+
+    Other tests, kinds of cases and the like are worked out where they are asked for; else, for the primary metric.
+    """
+    found = [
+        _Pair(Evidence(field, a, b, metric, margin=margin, largest=largest, earlier=earlier), margin)
+        for metric in metrics
+        for a, b in pairs
+    ]
+    levels = _levels([pair.evidence.estimate for pair in found], margin)
+    adjusted = _adjusted([pair.evidence.estimate for pair in found])
+    return [
+        pair.comparison(level, p, family=len(found), primary=primary, whole=primary if qualified is None else qualified)
+        for pair, level, p in zip(found, levels, adjusted, strict=True)
+    ]
+
+
+def _levels(estimates: Sequence[Estimate], margin: float | None) -> list[float]:
+    """At which level each interval is drawn, so that verdicts read off them are false in 5 % of samples at most: any
+    of the differences among them, and any of the equivalences.
+
+    What Holm lets differ is drawn at the level at which it does; the rest at the level at which neither claim can be
+    one too many.
+    """
+    family = [one for one in estimates if not isinstance(one, Anytime)]
+    differ = _holm_levels([one.p_value() for one in family])
+    same = _holm_levels([one.p_within(margin) for one in family]) if margin is not None else differ
+    chosen = iter(
+        apart if (p := one.p_value()) is not None and p < apart else min(apart, within)
+        for one, apart, within in zip(family, differ, same, strict=True)
+    )
+    return [one.level if isinstance(one, Anytime) else next(chosen) for one in estimates]
+
+
+def _holm_levels(p_values: Sequence[float | None]) -> list[float]:
+    known = iter(holm_levels([p for p in p_values if p is not None]))
+    return [ALPHA if p is None else next(known) for p in p_values]
+
+
+def _adjusted(estimates: Sequence[Estimate]) -> list[float | None]:
+    """Holm's p-values; bets share 5 % among the pairs of their run beforehand."""
+    family = [one.p_value() for one in estimates if not isinstance(one, Anytime)]
+    known = iter(holm([p for p in family if p is not None]))
+    found: list[float | None] = []
+    for one in estimates:
+        p = one.p_value()
+        if isinstance(one, Anytime):
+            found.append(min(1.0, (p or 0.0) * ALPHA / one.level))
+        else:
+            found.append(None if p is None else next(known))
+    return found
 
 
 class _Pair:
     """One comparison in the making."""
 
-    def __init__(
-        self, field: Field, a: Contestant, b: Contestant, metric: str, margin: float | None, family: int
-    ) -> None:
-        self._field, self._a, self._b, self._metric, self._margin, self._family = field, a, b, metric, margin, family
-        holder = a if metric in a.scales else b
-        self._scale: Scale = holder.scales.get(metric, (None, None))
-        self._sign = holder.sign(metric)
-        self._common = field.common(a, b, metric)
-        self._paired = self._common.difference(self._scale)
-        same_run = a.source is b.source and len(a.source.runs) == 1
-        self._stop = a.stop if same_run and metric == SCORE and self._common.plain else None
-        self._direction = self._paired.difference or 0.0
-        if self._stop is not None and self._paired.count:
-            self._use_bets()
-        self.p_value = p_of(self._paired)
+    def __init__(self, evidence: Evidence, margin: float | None) -> None:
+        self.evidence, self._margin = evidence, margin
 
-    def _use_bets(self) -> None:
-        """Of a run that could stop when it liked, what holds whenever it stopped; what was once sure stays so."""
-        bets = self._bets
-        above, below = bets.p_above(), bets.p_below()
-        surely = min(above, below)
-        if max(above, below) < _ALPHA:
-            surely = 1.0  # at one time it was sure of one thing, at another of the opposite: nobody can tell
-        self._direction = 1.0 if above < below else -1.0
-        method = "anytime-valid bets"
-        self._paired = msgspec.structs.replace(self._paired, ci95=bets.interval(), p_value=surely, method=method)
-
-    @cached_property
-    def _bets(self) -> Bets:
-        """The bets that the run itself made: the same stakes, on the differences in the order in which they came."""
-        run = self._a.source.runs[0]
-        turn = {position: number for number, position in enumerate(case_order(run.id, run.plan.case_count))}
-        order = np.argsort([turn[self._a.places[key]] for key in self._common.keys])
-        arms = len(run.plan_arms)
-        points = () if self._margin is None else (self._margin, -self._margin)
-        bets = Bets(alpha=_ALPHA / max(1, arms * (arms - 1) // 2), points=points)
-        for value in self._common.d[order]:
-            bets.add(float(value))
-        return bets
-
-    def comparison(self, adjusted: float | None, *, whole: bool) -> Comparison:
-        """Everything about the pair; only what is asked for most where it is not the `whole`."""
-        found, common = self._paired, self._common
-        within = self._equivalence()
-        some = found.count > 0
-        better = self._sign * common.d
-        ahead, tied = int(np.sum(better > 0)), int(np.sum(better == 0))
-        size = found.difference / found.std_dev if found.std_dev and found.std_err and found.difference else None
-        spread = found.std_err if self._stop is None else None
+    def comparison(
+        self, level: float, adjusted: float | None, *, family: int, primary: bool, whole: bool
+    ) -> Comparison:
+        """Everything about the pair; what qualifies the verdict only where it is the `whole`."""
+        known = self.evidence
+        found, common, a, b, metric = known.estimate, known.common, known.a, known.b, known.metric
+        interval = found.interval(level)
+        verdict = read_verdict(interval, known.sign, self._margin)
+        failures = self._failures(level) if primary else None
+        some = len(common.keys) > 0
+        better = known.sign * common.d
+        spread = float(np.std(common.d, ddof=1)) if len(common.keys) > 1 else None
+        plain = known.plain
         return Comparison(
-            a=self._a.label,
-            b=self._b.label,
-            metric=self._metric,
-            scale=self._scale,
-            verdict=_verdict(self._sign * self._direction, adjusted, within),
-            difference=found.difference,
-            ci95=found.ci95,
-            p_value=self.p_value,
+            a=a.label,
+            b=b.label,
+            metric=metric,
+            scale=known.scale,
+            verdict=_with_failures(verdict, failures),
+            difference=found.mean,
+            ci95=interval,
+            level=1 - level,
+            p_value=found.p_value(),
             p_adjusted=adjusted,
-            comparisons=self._family,
-            std_err=found.std_err,
-            method=found.method,
+            comparisons=family,
+            primary=primary,
+            std_err=None if known.anytime else getattr(found, "std_err", None),
+            std_dev=spread,
+            method=_method(known, plain),
+            rough=plain.rough and found is plain,
             mean_a=float(np.average(common.a, weights=common.weights)) if some else None,
             mean_b=float(np.average(common.b, weights=common.weights)) if some else None,
-            count=found.count,
-            units=found.units,
-            ahead=ahead,
-            tied=tied,
-            only_one=len(self._a.values.get(self._metric, {}).keys() ^ self._b.values.get(self._metric, {}).keys()),
-            effect_size=size,
-            effect=None if size is None else effect_words(size),
+            count=plain.count,
+            units=plain.units,
+            ahead=int(np.sum(better > 0)),
+            tied=int(np.sum(better == 0)),
+            only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
+            effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if some else None,
-            detectable=detectable(spread, 1, alpha=_ALPHA / self._family) if spread else None,
-            equivalence=within,
-            failures_as_worst=self._failures_as_worst() if whole else None,
-            robustness=_robustness(common) if whole and found.count > 1 and self._stop is None else [],
+            detectable=_detectable(found, interval, level),
+            equivalence=self._equivalence(found, interval),
+            failures=failures,
+            labels=known.labels,
+            variance_saved=known.saved,
+            as_judged=common.difference(known.scale) if known.labels else None,
+            robustness=_robustness(common) if whole and len(common.keys) > 1 and not known.anytime else [],
             groups=list(self._groups()) if whole else [],
             differs=list(self._differs()) if whole else [],
-            run_means=self._run_means() if whole and self._metric == SCORE else None,
+            run_means=self._run_means() if whole and metric == SCORE else None,
         )
 
-    def _equivalence(self) -> Equivalence | None:
-        if self._margin is None or not self._paired.count:
+    def _equivalence(self, found: Estimate, interval: tuple[float, float] | None) -> Equivalence | None:
+        p = None if self._margin is None else found.p_within(self._margin)
+        if p is None or self._margin is None or interval is None:
             return None
-        if self._stop is not None:
-            bets, margin = self._bets, self._margin
-            p = max(bets.p_above(-margin), bets.p_below(margin))
-            interval = bets.interval() or (-1.0, 1.0)
-            return Equivalence(equivalent=p < _ALPHA, margin=margin, p_value=p, ci90=interval)
-        common = self._common
-        return _constant_within(self._paired, self._margin) or equivalence(
-            common.d, self._margin, common.clusters, common.weights
-        )
+        inside = -self._margin < interval[0] and interval[1] < self._margin
+        return Equivalence(equivalent=inside, margin=self._margin, p_value=p)
 
-    def _failures_as_worst(self) -> Paired | None:
-        """None where nothing failed (then it is the same), where there is no worst, and where looking was free."""
-        if (not self._a.failed and not self._b.failed) or self._scale[0] is None or self._stop is not None:
+    def _failures(self, level: float) -> Failures | None:
+        """What is left of the verdict if everything that failed went one way."""
+        sides = [self.evidence.failed(against=side) for side in (1, -1)]
+        if sides[0] is None or sides[1] is None or self.evidence.estimate is not self.evidence.plain:
             return None
-        found = self._field.common(self._a, self._b, self._metric, failures=True).difference(self._scale)
-        return msgspec.structs.replace(found, p_value=p_of(found))
+        return Failures(against_a=self._bound(sides[0], level), against_b=self._bound(sides[1], level))
+
+    def _bound(self, common: Common, level: float) -> Bound:
+        found = common.mean(self.evidence.scale)
+        interval = found.interval(level)
+        return Bound(
+            difference=found.mean,
+            ci95=interval,
+            verdict=read_verdict(interval, self.evidence.sign, self._margin),
+            count=found.count,
+        )
 
     @cached_property
     def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
-        return kinds_of([self._field.facts[key] for key in self._common.keys])
+        return kinds_of([self.evidence.field.facts[key] for key in self.evidence.common.keys])
 
     def _groups(self) -> Iterable[Group]:
+        """The kinds of one attribute are a family; they are scored as they are, whatever decides the pair."""
+        known = self.evidence
         for by, values in self._kinds.items():
-            found = [(value, self._common.some(chosen).difference(self._scale)) for value, chosen in values.items()]
-            p_values = {value: p for value, pair in found if (p := p_of(pair)) is not None}
-            adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-            for value, pair in found:
-                p = adjusted.get(value)
+            found = [known.common.some(chosen).mean(known.scale) for chosen in values.values()]
+            rows = zip(values, found, _levels(found, None), _adjusted(found), strict=True)
+            for value, mean, level, p in rows:
+                interval = mean.interval(level)
                 yield Group(
                     by=by,
                     value=value,
-                    verdict=_verdict(self._sign * (pair.difference or 0.0), p, None),
-                    difference=pair.difference,
-                    ci95=pair.ci95,
+                    verdict=read_verdict(interval, known.sign),
+                    difference=mean.mean,
+                    ci95=interval,
                     p_value=p,
-                    count=pair.count,
+                    count=mean.count,
                 )
 
     def _differs(self) -> Iterable[Differs]:
-        common = self._common
+        common = self.evidence.common
         for by, values in self._kinds.items():
             if by == "tag":  # a case may have several, so each is held against the cases without it
                 tests = {
@@ -252,38 +308,40 @@ class _Pair:
 
     def _run_means(self) -> RunMeansTest | None:
         """The classical test, where both have several whole runs of the very same cases."""
-        sources = [self._a.source, self._b.source]
-        if min(len(source.runs) for source in sources) < 2 or self._a.places.keys() != self._b.places.keys():
+        a, b = self.evidence.a, self.evidence.b
+        if min(len(one.source.runs) for one in (a, b)) < 2 or a.places.keys() != b.places.keys():
             return None
-        means = [run_means(one.source.runs).get(one.arm.name, []) for one in (self._a, self._b)]
+        means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
 
 
-def _verdict(direction: float, p: float | None, within: Equivalence | None) -> Verdict:
-    if p is not None and p < _ALPHA and direction:
-        return "better" if direction > 0 else "worse"
-    return "equivalent" if within is not None and within.equivalent else "cannot tell"
+def _with_failures(verdict: Verdict, failures: Failures | None) -> Verdict:
+    """A claim that does not stand at both bounds is none: it depends on what the failures would have been."""
+    if failures is None or verdict == "cannot tell":
+        return verdict
+    stands = failures.against_a.verdict == failures.against_b.verdict == verdict
+    return verdict if stands else "depends on failures"
 
 
-def p_of(found: Paired) -> float | None:
-    """Where every case differs by the same, no t can be had; but signs can be counted: they were all the same."""
-    if found.std_err == 0 and found.units > 1 and found.p_value is None:
-        return 2.0 ** (1 - found.units) if found.difference else 1.0
-    return found.p_value
+def _method(known: Evidence, plain: Mean) -> str:
+    if known.anytime:
+        return Anytime.method
+    if known.saved is not None:
+        return ControlledMean.method
+    if known.labels:
+        return f"corrected by {known.labels} labels"
+    return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, plain.method_words)
 
 
-def _constant_within(found: Paired, margin: float) -> Equivalence | None:
-    """The same for equivalence: no case differed by the margin or more."""
-    if found.std_err != 0 or found.units < 2 or found.difference is None:
+def _detectable(found: Estimate, interval: tuple[float, float] | None, level: float) -> float | None:
+    """The smallest difference that such an experiment would show in 80 % of its repetitions."""
+    if interval is None or isinstance(found, Anytime):
         return None
-    p = 2.0**-found.units
-    inside = abs(found.difference) < margin
-    return Equivalence(
-        equivalent=inside and p < _ALPHA,
-        margin=margin,
-        p_value=p if inside else 1.0,
-        ci90=found.ci95 or (found.difference, found.difference),
-    )
+    error, freedom = getattr(found, "std_err", None), getattr(found, "freedom", 0.0)
+    by_t = detectable(error, freedom + 1, alpha=level) * (freedom + 1) ** 0.5 if error and freedom >= 1 else 0.0
+    if not isinstance(found, Mean) or found.method == "t":
+        return by_t or None
+    return max(by_t, _POWER * (interval[1] - interval[0]) / 2)
 
 
 def _robustness(common: Common) -> list[Robustness]:
@@ -300,10 +358,10 @@ def _robustness(common: Common) -> list[Robustness]:
     lines = [
         Robustness(method=f"sign-flip permutation{exact}", p_value=sign_flip(units)),
         Robustness(method="Wilcoxon signed rank", p_value=wilcoxon(means)),
-        Robustness(
-            method="bootstrap over cases" if common.clusters is None else "bootstrap over clusters", ci95=boot.ci
-        ),
     ]
+    if boot.ci is not None and boot.ci[1] - boot.ci[0] > 1e-9:  # else nothing varies, and resampling tells nothing
+        where = "bootstrap over cases" if common.clusters is None else "bootstrap over clusters"
+        lines.append(Robustness(method=where, ci95=boot.ci))
     if common.clusters is None and _binary(common.a) and _binary(common.b):
         lines.append(Robustness(method="McNemar (exact)", p_value=mcnemar(common.a, common.b).p_value))
     return lines

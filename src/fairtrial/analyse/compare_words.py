@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness
 
-_ALPHA = 0.05
+ALPHA = 0.05
 
 
 class Scale:
@@ -25,26 +25,42 @@ class Scale:
         """A difference."""
         return "–" if value is None else self._written(value, "+")
 
-    def interval(self, bounds: tuple[float, float] | None) -> str:
-        """An interval of differences."""
-        return "–" if bounds is None else f"[{self.signed(bounds[0])}, {self.signed(bounds[1])}]"
+    def interval(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
+        """An interval of differences, with as many digits as it takes to see on which side of 0 and of the margin its
+        limits lie."""
+        if bounds is None:
+            return "–"
+        marks = (0.0,) if margin is None else (0.0, margin, -margin)
+        return f"[{', '.join(self._written(bound, '+', marks) for bound in bounds)}]"
 
-    def _written(self, value: float, sign: str) -> str:
-        rounded = round(self.times * value, self.digits) + 0.0  # no −0.0
-        return f"{rounded:{sign}.3g}" if abs(rounded) >= 1e6 else f"{rounded:{sign}.{self.digits}f}"
+    def _written(self, value: float, sign: str, marks: tuple[float, ...] = ()) -> str:
+        exact = self.times * value
+        digits = next((n for n in range(self.digits, 9) if _same_side(round(exact, n), exact, marks, self.times)), 9)
+        rounded = round(exact, digits) + 0.0  # no −0.0
+        return f"{rounded:{sign}.3g}" if abs(rounded) >= 1e6 else f"{rounded:{sign}.{digits}f}"
+
+
+def _same_side(shown: float, exact: float, marks: tuple[float, ...], times: int) -> bool:
+    return all((shown > times * mark) == (exact > times * mark) for mark in marks) and all(
+        (shown < times * mark) == (exact < times * mark) for mark in marks
+    )
 
 
 def p_words(p: float | None) -> str:
-    """A p-value as people write it."""
+    """A p-value as people write it; never rounded across 5 %."""
     if p is None:
         return "–"
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
+    if p < 0.0001:
+        return "< 0.0001"
+    digits = 4 if p < 0.01 else 3
+    while (round(p, digits) < ALPHA) != (p < ALPHA) and digits < 9:
+        digits += 1
+    return f"{p:.{digits}f}"
 
 
 def pair_columns(found: Comparisons) -> list[str]:
     """The columns of the table of pairs."""
-    p = "p (Holm)" if len(found.pairs) > 1 else "p"
-    return ["arm", "against", "difference", "95% CI", p, "cases", "verdict"]
+    return ["arm", "against", "difference", "95% CI", "p (Holm)" if len(found.pairs) > 1 else "p", "cases", "verdict"]
 
 
 def pair_cells(pair: Comparison) -> list[str]:
@@ -54,11 +70,15 @@ def pair_cells(pair: Comparison) -> list[str]:
         pair.a,
         pair.b,
         scale.signed(pair.difference),
-        scale.interval(pair.ci95),
+        scale.interval(pair.ci95, _margin(pair)),
         p_words(pair.p_adjusted),
         str(pair.count),
         pair.verdict,
     ]
+
+
+def _margin(pair: Comparison) -> float | None:
+    return None if pair.equivalence is None else pair.equivalence.margin
 
 
 def sentence(pair: Comparison, margin: float | None = None) -> str:
@@ -69,11 +89,13 @@ def sentence(pair: Comparison, margin: float | None = None) -> str:
         return f"{pair.a} and {pair.b} have no case in common."
     by = f"{scale.plain(abs(pair.difference))}{scale.unit}"
     if pair.verdict in ("better", "worse"):
-        shown = f"{pair.a} is {pair.verdict} than {pair.b}: by {by}{_effect(pair)}."
+        shown = f"{pair.a} is {pair.verdict} than {pair.b}: by {by}{_ahead(pair)}."
         inside = pair.equivalence is not None and pair.equivalence.equivalent
         return f"{shown} That is less than ±{scale.plain(margin)}." if inside else shown
     if pair.verdict == "equivalent":
         return f"{pair.a} and {pair.b} are equivalent{what} within ±{scale.plain(margin)}{scale.unit}."
+    if pair.verdict == "depends on failures":
+        return f"{pair.a} against {pair.b}{what}: it depends on the trials that failed."
     if pair.detectable is None:
         return f"cannot tell {pair.a} from {pair.b}{what}: {_why_not(pair)}."
     smallest = f"smallest detectable difference: {scale.plain(pair.detectable)}{scale.unit}"
@@ -85,43 +107,57 @@ def _why_not(pair: Comparison) -> str:
         return "there is one case"
     if pair.units < 2:
         return "all cases are of one cluster"
-    if not pair.difference:
+    if pair.ahead == pair.behind == 0:
         return "no case tells them apart"
-    if pair.std_err == 0:
-        return f"the same difference in all {pair.count} cases, but they are too few to be sure"
     return f"{pair.count} cases are not enough yet"
 
 
-def _effect(pair: Comparison) -> str:
+def _ahead(pair: Comparison) -> str:
     if pair.count < 2:
         return ""
-    cases = f"ahead on {pair.ahead}, tied on {pair.tied}, behind on {pair.behind} of {pair.count} cases"
-    if pair.effect is None or pair.effect_size is None:
-        return f" ({cases})"
-    article = "an" if pair.effect[0] in "aeiou" else "a"
-    return f", {article} {pair.effect} effect (d_z {abs(pair.effect_size):.2f}; {cases})"
+    return f" (ahead on {pair.ahead}, tied on {pair.tied}, behind on {pair.behind} of {pair.count} cases)"
 
 
 def brief_lines(pair: Comparison) -> list[str]:
-    """What nobody should miss: tests that do not agree, failures that decide, effects that differ."""
+    """What nobody should miss: what decided, tests that do not agree, failures that decide, effects that differ."""
     lines = []
-    says = _says(pair.p_value, pair.difference)
-    others = [line for line in pair.robustness if line.p_value is not None]
-    against = [line for line in others if (line.p_value or 0.0) >= _ALPHA] if says else []
-    for_it = [line for line in others if (line.p_value or 1.0) < _ALPHA] if not says else []
-    if against or for_it:
-        shown = ", ".join(f"{line.method} p {p_words(line.p_value)}" for line in against or for_it)
-        lines.append(f"not all tests agree (paired p {p_words(pair.p_value)}): {shown}")
-    elif others:
-        lines.append(f"{len(others)} other tests agree" if len(others) > 1 else "another test agrees")
-    worst = pair.failures_as_worst
-    if worst is not None and _says(worst.p_value, worst.difference) != says:
-        lines.append(_failures_line(pair))
-        lines.append("  what failures count for decides this comparison: look at them before you choose")
-    lines += [_differs_line(found) for found in pair.differs if found.p_value < _ALPHA]
+    if pair.variance_saved is not None:
+        lines.append(f"an earlier run on more cases saves {100 * pair.variance_saved:.0f} % of the variance")
+    if pair.as_judged is not None:
+        lines.append(_as_judged_line(pair))
+    elif pair.robustness:
+        lines += _agreement_lines(pair)
+    if pair.failures is not None and pair.verdict == "depends on failures":
+        lines += _failure_lines(pair)
+    lines += [_differs_line(found) for found in pair.differs if found.p_value < ALPHA]
     if pair.run_means is not None:
         lines += _run_means_lines(pair)
     return lines
+
+
+def _as_judged_line(pair: Comparison) -> str:
+    scale, found = Scale(pair.metric), pair.as_judged
+    assert found is not None
+    return (
+        f"corrected by people's labels on {pair.labels} cases; as the judges scored it: "
+        f"{scale.signed(found.difference)} {scale.interval(found.ci95)}"
+    )
+
+
+def _agreement_lines(pair: Comparison) -> list[str]:
+    """Whether other tests would have said the same, at the same level."""
+    level, sure = 1 - pair.level, _decided(pair)
+    others = [line for line in pair.robustness if line.p_value is not None]
+    against = [line for line in others if ((line.p_value or 0.0) < level) != sure]
+    if against:
+        shown = ", ".join(f"{line.method} p {p_words(line.p_value)}" for line in against)
+        return [f"not all tests agree (at {100 * level:.2g} %): {shown}"]
+    return [f"{len(others)} other tests agree" if len(others) > 1 else "another test agrees"] if others else []
+
+
+def _decided(pair: Comparison) -> bool:
+    """Whether the interval leaves out 0."""
+    return pair.ci95 is not None and (pair.ci95[0] > 0 or pair.ci95[1] < 0)
 
 
 def metric_lines(found: Comparisons, pair: Comparison, *, details: bool) -> list[str]:
@@ -141,24 +177,26 @@ def _metric_line(item: Comparison) -> str:
     return f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {item.count} cases: {item.verdict}"
 
 
-def _failures_line(pair: Comparison) -> str:
-    scale, worst = Scale(pair.metric), pair.failures_as_worst
-    assert worst is not None
-    what = "the worst" if pair.metric else "0"
-    bounds = f" {scale.interval(worst.ci95)}, p {p_words(worst.p_value)}{_plain(pair)}"
-    return f"failures counted as {what}: {scale.signed(worst.difference)}{bounds}, {worst.count} cases"
-
-
-def _plain(pair: Comparison) -> str:
-    return " (unadjusted)" if pair.comparisons > 1 else ""
+def _failure_lines(pair: Comparison) -> list[str]:
+    """Between what the difference lies, whatever the failed trials would have been worth."""
+    scale, found = Scale(pair.metric), pair.failures
+    assert found is not None
+    return [
+        f"if every failure {what}: {scale.signed(bound.difference)} {scale.interval(bound.ci95, _margin(pair))}, "
+        f"{bound.count} cases: {bound.verdict}"
+        for what, bound in ((f"spoke against {pair.a}", found.against_a), (f"spoke against {pair.b}", found.against_b))
+    ]
 
 
 def detail_lines(pair: Comparison) -> list[str]:
     """Everything below a pair: other tests, failures, kinds of cases."""
     scale = Scale(pair.metric)
-    lines = [_robustness_line(line, scale, _plain(pair)) for line in pair.robustness]
-    if pair.failures_as_worst is not None:
-        lines.append(_failures_line(pair))
+    lines = [f"interval: {_interval_words(pair)}"]
+    if pair.effect_size is not None:
+        lines.append(f"effect size d_z {pair.effect_size:+.2f} (mean over deviation of the differences)")
+    lines += [_robustness_line(line, scale, _plain(pair)) for line in pair.robustness]
+    if pair.failures is not None:
+        lines += _failure_lines(pair)
     if pair.run_means is not None:
         lines += _run_means_lines(pair)
     lines += [_group_line(group, scale) for group in pair.groups]
@@ -166,10 +204,23 @@ def detail_lines(pair: Comparison) -> list[str]:
     return lines
 
 
-def _says(p: float | None, difference: float | None) -> int:
-    if p is None or p >= _ALPHA or not difference:
-        return 0
-    return 1 if difference > 0 else -1
+def _interval_words(pair: Comparison) -> str:
+    """How it was made, and how sure it is for this pair alone."""
+    alone = f", {100 * pair.level:.4g} % for this pair alone" if pair.comparisons > 1 else ""
+    return f"{_METHODS.get(pair.method, pair.method)}{alone}"
+
+
+_METHODS = {
+    "t": "Student's t over cases",
+    "t, over clusters": "Student's t over clusters, each left out once",
+    "bounded": "bounded by the scale (few cases, or few of them carry the difference)",
+    "bounded, over clusters": "bounded by the scale, over clusters (few, or few of them carry the difference)",
+    "anytime-valid bets": "holds whenever the run stopped; the difference is its middle",
+}
+
+
+def _plain(pair: Comparison) -> str:
+    return " (unadjusted)" if pair.comparisons > 1 else ""
 
 
 def _robustness_line(line: Robustness, scale: Scale, plain: str) -> str:
@@ -185,9 +236,9 @@ def _run_means_lines(pair: Comparison) -> list[str]:
         return [f"run means never varied ({Scale('').signed(found.score_diff)}): no test can be made of them"]
     lines = [
         f"run means (pooled t): {Scale('').signed(found.score_diff)}, p {p_words(found.p_value)}, "
-        f"Cohen's d {found.effect_size:.2f} ({found.effect})"
+        f"Cohen's d {found.effect_size:.2f}"
     ]
-    if found.is_significant != (pair.verdict in ("better", "worse")):
+    if found.is_significant != _decided(pair):
         lines.append(
             "  it differs from the verdict because it asks only about these very cases; "
             "the verdict is about cases like them"
@@ -202,7 +253,7 @@ def _group_line(group: Group, scale: Scale) -> str:
 
 def _differs_line(found: Differs) -> str:
     about = f"between cases with and without tag {found.value}" if found.by == "tag" else f"by {found.by}"
-    answer = "yes" if found.p_value < _ALPHA else "cannot tell"
+    answer = "yes" if found.p_value < ALPHA else "cannot tell"
     return f"does the difference differ {about}? {answer}, p {p_words(found.p_value)}"
 
 
@@ -225,5 +276,5 @@ def headline(found: Comparisons) -> str:
     elif len(found.sources) == 1:
         runs = f"series {found.sources[0]} ({len(found.run_ids)} runs)"
     count = len(found.pairs)
-    adjusted = f"; p-values are adjusted for {count} comparisons (Holm), intervals are not" if count > 1 else ""
+    adjusted = f"; intervals and p-values hold for all {count} pairs together (Holm)" if count > 1 else ""
     return f"{found.metric or 'score'} of {runs}{adjusted}"

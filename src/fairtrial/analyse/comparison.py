@@ -9,7 +9,20 @@ import msgspec
 from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, Equivalence, Interaction, Paired, RunMeansTest
 
-Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
+Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
+
+
+def read_verdict(interval: tuple[float, float] | None, sign: int, margin: float | None = None) -> Verdict:
+    """The one place where a verdict is made: it is read off the interval of a − b that is shown with it.
+
+    `sign` is 1 where more is better, −1 where less is.
+    """
+    if interval is None:
+        return "cannot tell"
+    low, high = interval
+    if low > 0 or high < 0:
+        return "better" if (low > 0) == (sign > 0) else "worse"
+    return "equivalent" if margin is not None and -margin < low and high < margin else "cannot tell"
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,8 +33,24 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
     ci95: tuple[float, float] | None = None
 
 
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference with every failure counted against one of the two, at the level of the pair."""
+
+    difference: float | None
+    ci95: tuple[float, float] | None
+    verdict: Verdict
+    count: int
+
+
+class Failures(msgspec.Struct, frozen=True, kw_only=True):
+    """Between what the difference lies, whatever the failed trials would have been worth."""
+
+    against_a: Bound  # those of a are the worst, those of b the best
+    against_b: Bound
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference among the cases of one kind; p is adjusted for the kinds of the same attribute."""
+    """The difference among the cases of one kind; interval and p are adjusted for the kinds of the same attribute."""
 
     by: str
     value: str
@@ -50,12 +79,16 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     scale: Scale  # worst and best
     verdict: Verdict
     difference: float | None
-    ci95: tuple[float, float] | None  # of this pair alone: not adjusted
+    ci95: tuple[float, float] | None  # 95 % for all pairs together: the verdict is read off it
+    level: float  # what that is for this pair alone: 0.95 where there is one, more where there are several
     p_value: float | None
-    p_adjusted: float | None
-    comparisons: int  # how many pairs p is adjusted for
+    p_adjusted: float | None  # below 5 % where `ci95` leaves out 0
+    comparisons: int  # how many pairs interval and p are adjusted for
+    primary: bool  # whether the verdict is about what was asked, and not about one of the other metrics
     std_err: float | None
+    std_dev: float | None  # of the differences
     method: str
+    rough: bool  # few cases carry the difference, and no scale says what others could show
     mean_a: float | None
     mean_b: float | None
     count: int
@@ -63,12 +96,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     ahead: int  # cases on which a is better
     tied: int
     only_one: int  # cases that only one of the two has a score for
-    effect_size: float | None
-    effect: str | None
+    effect_size: float | None  # d_z: the mean over the deviation of the differences
     superiority: float | None
     detectable: float | None  # with a power of 80 %
     equivalence: Equivalence | None = None
-    failures_as_worst: Paired | None = None  # with failed trials counted as the worst score
+    failures: Failures | None = None  # None where nothing failed, or no scale says what a failure could be worth
+    variance_saved: float | None = None  # by an earlier run on more cases
+    labels: int = 0  # labelled cases that correct the judges' difference
+    as_judged: Paired | None = None  # the difference without that correction
     robustness: list[Robustness] = []
     groups: list[Group] = []
     differs: list[Differs] = []

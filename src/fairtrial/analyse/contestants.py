@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.stopping import whenever_stopped
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm, StopSpec
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
-from fairtrial.store.opinions import judges_asked
+from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import CaseFacts, case_facts, endings
 
 SCORE = ""  # the name of the score among the metrics
+Ends = Literal["worst", "best"]  # of a scale
 TAKEN = ("latency_ms", "cost_usd")  # what an answer took: compared only when asked for
 
 
@@ -42,6 +44,7 @@ class Contestant:
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that had a say
         self.planned = self.ended = self.scored = 0
         self.stop: StopSpec | None = None  # when its run was allowed to end early
+        self.labels: dict[str, tuple[float, float]] = {}  # people's mark and the judges', where answers have labels
 
     def add(self, case: str, value: float, metrics: Mapping[str, tuple[float, float | None, float | None]]) -> None:
         """One scored trial."""
@@ -51,14 +54,15 @@ class Contestant:
             self.scales[name] = (worst, best)
             self.values.setdefault(name, {}).setdefault(case, []).append(found)
 
-    def means(self, metric: str = SCORE, *, failures: bool = False) -> dict[str, float]:
-        """The mean over repeats of every case; with `failures`, a failed trial counts as the worst value."""
+    def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> dict[str, float]:
+        """The mean over repeats of every case; failed trials are left out, or count as the worst or best value."""
         values = self.values.get(metric, {})
-        worst = self.scales.get(metric, (None, None))[0]
-        if not failures or worst is None:
+        worst, best = self.scales.get(metric, (None, None))
+        end = worst if failures == "worst" else best
+        if failures is None or end is None:
             return {case: sum(found) / len(found) for case, found in values.items()}
         return {
-            case: (sum(values.get(case, ())) + worst * self.failed.get(case, 0))
+            case: (sum(values.get(case, ())) + end * self.failed.get(case, 0))
             / (len(values.get(case, ())) + self.failed.get(case, 0))
             for case in values.keys() | self.failed.keys()
         }
@@ -87,17 +91,30 @@ class Field(NamedTuple):
     same_cases: bool
     uneven_facts: int  # cases that have another weight or cluster in another run: the first one named counts
 
-    def common(self, a: Contestant, b: Contestant, metric: str = SCORE, *, failures: bool = False) -> Common:
-        """The cases that both have a value for; with `failures`, a failed trial counts as the worst one."""
-        one, other = a.means(metric, failures=failures), b.means(metric, failures=failures)
+    def common(self, a: Contestant, b: Contestant, metric: str = SCORE) -> Common:
+        """The cases that both have a value for."""
+        return self.joined(a.means(metric), b.means(metric))
+
+    @property
+    def primary(self) -> str:
+        """The metric that the suites call primary; the score where they name none, or not the same one."""
+        named = {run.settings.get("primary_metric") or SCORE for source in self.sources for run in source.runs}
+        return named.pop() if len(named) == 1 else SCORE
+
+    def joined(self, one: Mapping[str, float], other: Mapping[str, float]) -> Common:
+        """Values by case, where both have one."""
         return common_cases(one, other, self.weights, self.clusters)
 
-    def aggregate(self, one: Contestant, metric: str = SCORE, *, failures: bool = False) -> Aggregate:
+    def aggregate(self, one: Contestant, metric: str = SCORE, *, failures: Ends | None = None) -> Aggregate:
         """One contestant by itself."""
         means = one.means(metric, failures=failures)
         clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
         weights = [self.weights[key] for key in means]
-        return aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
+        found = aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
+        if one.stop is None or metric != SCORE or len(one.source.runs) > 1:
+            return found
+        run = one.source.runs[0]
+        return whenever_stopped(found, {one.places[key]: m for key, m in means.items()}, run.id, run.plan.case_count)
 
 
 def find_sources(names: Sequence[str], store: Store) -> list[Source]:
@@ -192,6 +209,7 @@ def _read(run: Run, source: Source, own: dict[str, Contestant], cases: Sequence[
         for case in cases:
             contestant.scorers[case.key] = everywhere if how.get("scorer") or not case.scorer else case.scorer
             contestant.places[case.key] = case.position
+    _read_labels(run, arms, cases)
     for ending in endings(run.store, run.id, run.record.scoring):
         contestant, key = arms[ending.arm], cases[ending.case].key
         if ending.pending:
@@ -202,6 +220,19 @@ def _read(run: Run, source: Source, own: dict[str, Contestant], cases: Sequence[
             contestant.add(key, ending.value, ending.metrics)
         if ending.failed:
             contestant.failed[key] = contestant.failed.get(key, 0) + 1
+
+
+def _read_labels(run: Run, arms: Sequence[Contestant], cases: Sequence[CaseFacts]) -> None:
+    """People's marks beside the judges' on the same answers, as means over a case's labelled answers."""
+    marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
+    for row in labelled(run.store, run.id, run.record.scoring):
+        if not row["stale"] and row["score"] is not None:
+            answers = marks.setdefault((row["arm_position"], row["case_position"]), {})
+            answers.setdefault(row["repeat"], ([], row["score"]))[0].append(row["value"])
+    for (arm, case), answers in marks.items():
+        people = [sum(given) / len(given) for given, _ in answers.values()]
+        judges = [score for _, score in answers.values()]
+        arms[arm].labels[cases[case].key] = (sum(people) / len(people), sum(judges) / len(judges))
 
 
 def choose(field: Field, names: Sequence[str] = ()) -> list[tuple[Contestant, Contestant]]:

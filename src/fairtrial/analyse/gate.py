@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.compare_words import Scale, p_words
+from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparison
 from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, check_metric, enter, pick
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate, equivalence
+from fairtrial.stats import Aggregate
 
 Result = Literal["passed", "failed", "cannot tell"]
 EXIT_CODES: dict[Result, int] = {"passed": 0, "failed": 100, "cannot tell": 101}
 BEARABLE = 0.05  # the loss that nobody minds, unless they say so
-_FEWEST_ALIKE = 5  # cases that all differ by the same, so that chance is below 5 %
 _ROUNDING = 1e-9
 
 
@@ -30,6 +30,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     metric: str = SCORE
     arms: tuple[str, ...] = ()
     these_cases: bool = False
+    largest: float | None = None  # that a case can differ by, where it is less than the scale allows
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +135,7 @@ def _minimum(field: Field, own: Sequence[Contestant], terms: Terms, least: float
             shown = "on these cases" if terms.these_cases else shown
             message = f"{scale.plain(found.mean)} ({shown}), at least {scale.plain(least)}"
         if result == "passed" and one.failed:
-            strict = field.aggregate(one, terms.metric, failures=True)
+            strict = field.aggregate(one, terms.metric, failures="worst")
             if _above(strict, least, terms) != "passed":
                 result = "cannot tell"
                 message += f"; with {sum(one.failed.values())} failures counted as 0 it is {scale.plain(strict.mean)}"
@@ -180,10 +181,10 @@ def _regression(
     ]
     if not usable:
         return checks, []
-    compared = compare(field, usable, metric=terms.metric, margin=margin or None)
+    compared = compare(field, usable, metric=terms.metric, margin=margin or None, largest=terms.largest)
     for (one, other), pair in zip(usable, compared.pairs, strict=True):
         result, message = _held(pair, margin, terms)
-        if result == "passed" and (trouble := _waved_through(field, one, other, pair, margin, terms)):
+        if result == "passed" and (trouble := _waved_through(one, other, pair, margin, terms)):
             result, message = "cannot tell", f"{message}; {trouble}"
         checks.append(
             Check(
@@ -192,7 +193,7 @@ def _regression(
                 result=result,
                 message=f"{message} against {against.label}",
                 value=pair.difference,
-                interval=pair.equivalence.ci90 if pair.equivalence and not terms.these_cases else None,
+                interval=None if terms.these_cases else pair.ci95,
                 limit=-margin,
             )
         )
@@ -203,45 +204,46 @@ def _unknown(arm: str, message: str) -> Check:
     return Check(name="regression", arm=arm, result="cannot tell", message=message)
 
 
-def _waved_through(
-    field: Field, one: Contestant, other: Contestant, pair: Comparison, margin: float, terms: Terms
-) -> str:
+def _waved_through(one: Contestant, other: Contestant, pair: Comparison, margin: float, terms: Terms) -> str:
     """Why a regression may have passed unseen: hardly a case in common, or failures instead of wrong answers."""
     cases = len(one.places)
     if pair.count < terms.min_coverage * min(cases, len(other.places)) * (1 - _ROUNDING):
         return f"only {pair.count} of {cases} cases can be compared"
-    worst = pair.failures_as_worst
-    if worst is None or worst.difference is None:
+    if pair.failures is None:
         return ""
-    sign = one.sign(terms.metric)
-    bound = sign * worst.difference
-    if not terms.these_cases:
-        strict = field.common(one, other, terms.metric, failures=True)
-        within = equivalence(strict.d, margin, strict.clusters, strict.weights)
-        bound = min(bound, sign * within.ci90[0] if sign > 0 else -within.ci90[1]) if within is not None else bound
-    if bound > -margin - (_ROUNDING if terms.these_cases else 0.0):
-        return ""
-    return f"with failures counted as the worst it is {Scale(terms.metric).signed(worst.difference)}"
+    worst, scale = pair.failures.against_a, Scale(terms.metric)
+    if terms.these_cases:
+        kept = _gain(pair, worst.difference) >= -margin - _ROUNDING
+    else:
+        kept = _least(pair, worst.ci95) > -margin
+    shown = f"{scale.signed(worst.difference)} {scale.interval(worst.ci95, margin)}"
+    return "" if kept else f"if every failure spoke against it, it would be {shown}"
+
+
+def _gain(pair: Comparison, difference: float | None) -> float:
+    """A difference as a gain, whichever way is better."""
+    value = difference or 0.0
+    return -value if _less_is_better(pair) else value
+
+
+def _least(pair: Comparison, interval: tuple[float, float] | None) -> float:
+    """The smallest gain that an interval leaves open."""
+    return -math.inf if interval is None else min(_gain(pair, bound) for bound in interval)
 
 
 def _held(pair: Comparison, margin: float, terms: Terms) -> tuple[Result, str]:
-    """Passed where a loss beyond the margin is ruled out; failed where there is a loss that is not."""
+    """Passed where the interval rules out a loss beyond the margin; failed where it shows a loss, and does not."""
     scale = Scale(terms.metric)
     if pair.difference is None:
         return "cannot tell", "no case in common"
-    less = _less_is_better(pair)
-    gain = -pair.difference if less else pair.difference
     shown = f"{scale.signed(pair.difference)}{scale.unit}"
     allowed = f"margin {scale.plain(margin)}"
     if terms.these_cases:
-        kept = gain >= -margin - _ROUNDING
+        kept = _gain(pair, pair.difference) >= -margin - _ROUNDING
         return ("passed" if kept else "failed"), f"{shown} on {pair.count} cases, {allowed}"
-    interval = pair.equivalence.ci90 if pair.equivalence is not None else None
-    message = f"{shown} (90% CI {scale.interval(interval)}, p {p_words(pair.p_adjusted)}), {allowed}"
-    if interval is not None:
-        least = -interval[1] if less else interval[0]
-        if least > -margin and (pair.std_err or pair.units >= _FEWEST_ALIKE):
-            return "passed", message
+    message = f"{shown} (95% CI {scale.interval(pair.ci95, margin)}), {allowed}"
+    if _least(pair, pair.ci95) > -margin:
+        return "passed", message
     return ("failed" if pair.verdict == "worse" else "cannot tell"), message
 
 

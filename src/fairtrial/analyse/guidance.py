@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairtrial.analyse.comparison import Comparison
 from fairtrial.analyse.contestants import SCORE, Contestant, Field
-from fairtrial.analyse.words import judge_noise
 
 _FEW_CASES = 20
 _FEW_CLUSTERS = 10
@@ -13,10 +13,11 @@ _FEW_CLUSTERS = 10
 Pairs = Sequence[tuple[Contestant, Contestant]]
 
 
-def guidance(field: Field, pairs: Pairs, counts: Sequence[tuple[int, int]], metric: str = SCORE) -> list[str]:
-    """One sentence for each thing to mind; `counts` has the common cases and the units of every pair."""
+def guidance(field: Field, pairs: Pairs, found: Sequence[Comparison], metric: str = SCORE) -> list[str]:
+    """One sentence for each thing to mind."""
     return [
-        *_about_cases(field, counts),
+        *_about_cases(field, [(pair.count, pair.units) for pair in found]),
+        *_about_method(found),
         *_about_weights(field, pairs, metric),
         *_about_scores(field, pairs),
         *_about_runs(field),
@@ -36,7 +37,22 @@ def _about_cases(field: Field, counts: Sequence[tuple[int, int]]) -> Iterator[st
         yield f"Few cases ({min(cases)}): only large differences can show; `fairtrial power` says how many it takes."
     clusters = [units for count, units in counts if 0 < units < count]
     if clusters and min(clusters) < _FEW_CLUSTERS:
-        yield f"Few clusters ({min(clusters)}): the interval is rougher than it looks."
+        yield f"Few clusters ({min(clusters)}): only large differences can show."
+
+
+def _about_method(found: Sequence[Comparison]) -> Iterator[str]:
+    """Which interval it is, where that is not the usual one."""
+    if any(pair.method.startswith("bounded") for pair in found):
+        yield (
+            "Few cases, or few of them, make the difference: its interval allows for what other cases could show "
+            "(bounded by the scale). `--largest POINTS` narrows it where no case can differ by more than that."
+        )
+    if any(pair.rough for pair in found):
+        yield "Few cases carry this difference, and no scale says what others could show: its interval is rough."
+    corrected = [pair for pair in found if pair.labels]
+    if corrected:
+        least = min(pair.labels for pair in corrected)
+        yield f"People's labels (on {least} cases) correct what the judges said of both."
 
 
 def _about_weights(field: Field, pairs: Pairs, metric: str) -> Iterator[str]:
@@ -58,8 +74,8 @@ def _about_weights(field: Field, pairs: Pairs, metric: str) -> Iterator[str]:
         if worth < 0.6 * len(sizes):
             what = "clusters" if common.clusters else "cases"
             yield (
-                f"A few {what} carry most of the weight: {len(sizes)} count as {worth:.0f}, and the interval is "
-                "rougher than it looks; the sign-flip line (--details) holds all the same."
+                f"A few {what} carry most of the weight: {len(sizes)} count as {worth:.0f}; "
+                "the interval allows for that."
             )
             return
 
@@ -70,7 +86,7 @@ def _about_scores(field: Field, pairs: Pairs) -> Iterator[str]:
     a, b = max(pairs, key=lambda pair: abs(pair[0].coverage - pair[1].coverage))
     if abs(a.coverage - b.coverage) > 1e-9:
         low, high = (a, b) if a.coverage < b.coverage else (b, a)
-        failures = "; --details shows the difference with failures counted as 0" if a.failed or b.failed else ""
+        failures = "; --details shows what the failures could change" if a.failed or b.failed else ""
         yield (
             f"Different coverage: {high.label} has a score for {100 * high.coverage:.0f} % of its trials, {low.label} "
             f"for {100 * low.coverage:.0f} %{failures}."
@@ -91,16 +107,12 @@ def _about_runs(field: Field) -> Iterator[str]:
 
 
 def _about_stopping(pairs: Pairs) -> Iterator[str]:
-    stopping = [(a, b) for a, b in pairs if a.stop is not None or b.stop is not None]
-    if not stopping:
-        return
-    if all(a.source is b.source and len(a.source.runs) == 1 for a, b in stopping):
+    if any(a.stop is not None or b.stop is not None for a, b in pairs):
         yield (
-            "This run was allowed to stop as soon as its result was sure: verdict, interval and p hold whenever it "
-            "stopped; kinds of cases are only a hint."
+            "A run was allowed to stop as soon as its result was sure: interval and p hold whenever it stopped, and "
+            "the difference is the middle of the interval. Among runs that stop early it is still too large on "
+            "average; kinds of cases and other tests are only a hint."
         )
-    else:
-        yield "A run was allowed to stop as soon as its result was sure: this comparison does not account for that."
 
 
 def _about_noise(pairs: Pairs) -> Iterator[str]:
@@ -111,8 +123,7 @@ def _about_noise(pairs: Pairs) -> Iterator[str]:
         if one.judges and one.values[SCORE] and all(len(found) < 2 for found in one.values[SCORE].values())
     ]
     if once:
-        noise = judge_noise(once[0].values)
         yield (
-            f"Judged by a model, with one answer a case: another run may differ by {noise} points; "
-            "--runs 3 or --repeats 3 shows by how much."
+            "Judged by a model, with one answer a case: how far another run would differ is not known; "
+            "--repeats 3 or --runs 3 measures it."
         )

@@ -28,13 +28,10 @@ def label_lines(arm: ArmSummary) -> list[str]:
         )
     for corrected in labels.corrected:
         if corrected.mean is None or corrected.ci95 is None:
-            lines.append(f"not corrected ({corrected.method}): {corrected.refused}")
+            lines.append(f"not corrected: {corrected.refused}")
             continue
         low, high = corrected.ci95
-        lines.append(
-            f"corrected by labels ({corrected.method}): {number(corrected.mean)} "
-            f"(95% CI: [{number(low)}, {number(high)}])"
-        )
+        lines.append(f"corrected by labels: {number(corrected.mean)} (95% CI: [{number(low)}, {number(high)}])")
     if labels.stale:
         lines.append(f"{labels.stale} stale labels, given beside another judge or prompt, are not used")
     return lines

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from fairtrial.stats.agreement import Agreement, krippendorff_alpha
-from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
+from fairtrial.stats.correction import Corrected, corrected_mean, corrected_share
 from fairtrial.store import Store, opinions, totals
 from fairtrial.store.store import RunRecord
 
@@ -77,10 +77,8 @@ def _corrected(labelled: Sequence[_Labelled], scores: totals.TrialScores) -> tup
     y = [float(np.mean([item.label for item in labelled if item.case == case])) for case in cases]
     f = [float(np.mean([item.score for item in labelled if item.case == case])) for case in cases]
     rest = [mean for case, mean in scores.means().items() if case not in set(cases)]
-    found = [ppi_mean(y, f, rest)]
-    if _binary(y) and _binary(f) and _binary(rest):
-        found.append(rogan_gladen(y, f, rest))
-    return tuple(found)
+    right_or_wrong = _binary(y) and _binary(f) and _binary(rest)
+    return (corrected_share(y, f, rest) if right_or_wrong else corrected_mean(y, f, rest),)
 
 
 def _refused(reason: str, labelled: Sequence[_Labelled], scores: totals.TrialScores) -> Corrected:
@@ -91,7 +89,7 @@ def _refused(reason: str, labelled: Sequence[_Labelled], scores: totals.TrialSco
         uncorrected=float(np.mean(means)),
         labelled=len({item.case for item in labelled}),
         unlabelled=len(means) - len({item.case for item in labelled}),
-        method="PPI++",
+        method="labels and marks",
         refused=reason,
     )
 

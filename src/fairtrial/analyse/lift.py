@@ -1,4 +1,4 @@
-"""What a condition brings: the paired difference to the baseline on the same cases, for the score and every metric."""
+"""What a condition brings: the difference to the baseline on the same cases, for the score and every metric."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fairtrial.analyse.common import Common, common_cases
+from fairtrial.analyse.comparison import Comparison
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Paired
-from fairtrial.store import Store, totals
+from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
 
 
 class Lift(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm over another of the same target; `metric` is empty for the score (0–1), else on its own scale."""
+    """One arm over another of the same target; `metric` is empty for the score (0–1), else on its own scale.
+
+    Interval and p are those of `compare` for the whole run: they hold for all its pairs together.
+    """
 
     arm: str
     baseline: str
@@ -32,23 +35,43 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
         raise FairtrialError(f"this run has no condition `{baseline}`; its conditions: {', '.join(names)}")
     if len(names) < 2:
         return []
-    scores = totals.trial_scores(store, record.id, record.plan_id, record.scoring, [arm.position for arm in arms])
-    metrics = totals.metric_scores(store, record.id, record.plan_id, record.scoring)
-    found = []
+    wanted: list[tuple[str, str]] = []
     for target in dict.fromkeys(arm.target.id for arm in arms):
         own = [arm for arm in arms if arm.target.id == target]
         base = next((arm for arm in own if arm.condition.name == baseline), own[0])
-        for arm in (arm for arm in own if arm is not base):
-            cases = (scores[base.position].weights, scores[base.position].clusters)
-            score = common_cases(scores[arm.position].means(), scores[base.position].means(), *cases)
-            found.append(_lift(arm, base, "", (0.0, 1.0), score))
-            others = metrics.get(base.position, {})
-            for name, values in metrics.get(arm.position, {}).items():
-                if name in others:
-                    pair = common_cases(values.means(), others[name].means(), *cases)
-                    found.append(_lift(arm, base, name, values.scale, pair))
-    return found
+        wanted += [(arm.name, base.name) for arm in own if arm is not base]
+    found = _compared(store, record)
+    return [
+        _lift(pair, arm, base, turned=pair.a != arm)
+        for arm, base in wanted
+        for pair in found
+        if {pair.a, pair.b} == {arm, base} and pair.count
+    ]
 
 
-def _lift(arm: Arm, base: Arm, metric: str, scale: Scale, cases: Common) -> Lift:
-    return Lift(arm=arm.name, baseline=base.name, metric=metric, scale=scale, paired=cases.difference(scale))
+def _compared(store: Store, record: RunRecord) -> list[Comparison]:
+    """Every two arms by the score, and by every metric: the families of `compare`."""
+    from fairtrial.analyse.compare import decided, other_metrics
+    from fairtrial.analyse.contestants import choose, enter, sources_of
+    from fairtrial.analyse.run import Run
+
+    field = enter(sources_of(Run(store, record)))
+    pairs = choose(field)
+    first = decided(field, pairs, [field.primary], qualified=False)
+    return first + decided(field, pairs, other_metrics(pairs, field.primary), primary=False)
+
+
+def _lift(pair: Comparison, arm: str, base: str, *, turned: bool) -> Lift:
+    sign = -1.0 if turned else 1.0
+    bounds = None if pair.ci95 is None else sorted(sign * bound for bound in pair.ci95)
+    found = Paired(
+        difference=None if pair.difference is None else sign * pair.difference + 0.0,
+        ci95=None if bounds is None else (bounds[0] + 0.0, bounds[1] + 0.0),
+        p_value=pair.p_adjusted,
+        std_err=pair.std_err,
+        std_dev=pair.std_dev,
+        count=pair.count,
+        method=pair.method,
+        units=pair.units,
+    )
+    return Lift(arm=arm, baseline=base, metric=pair.metric, scale=pair.scale, paired=found)

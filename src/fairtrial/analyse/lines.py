@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.judge_words import judging_notes, label_lines
-from fairtrial.analyse.words import lift_lines, metric_lines, refusal_lines, run_notes, tool_lines
+from fairtrial.analyse.words import lift_lines, metric_lines, pass_lines, refusal_lines, run_notes, tool_lines
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
@@ -15,6 +15,7 @@ def arm_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     """Everything that is known of an arm beside its score."""
     return [
         *metric_lines(arm),
+        *pass_lines(arm),
         *refusal_lines(arm),
         *lift_lines(summary, arm),
         *tool_lines(arm),

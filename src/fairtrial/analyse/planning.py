@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 from fairtrial.analyse.contestants import SCORE, Contestant, Field
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Components, detectable, power, variance_components
+from fairtrial.stats import (
+    Components,
+    cases_for_equivalence,
+    cases_for_gate,
+    detectable,
+    power,
+    variance_components,
+)
+from fairtrial.stats.planning import chance_to_pass
 from fairtrial.store import opinions, totals
 
 Floats = NDArray[np.float64]
@@ -21,7 +30,10 @@ REPEATS = (1, 2, 3, 5, 10)
 
 
 class PairPower(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms: what their common cases can show, and what it takes to show more. Numbers are 0–1."""
+    """Two arms: what their common cases can show, and what it takes to show more. Numbers are 0–1.
+
+    Cases needed allow for how uncertain the deviation itself is, with as few cases as there were (assurance).
+    """
 
     a: str
     b: str
@@ -32,6 +44,16 @@ class PairPower(msgspec.Struct, frozen=True, kw_only=True):
     repeats: float
     detectable: float
     cases_needed: list[tuple[float, list[tuple[int, int]]]]  # difference: (repeats, cases), …
+    for_margin: list[ForMargin] = []
+
+
+class ForMargin(msgspec.Struct, frozen=True, kw_only=True):
+    """With as many repeats as there were, and no true difference: what it takes to say that none matters."""
+
+    margin: float
+    equivalent: int  # cases that put the interval inside ±margin
+    gate: int  # cases that rule out a loss beyond it
+    chance: float  # that a gate passes with the cases that there are
 
 
 class Power(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +70,13 @@ def plan_power(
     pairs: Sequence[tuple[Contestant, Contestant]],
     *,
     deltas: Sequence[float] = DELTAS,
+    margins: Sequence[float] = (),
     beta: float = 0.2,
 ) -> Power:
     """From the differences seen so far. With clusters, a case counts as much as it did here."""
     alpha = 0.05 / max(1, len(pairs))
-    found = [planned for a, b in pairs if (planned := _pair_power(field, a, b, deltas, alpha, beta)) is not None]
+    planned = (_pair_power(field, a, b, deltas, margins, alpha, beta) for a, b in pairs)
+    found = [pair for pair in planned if pair is not None]
     if not found:
         raise FairtrialError(
             "no two arms differ from case to case on two common cases: there is nothing to plan by yet"
@@ -61,14 +85,21 @@ def plan_power(
 
 
 def _pair_power(
-    field: Field, a: Contestant, b: Contestant, deltas: Sequence[float], alpha: float, beta: float
+    field: Field,
+    a: Contestant,
+    b: Contestant,
+    deltas: Sequence[float],
+    margins: Sequence[float],
+    alpha: float,
+    beta: float,
 ) -> PairPower | None:
     common = field.common(a, b)
-    paired = common.difference((0.0, 1.0))
-    if not paired.std_err or paired.count < 2:
+    mean = common.mean((0.0, 1.0))
+    if not mean.std_err or mean.count < 2:
         return None
     # What a case contributes to the uncertainty of the mean: clusters and weights are in it.
-    spread = paired.std_err * np.sqrt(paired.count)
+    spread = mean.std_err * math.sqrt(mean.count)
+    pilot = max(2, round(mean.freedom) + 1)
     parts = [variance_components(_padded([one.values[SCORE][key] for key in common.keys])) for one in (a, b)]
     known = [part.repeat for part in parts if part.repeat is not None]
     noise = sum(known) if len(known) == len(parts) else None  # of a difference of two single answers
@@ -79,7 +110,7 @@ def _pair_power(
         (
             delta,
             [
-                (r, power(float(np.sqrt(case_variance + (noise or 0.0) / r)), delta, alpha=alpha, beta=beta))
+                (r, power(math.sqrt(case_variance + (noise or 0.0) / r), delta, alpha=alpha, beta=beta, pilot=pilot))
                 for r in options
             ],
         )
@@ -88,13 +119,22 @@ def _pair_power(
     return PairPower(
         a=a.label,
         b=b.label,
-        count=paired.count,
-        std_dev=float(spread),
-        case_sd=float(np.sqrt(case_variance)),
-        noise_sd=None if noise is None else float(np.sqrt(noise)),
+        count=mean.count,
+        std_dev=spread,
+        case_sd=math.sqrt(case_variance),
+        noise_sd=None if noise is None else math.sqrt(noise),
         repeats=repeats,
-        detectable=detectable(float(spread), paired.count, alpha=alpha, beta=beta),
+        detectable=detectable(mean.std_err * math.sqrt(pilot), pilot, alpha=alpha, beta=beta),
         cases_needed=needed,
+        for_margin=[
+            ForMargin(
+                margin=margin,
+                equivalent=cases_for_equivalence(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
+                gate=cases_for_gate(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
+                chance=chance_to_pass(mean.count, margin, sd=spread, alpha=alpha, pilot=pilot),
+            )
+            for margin in margins
+        ],
     )
 
 
@@ -111,7 +151,7 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     components: Components
-    shares: dict[str, float]
+    shares: dict[str, float | None]  # None where it is unknown, and part of the one before
     std_err: float
     best_repeats: float | None
     calls: int  # what each step takes, the making of cases included

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
-from fairtrial.analyse.contestants import SCORE, Contestant, Field, check_metric
+from fairtrial.analyse.compare import decided
+from fairtrial.analyse.contestants import Contestant, Field, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate, Ratings, aggregate, bradley_terry, elo
+from fairtrial.stats import Aggregate, Ratings, aggregate, bradley_terry, elo, holm
+from fairtrial.stats.mean import ALPHA
 
-Floats = NDArray[np.float64]
+Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
 _FEW_PROMPTS = 6  # of fewer, even five wins out of five may be luck
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm in a ranking. `rank` and `worst_rank` are the ranks that its interval leaves open."""
+    """One arm in a ranking. `rank` and `worst_rank` are the ranks that are left open by who is better than whom."""
 
     label: str
     aggregate: Aggregate
@@ -62,11 +66,14 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
     ci95: tuple[float, float] | None
 
 
-def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_style: bool = False) -> Ranking:
+def rank(field: Field, *, metric: str | None = None, by: By | None = None, control_style: bool = False) -> Ranking:
     """Rank every arm; ratings come from judges' verdicts on pairs, else from people's votes, else from scores.
 
-    With `control_style`, ratings are those of answers of equal length and markup.
+    An arm's best possible rank is one more than the arms that are better than it, its worst leaves out those that it
+    is better than: the verdicts are those of `compare` on all pairs, so both always agree. With `control_style`,
+    ratings are those of answers of equal length and markup.
     """
+    metric = field.primary if metric is None else metric
     check_metric(field.contestants, metric)
     people = [one for one in field.contestants if one.values.get(metric)]
     silent = [one.label for one in field.contestants if not one.values.get(metric)]
@@ -98,9 +105,9 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
         players=len(people),
         covariates=battles.style if control_style else None,
     )
-    places = _places(people, numbers, battles, ratings, sign)
-    if by_pairs:
-        places = _by_rating(places, ratings, [one.label for one in people])
+    better = _better_by_rating(ratings) if by_pairs else _better_by_score(field, people, metric)
+    places = _places(people, numbers, battles, ratings, better)
+    places.sort(key=_by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0))
     return Ranking(
         sources=[source.label for source in field.sources],
         metric=metric,
@@ -109,7 +116,7 @@ def rank(field: Field, *, metric: str = SCORE, by: By | None = None, control_sty
         by=by,
         places=places,
         matrix=_matrix(people, places, battles, by),
-        notes=_notes(len(keys), count, places, silent, confounded=ratings.confounded, by_pairs=by_pairs),
+        notes=_notes(len(keys), count, places, silent, people, ratings, by_pairs=by_pairs),
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )
@@ -139,47 +146,64 @@ def _judged(field: Field, people: Sequence[Contestant], by: By | None, *, styled
     return "scores", None
 
 
+def rank_sets(field: Field, people: Sequence[Contestant], metric: str) -> list[tuple[int, int]]:
+    """The best and the worst rank that each of these may have, by the verdicts of `compare` on every two of them."""
+    better = _better_by_score(field, people, metric)
+    return [_open_ranks(better, number) for number in range(len(people))]
+
+
+def _open_ranks(better: Table, number: int) -> tuple[int, int]:
+    return 1 + int(better[:, number].sum()), len(better) - int(better[number].sum())
+
+
+def _better_by_score(field: Field, people: Sequence[Contestant], metric: str) -> Table:
+    """Who is better than whom, by the verdicts of `compare` on every pair."""
+    place = {one.label: number for number, one in enumerate(people)}
+    better = np.zeros((len(people), len(people)), dtype=bool)
+    for pair in decided(field, list(combinations(people, 2)), [metric], qualified=False):
+        if pair.verdict in ("better", "worse"):
+            winner, loser = (pair.a, pair.b) if pair.verdict == "better" else (pair.b, pair.a)
+            better[place[winner], place[loser]] = True
+    return better
+
+
+def _better_by_rating(ratings: Ratings) -> Table:
+    """Who is stronger than whom, over all pairs together (Holm); of a few prompts, nobody."""
+    better = np.zeros((len(ratings.ratings), len(ratings.ratings)), dtype=bool)
+    known = [gap for gap in ratings.gaps if gap.p_value is not None]
+    if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded:
+        return better
+    for gap, p in zip(known, holm([gap.p_value or 0.0 for gap in known]), strict=True):
+        if p < ALPHA:
+            winner, loser = (gap.one, gap.other) if gap.difference > 0 else (gap.other, gap.one)
+            better[winner, loser] = True
+    return better
+
+
 def _places(
-    people: Sequence[Contestant], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, sign: int
+    people: Sequence[Contestant], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, better: Table
 ) -> list[Place]:
     running = elo(battles.one, battles.other, battles.worth)
     known = ratings.bounded and not ratings.confounded
-    best, worst = _rank_range([found.ci95 for found in numbers], sign)
     fought = {*battles.one, *battles.other}
-    places = [
+    return [
         Place(
             label=one.label,
             aggregate=numbers[number],
-            rank=best[number],
-            worst_rank=worst[number],
+            rank=_open_ranks(better, number)[0],
+            worst_rank=_open_ranks(better, number)[1],
             rating=ratings.ratings[number] if known else None,
             rating_ci95=ratings.intervals[number] if ratings.intervals and known else None,
             elo=running.ratings[number] if number in fought else None,
         )
         for number, one in enumerate(people)
     ]
-    return sorted(places, key=lambda place: -sign * (place.aggregate.mean or 0.0))
 
 
-def _by_rating(places: Sequence[Place], ratings: Ratings, labels: Sequence[str]) -> list[Place]:
-    """In the order of the ratings, with the ranks that their intervals leave open; of a few prompts, any."""
-    told = ratings.intervals if (ratings.prompts or 0) >= _FEW_PROMPTS and not ratings.confounded else None
-    best, worst = _rank_range(told or [None] * len(labels), 1)
-    ranked = [
-        msgspec.structs.replace(place, rank=best[number], worst_rank=worst[number])
-        for place in places
-        for number in (labels.index(place.label),)
-    ]
-    return sorted(ranked, key=lambda place: -(place.elo if place.rating is None else place.rating) if place.elo else 0)
-
-
-def _rank_range(bounds: Sequence[tuple[float, float] | None], sign: int) -> tuple[list[int], list[int]]:
-    """1 + how many are surely above me, and how many are not surely below me. Without an interval, any rank."""
-    low = np.asarray([-np.inf if b is None else min(sign * b[0], sign * b[1]) for b in bounds])
-    high = np.asarray([np.inf if b is None else max(sign * b[0], sign * b[1]) for b in bounds])
-    above = [1 + int(np.sum(low > own)) for own in high]
-    below = [len(bounds) - int(np.sum(high < own)) for own in low]
-    return above, below
+def _by_rating(place: Place) -> float:
+    """Best first; who never met anybody comes last."""
+    strength = place.elo if place.rating is None else place.rating
+    return math.inf if strength is None or place.elo is None else -strength
 
 
 def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Battles, by: By) -> WinMatrix:
@@ -201,21 +225,38 @@ def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Batt
 
 
 def _notes(
-    common: int, everything: int, places: Sequence[Place], silent: Sequence[str], *, confounded: bool, by_pairs: bool
+    common: int,
+    everything: int,
+    places: Sequence[Place],
+    silent: Sequence[str],
+    people: Sequence[Contestant],
+    ratings: Ratings,
+    *,
+    by_pairs: bool,
 ) -> list[str]:
     notes = []
-    if confounded:
+    if ratings.confounded:
         notes.append("Strength cannot be told from style: an arm's answers always differ in the same way.")
         return notes
     if silent:
         notes.append(f"Without a score, and so not ranked: {', '.join(silent)}.")
+    if len(set(ratings.groups)) > 1:
+        apart = [
+            ", ".join(one.label for one, own in zip(people, ratings.groups, strict=True) if own == group)
+            for group in dict.fromkeys(ratings.groups)
+        ]
+        notes.append(f"Never compared with each other, not even in a chain: {' | '.join(apart)}. No ratings then.")
+        return notes
     if places[0].rating is None:
         notes.append("Somebody only wins or only loses: how strong they are has no bound, so there are no ratings.")
         return notes
     if common != everything:
-        notes.append(f"Ranked on the {common} of {everything} cases that every arm has a score for.")
-    ratings = [place.rating or 0.0 for place in places]
+        notes.append(
+            f"Scores are on the {common} of {everything} cases that every arm has a score for; ranks compare every two "
+            "arms on the cases that both have."
+        )
+    strengths = [place.rating or 0.0 for place in places]
     scores = [place.aggregate.mean or 0.0 for place in places]
-    if sorted(ratings, reverse=True) != ratings or (by_pairs and sorted(scores, reverse=True) != scores):
+    if sorted(strengths, reverse=True) != strengths or (by_pairs and sorted(scores, reverse=True) != scores):
         notes.append("Scores and ratings differ in order: a rating counts who won a case, not by how much.")
     return notes

@@ -20,7 +20,8 @@ def ranking_headline(found: Ranking) -> str:
     if found.by_pairs:
         return f"ranked by {_BY[found.by]}, on {found.cases} common cases"
     return (
-        f"{found.metric or 'score'} on {found.cases} common cases; ranks by its intervals, ratings from {_BY[found.by]}"
+        f"{found.metric or 'score'} on {found.cases} common cases; ranks by who is better than whom (`compare`), "
+        f"ratings from {_BY[found.by]}"
     )
 
 

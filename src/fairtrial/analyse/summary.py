@@ -12,15 +12,18 @@ from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.sent import sent_params
+from fairtrial.analyse.stopping import could_stop, whenever_stopped
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
+from fairtrial.stats.passes import pass_at_k, pass_hat_k
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
+_MOST_TRIES = 5  # every k up to this, and the number of repeats itself
 _NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, Cost())
 
 
@@ -38,6 +41,15 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     std_dev: float | None
     ci95: tuple[float, float] | None
     scale: Scale
+    rough: bool = False  # few cases carry the spread, and no scale says what others could be
+
+
+class Passes(msgspec.Struct, frozen=True, kw_only=True):
+    """Right answers over k repeats of a case."""
+
+    k: int
+    at_least_once: Aggregate  # pass@k
+    every_time: Aggregate  # pass^k
 
 
 class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +80,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
     repeat_sd: float | None = None  # between answers to one case; `aggregate.std_dev` is between cases
+    passes: list[Passes] = []  # where answers are right or wrong, and cases have repeats
 
     @property
     def cost_usd(self) -> float | None:
@@ -112,7 +125,8 @@ def summarise(
     sums = totals.arm_totals(store, record.id, record.scoring)
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
-    aggregates = _aggregates(scores, plan_arms)
+    settings: dict[str, Any] = msgspec.json.decode(record.settings)
+    aggregates = [_aggregate(scores.get(arm.position), record.id, plan, settings) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
@@ -141,13 +155,17 @@ def summarise(
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=sent_params(record, arm),
-                metrics={name: _metric(found) for name, found in metrics.get(arm.position, {}).items()},
+                metrics={
+                    name: _metric(found, scores.get(arm.position))
+                    for name, found in metrics.get(arm.position, {}).items()
+                },
                 judge_verdicts=judges.verdicts,
                 judge_calls=judges.calls,
                 judge_cost=judges.cost,
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
                 repeat_sd=_repeat_sd(scores.get(arm.position)),
+                passes=_passes(scores.get(arm.position)),
             )
         )
     return RunSummary(
@@ -168,14 +186,35 @@ def summarise(
     )
 
 
-def _aggregates(scores: dict[int, CaseScores], arms: tuple[Arm, ...]) -> list[Aggregate]:
+def _aggregate(scores: CaseScores | None, run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Aggregate:
     """Per case first, over repeats; then over cases."""
-    aggregates = []
-    for arm in arms:
-        cases = scores.get(arm.position) or CaseScores()
-        clusters = cases.clusters if cases.clustered else None
-        aggregates.append(aggregate(cases.means, cases.weights, clusters))
-    return aggregates
+    cases = scores or CaseScores()
+    found = aggregate(cases.means, cases.weights, cases.clusters if cases.clustered else None)
+    if not could_stop(settings):
+        return found
+    means = dict(zip(cases.positions, cases.means, strict=True))
+    return whenever_stopped(found, means, run_id, plan.case_count)
+
+
+def _passes(scores: CaseScores | None) -> list[Passes]:
+    """For every k that all cases have repeats for; nothing where answers are more than right or wrong."""
+    if scores is None or not len(scores.means):
+        return []
+    tries, means = np.asarray(scores.repeats), np.asarray(scores.means)
+    right = tries * means
+    # Scores are all 0 or 1 exactly where their squares add up to what they do.
+    if tries.min() < 2 or np.any(np.abs(np.asarray(scores.squares) - right) > 1e-9):
+        return []
+    clusters = scores.clusters if scores.clustered else None
+    most = int(tries.min())
+    return [
+        Passes(
+            k=k,
+            at_least_once=aggregate(pass_at_k(right, tries, k), scores.weights, clusters),
+            every_time=aggregate(pass_hat_k(right, tries, k), scores.weights, clusters),
+        )
+        for k in dict.fromkeys((*range(2, min(most, _MOST_TRIES) + 1), most))
+    ]
 
 
 def _repeat_sd(scores: CaseScores | None) -> float | None:
@@ -190,10 +229,15 @@ def _repeat_sd(scores: CaseScores | None) -> float | None:
     return math.sqrt(max(0.0, within) / freedom)
 
 
-def _metric(found: totals.MetricScores) -> Metric:
-    numbers = aggregate(list(found.means().values()), list(found.weights.values()), scale=found.scale)
+def _metric(found: totals.MetricScores, scores: CaseScores | None) -> Metric:
+    means = found.means()
+    clusters = None
+    if scores is not None and scores.clustered:
+        known = dict(zip(scores.positions, scores.clusters, strict=True))
+        clusters = [known[case] for case in means]
+    numbers = aggregate(list(means.values()), list(found.weights.values()), clusters, scale=found.scale)
     assert numbers.mean is not None
-    return Metric(mean=numbers.mean, std_dev=numbers.std_dev, ci95=numbers.ci95, scale=found.scale)
+    return Metric(mean=numbers.mean, std_dev=numbers.std_dev, ci95=numbers.ci95, scale=found.scale, rough=numbers.rough)
 
 
 def _latency(values: Any) -> Latency:

@@ -102,8 +102,8 @@ def _judges(run: Run) -> Iterator[Variable]:
             name="judges",
             control="best effort",
             value=", ".join(judges),
-            impact="a judge's bias and noise go into every score, ±5–10 points between runs, of code ±5–15",
-            mitigation="prompts and parameters are stored; calibration, panels and human labels tell how far off",
+            impact="a judge's bias and noise go into every score",
+            mitigation="prompts and parameters are stored; repeats measure the noise, calibration and labels the bias",
         )
 
 

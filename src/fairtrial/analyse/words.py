@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairtrial.analyse.compare_words import Scale as DifferenceScale
 from fairtrial.core.money import Cost, total
 from fairtrial.core.text import one_line
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
     from fairtrial.core.score import Scale
+    from fairtrial.stats import Aggregate
 
 _FEW_CASES = 20
 _MOST_METRICS = 6
@@ -44,7 +47,8 @@ def metric_lines(arm: ArmSummary) -> list[str]:
     for name, metric in arm.metrics.items():
         spread = "" if metric.std_dev is None else f" ± {_own(metric.std_dev)}"
         bounds = "" if metric.ci95 is None else f"95% CI: [{_own(metric.ci95[0])}, {_own(metric.ci95[1])}], "
-        said = f"{bounds}{scale_words(metric.scale)}".removesuffix(", ")
+        rough = "rough: few cases carry it, " if metric.rough else ""
+        said = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
         lines.append(f"{name}: {_own(metric.mean)}{spread}" + (f" ({said})" if said else ""))
     if len(lines) > _MOST_METRICS:
         return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics (--json shows them)"]
@@ -71,16 +75,29 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
         found = lift.paired
         if lift.arm != arm.arm or found.difference is None:
             continue
-        times, digits = (100, 1) if not lift.metric else (1, 2)
-        shown = f"{times * found.difference:+.{digits}f}"
-        if found.std_err == 0:
-            shown += " (the same in every case)"
-        elif found.ci95 is not None:
-            low, high = (f"{times * bound:+.{digits}f}" for bound in found.ci95)
-            shown += f" (95% CI: [{low}, {high}])"
+        shown = DifferenceScale(lift.metric).signed(found.difference)
+        if found.ci95 is not None:
+            shown += f" (95% CI: {DifferenceScale(lift.metric).interval(found.ci95)})"
         what = f"{lift.metric} over" if lift.metric else "over"
         lines.append(f"{what} {lift.baseline}: {shown}, {found.count} cases")
     return lines
+
+
+def pass_lines(arm: ArmSummary) -> list[str]:
+    """`right at least once in 3: 92.0 (95% CI: [85.0, 96.1]), every time: 71.0 (…)`, for the most repeats."""
+    if not arm.passes:
+        return []
+    most = arm.passes[-1]
+    return [
+        f"right at least once in {most.k} (pass@{most.k}): {_with_bounds(most.at_least_once)}, "
+        f"every time (pass^{most.k}): {_with_bounds(most.every_time)}"
+    ]
+
+
+def _with_bounds(found: Aggregate) -> str:
+    if found.ci95 is None:
+        return number(found.mean)
+    return f"{number(found.mean)} (95% CI: [{number(found.ci95[0])}, {number(found.ci95[1])}])"
 
 
 def tool_lines(arm: ArmSummary) -> list[str]:
@@ -178,8 +195,8 @@ def run_notes(summary: RunSummary) -> list[str]:
     waiting = sum(arm.waiting for arm in summary.arms)
     if summary.status == "stopped":
         notes.append(
-            f"Stopped as soon as it was sure, {waiting} trials early; calls under way were finished. The intervals of "
-            "single arms do not account for that: `fairtrial compare` does."
+            f"Stopped as soon as it was sure, {waiting} trials early; calls under way were finished. The intervals "
+            "hold whenever it stopped; among runs that stop early, differences are still too large on average."
         )
     elif waiting:
         notes.append(f"{waiting} trials have not been asked.")
@@ -206,8 +223,15 @@ def _judge_notes(summary: RunSummary) -> list[str]:
     taken = f"{calls} calls, {money(total(arm.judge_cost for arm in summary.arms))}"
     if not calls:
         taken = f"{verdicts} verdicts of an earlier scoring, no new call"
-    noise = judge_noise(summary.arms[0].metrics)
-    return [f"Judged by a model ({taken}): expect ±{noise} points between runs; 3–5 runs tell."]
+    return [f"Judged by a model ({taken}). {noise_words(summary.arms)}"]
+
+
+def noise_words(arms: Sequence[ArmSummary]) -> str:
+    """How far the means of another run would differ, by what repeats of this one show."""
+    known = [1.96 * arm.repeat_sd / math.sqrt(arm.scored) for arm in arms if arm.repeat_sd is not None and arm.scored]
+    if not known:
+        return "How far another run would differ is not known: --repeats 3 or --runs 3 measures it."
+    return f"By its repeats, the means of another run would differ by up to ±{number(max(known))} points."
 
 
 def _cost_notes(summary: RunSummary) -> list[str]:
@@ -250,8 +274,3 @@ def _unseen_notes(summary: RunSummary) -> list[str]:
     if not unseen:
         return []
     return [f"No browser has seen the pages of {', '.join(unseen)}: they were judged by their code alone."]
-
-
-def judge_noise(metrics: Collection[str]) -> str:
-    """How far apart runs with a judge usually are, in points: judges of code waver more."""
-    return "5–15" if "visual_accuracy" in metrics else "5–10"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import json_option, open_store, option, own_scale, print_json, score_named, store_option
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
 @option("--arms", nargs=2, metavar="A B", help="Only these two; ARM@RUN where several runs have one.")
-@option("--metric", default="", metavar="M", help="Compare by this metric instead of the score.")
+@option("--metric", metavar="M", help="Compare by this metric; else by the suite's primary one, or the score.")
 @option("--margin", type=click.FloatRange(min=0, min_open=True), help="Differences below it do not matter.")
+@option("--largest", type=click.FloatRange(min=0, min_open=True), help="No case can differ by more than this.")
+@option("--earlier", metavar="RUN", help="A run of the same arms on more cases, to lower the variance.")
 @option("--details", is_flag=True, help="Other tests and kinds of cases, for every pair.")
 @store_option
 @json_option
 def command(
     runs: tuple[str, ...],
     arms: tuple[str, str] | None,
-    metric: str,
+    metric: str | None,
     margin: float | None,
+    largest: float | None,
+    earlier: str | None,
     details: bool,
     store: str | None,
     as_json: bool,
@@ -35,14 +39,18 @@ def command(
     from fairtrial.cli.display import print_comparisons
     from fairtrial.reports.json import comparison_document
 
-    field = enter(pooled(find_sources(runs, open_store(store)), arms or ()))
-    found = compare(field, choose(field, arms or ()), metric=metric, margin=_own_scale(margin, metric))
+    opened = open_store(store)
+    field = enter(pooled(find_sources(runs, opened), arms or ()))
+    by = field.primary if metric is None else score_named(metric)
+    found = compare(
+        field,
+        choose(field, arms or ()),
+        metric=by,
+        margin=own_scale(margin, by),
+        largest=own_scale(largest, by),
+        earlier=enter(find_sources([earlier], opened)) if earlier else None,
+    )
     if as_json:
         print_json(comparison_document(found))
     else:
         print_comparisons(found, details=details)
-
-
-def _own_scale(margin: float | None, metric: str) -> float | None:
-    """A margin of the score is in points of 100."""
-    return margin / 100 if margin is not None and not metric else margin

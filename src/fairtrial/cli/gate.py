@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import json_option, open_store, option, own_scale, print_json, store_option
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
@@ -25,6 +25,7 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 @option("--min-coverage", type=click.FloatRange(0, 100), default=95.0, show_default=True, help="Scored trials, %.")
 @option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
 @option("--metric", default="", metavar="M", help="Look at this metric instead of the score.")
+@option("--largest", type=click.FloatRange(min=0, min_open=True), help="No case can differ by more than this.")
 @option("--these-cases", is_flag=True, help="Ask about these very cases: means, no intervals.")
 @option("-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write it: .md .junit.xml .json")
 @store_option
@@ -37,6 +38,7 @@ def command(
     min_coverage: float,
     arms: tuple[str, ...],
     metric: str,
+    largest: float | None,
     these_cases: bool,
     outputs: tuple[str, ...],
     store: str | None,
@@ -44,18 +46,19 @@ def command(
 ) -> int:
     """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell.
 
-    A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the loss is surely smaller
-    than the margin. Both must hold with failures left out and with failures counted as 0. Where $GITHUB_STEP_SUMMARY is
+    A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
+    the difference, the one that `compare` prints, lies above −margin. Both must hold whatever failures would have been
+    worth. Where $GITHUB_STEP_SUMMARY is
     set, a summary is added to it.
     """
     from fairtrial.analyse.contestants import find_sources
     from fairtrial.analyse.gate import Terms, gate
 
     renderers = [_renderer(output, metric) for output in outputs]
-    points = 1.0 if metric else 100.0
     terms = Terms(
-        min_score=None if min_score is None else min_score / points,
-        margin=None if margin is None else margin / points,
+        min_score=own_scale(min_score, metric),
+        margin=own_scale(margin, metric),
+        largest=own_scale(largest, metric),
         min_coverage=min_coverage / 100,
         metric=metric,
         arms=arms,

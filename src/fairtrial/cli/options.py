@@ -104,3 +104,13 @@ def print_json(value: Any) -> None:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     # Escaped, what a terminal or a CI server would take for orders is the same JSON still.
     click.echo(_ORDERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def score_named(metric: str) -> str:
+    """A metric by its name; `score` is the score itself."""
+    return "" if metric == "score" else metric
+
+
+def own_scale(value: float | None, metric: str) -> float | None:
+    """What is said of the score is in points of 100, of a metric on its own scale."""
+    return value / 100 if value is not None and not metric else value

@@ -18,6 +18,13 @@ _MOST = 10
 @click.argument("runs", nargs=-1)
 @option("--arms", nargs=2, metavar="A B", help="Only these two.")
 @option("--delta", "deltas", multiple=True, type=click.FloatRange(min=0, min_open=True), help="Points to detect.")
+@option(
+    "--margin",
+    "margins",
+    multiple=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Losses that do not matter: cases for equivalence and for a gate.",
+)
 @option("--power", type=click.FloatRange(min=0.5, max=0.999), default=0.8, show_default=True, help="How surely.")
 @store_option
 @json_option
@@ -25,18 +32,23 @@ def command(
     runs: tuple[str, ...],
     arms: tuple[str, str] | None,
     deltas: tuple[float, ...],
+    margins: tuple[float, ...],
     power: float,
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Say how many cases or repeats it takes to see a difference between arms, judging by RUNS."""
+    """Say how many cases or repeats it takes to see a difference between arms, judging by RUNS.
+
+    The numbers allow for how little RUNS may say of the spread themselves: few cases there ask for more here.
+    """
     from fairtrial.analyse.contestants import choose, enter, find_sources
     from fairtrial.analyse.planning import DELTAS, plan_power
     from fairtrial.reports.json import power_document
 
     field = enter(find_sources(runs, open_store(store)))
     wanted = [delta / 100 for delta in deltas] or DELTAS
-    found = plan_power(field, choose(field, arms or ()), deltas=wanted, beta=1 - power)
+    bearable = [margin / 100 for margin in margins]
+    found = plan_power(field, choose(field, arms or ()), deltas=wanted, margins=bearable, beta=1 - power)
     if as_json:
         print_json(power_document(found))
         return
@@ -70,6 +82,12 @@ def _print_pair(pair: PairPower, power: float) -> None:
         for delta, needed in pair.cases_needed
     ]
     console.print(table(columns, rows, names=("cases needed to see",)))
+    for row in pair.for_margin:
+        console.print(
+            f"If they do not differ: {row.equivalent:,} cases call them equivalent within ±{number(row.margin)}, "
+            f"{row.gate:,} pass a gate with that margin; the {pair.count} there are pass it in "
+            f"{100 * row.chance:.0f} % of runs."
+        )
     if pair.noise_sd is None:
         console.print("What repeats would bring is unknown: no case has two answers of both; --repeats 3 shows it.")
     elif pair.noise_sd == 0:

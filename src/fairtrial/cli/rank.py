@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import json_option, open_store, option, print_json, score_named, store_option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     help="What ratings come from; else verdicts, votes or scores, the first that there are.",
 )
 @option("--control-style", is_flag=True, help="Ratings as if answers were equal in length and markup.")
-@option("--metric", default="", metavar="M", help="Rank by this metric instead of the score.")
+@option("--metric", metavar="M", help="Rank by this metric; else by the suite's primary one, or the score.")
 @option("--matrix", is_flag=True, help="Who beat whom, and how often.")
 @store_option
 @json_option
@@ -30,12 +30,12 @@ def command(
     runs: tuple[str, ...],
     by: str | None,
     control_style: bool,
-    metric: str,
+    metric: str | None,
     matrix: bool,
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Rank the arms of RUNS on their common cases, with the ranks that their intervals leave open.
+    """Rank the arms of RUNS on their common cases, with the ranks that are left open by who is better than whom.
 
     Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
     (`fairtrial vote`), from both, or from scores: who has the higher one on a case wins it.
@@ -45,7 +45,7 @@ def command(
     from fairtrial.reports.json import ranking_document
 
     field = enter(find_sources(runs, open_store(store)))
-    found = rank(field, metric=metric, by=by, control_style=control_style)  # type: ignore[arg-type]
+    found = rank(field, metric=None if metric is None else score_named(metric), by=by, control_style=control_style)  # type: ignore[arg-type]
     if as_json:
         print_json(ranking_document(found))
     else:

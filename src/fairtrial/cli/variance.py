@@ -56,8 +56,8 @@ def _cells(arm: ArmVariance) -> list[str]:
     from fairtrial.analyse.words import number
 
     parts = arm.components
-    shares = {name: f"{100 * share:.0f} %" for name, share in arm.shares.items()}
-    repeat = shares["repeat"] if parts.repeat is not None else "unknown"
+    shares = {name: "unknown" if share is None else f"{100 * share:.0f} %" for name, share in arm.shares.items()}
+    repeat = shares["repeat"]
     judge = shares["judge"] if parts.judge is not None else "–"
     best = "–" if arm.best_repeats is None else f"{max(1, round(arm.best_repeats))}"
     if parts.case == 0 and parts.repeat:

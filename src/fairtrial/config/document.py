@@ -197,6 +197,9 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
         Literal["wrong", "unscored", "right"],
         Meta(description="What a refusal, or an answer that a filter stopped, is worth: 0, no score, or 100."),
     ] = "wrong"
+    primary_metric: Annotated[
+        str | None, Meta(description="The metric that comparisons decide by; the score, unless given.")
+    ] = None
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
     timeout: Annotated[

@@ -169,7 +169,14 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
         name: getattr(document if getattr(options, name) is None else options, name)
         for name in ("concurrency", "timeout", "budget_usd", "benchmark_mode", "cache", "stream")
     }
-    return Settings(**given, retry=document.retry, prices=document.prices, on_refusal=document.on_refusal)
+    primary = None if document.primary_metric == "score" else document.primary_metric
+    return Settings(
+        **given,
+        retry=document.retry,
+        prices=document.prices,
+        on_refusal=document.on_refusal,
+        primary_metric=primary,
+    )
 
 
 def _dataset_usable(source: Source, document: SuiteDocument, folder: Path) -> bool:

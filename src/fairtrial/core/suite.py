@@ -281,3 +281,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     panel: PanelSpec = PanelSpec()
     stop: StopSpec | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
+    primary_metric: str | None = None  # what comparisons decide by; None: the score

@@ -127,12 +127,22 @@ def _variance(run: Run) -> Iterator[Sketch]:
     except FairtrialError:
         return  # nothing varies
     names = {"case": "cases", "repeat": "repeats", "judge": "judges"}
+    unknown = "cases and repeats, not told apart"
     rows = [
-        {"label": short(arm.label), "part": names[part], "share": share}
+        {
+            "label": short(arm.label),
+            "part": unknown if part == "case" and arm.shares["repeat"] is None else names[part],
+            "share": share,
+        }
         for arm in arms
         for part, share in arm.shares.items()
+        if share is not None
     ]
-    yield charts.shares("Where the uncertainty comes from", rows, order=list(names.values()))
+    yield charts.shares(
+        "Where the uncertainty comes from",
+        rows,
+        order=[name for name in (*names.values(), unknown) if any(row["part"] == name for row in rows)],
+    )
 
 
 def _calibration(run: Run, summary: RunSummary) -> Iterator[Sketch]:

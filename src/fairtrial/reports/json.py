@@ -18,7 +18,7 @@ from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.planning import ArmVariance, Power
 from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.series_summary import SeriesSummary
-from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.core.money import Cost
 from fairtrial.stats import Aggregate
@@ -57,6 +57,8 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "mean": percent(numbers.mean),
         "std_dev": percent(numbers.std_dev),
         "ci95": _bounds(numbers.ci95),
+        "method": numbers.method,
+        "passes": [_passes(found) for found in arm.passes],
         "min": percent(numbers.min),
         "max": percent(numbers.max),
         "count": numbers.count,
@@ -105,6 +107,10 @@ def _lift(lift: Lift) -> dict[str, Any]:
             found[name] = percent(found[name])
         found["ci95"] = _bounds(lift.paired.ci95)
     return {"arm": lift.arm, "baseline": lift.baseline, "metric": lift.metric or "score", **found}
+
+
+def _passes(found: Passes) -> dict[str, Any]:
+    return {"k": found.k, "pass_at_k": _share(found.at_least_once), "pass_hat_k": _share(found.every_time)}
 
 
 def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
@@ -194,7 +200,7 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
 
 # Fields that hold scores or differences of scores wherever they occur in a comparison.
 _POINTS = {
-    *("difference", "ci95", "ci90", "std_err", "std_dev", "mean", "min", "max", "mean_a", "mean_b"),
+    *("difference", "ci95", "std_err", "std_dev", "mean", "min", "max", "mean_a", "mean_b"),
     *("detectable", "margin", "score_diff", "pooled_std_err", "scale"),
 }
 
@@ -259,6 +265,10 @@ def power_document(found: Power) -> dict[str, Any]:
                 {"difference": percent(delta), "repeats": repeats, "cases": cases}
                 for delta, needed in pair.cases_needed
                 for repeats, cases in needed
+            ],
+            "for_margin": [
+                {**msgspec.to_builtins(row), "margin": percent(row.margin), "chance": row.chance}
+                for row in pair.for_margin
             ],
         }
         for pair in found.pairs

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import IO
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
-from fairtrial.analyse.compare_words import brief_lines, sentence
+from fairtrial.analyse.compare_words import brief_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.gate import Gate
@@ -28,9 +29,7 @@ def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str
     """The Markdown text; with comparisons, every verdict in it."""
     columns = arm_columns(summary)
     lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
-    lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(map(_plain, arm_cells(summary, arm))) + " |" for arm in summary.arms]
-    lines.append("")
+    lines += [*_table(columns, [arm_cells(summary, arm) for arm in summary.arms]), ""]
     for arm in summary.arms:
         lines.append(f"- {_plain(reporting_line(arm))}")
         lines += [f"  - {_plain(line)}" for line in arm_lines(summary, arm)]
@@ -38,6 +37,8 @@ def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str
         lines += ["", *(f"> {_plain(note)}" for note in found)]
     if compared_arms is not None:
         lines += ["", "## Comparison", "", _plain(comparison_headline(compared_arms)), ""]
+        lines += _table(pair_columns(compared_arms), [pair_cells(pair) for pair in compared_arms.pairs])
+        lines.append("")
         for pair in compared_arms.pairs:
             lines.append(f"- {_plain(sentence(pair, compared_arms.margin))}")
             lines += [f"  - {_plain(line.strip())}" for line in brief_lines(pair)]
@@ -50,13 +51,17 @@ def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str
 
 def render_gate(found: Gate) -> str:
     """What a gate said, as a table."""
-    lines = [f"# fairtrial gate: {found.result}", "", "| check | arm | result | |", "|" + " --- |" * 4]
-    for check in found.checks:
-        cells = (check.name, check.arm, check.result, check.message)
-        lines.append("| " + " | ".join(map(_plain, cells)) + " |")
+    cells = [(check.name, check.arm, check.result, check.message) for check in found.checks]
+    lines = [f"# fairtrial gate: {found.result}", "", *_table(("check", "arm", "result", ""), cells)]
     lines += ["", *(f"> {_plain(note)}" for note in found.notes)] if found.notes else []
     against = f" against {', '.join(found.against)}" if found.against else ""
     return "\n".join([*lines, "", f"run {', '.join(found.run_ids)}{against}", ""])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table, line by line."""
+    head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+    return head + ["| " + " | ".join(map(_plain, cells)) + " |" for cells in rows]
 
 
 def _plain(text: str) -> str:

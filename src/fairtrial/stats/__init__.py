@@ -3,9 +3,11 @@
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.betting import Bets, BettingSequence, betting_sequence
 from fairtrial.stats.bootstrap import Bootstrap, bootstrap_ci
-from fairtrial.stats.correction import Corrected, ppi_mean, rogan_gladen
+from fairtrial.stats.control import ControlledMean
+from fairtrial.stats.correction import Corrected, LabelledMean, corrected_mean, corrected_share, lang_reiczigel
 from fairtrial.stats.interaction import Interaction, interaction
-from fairtrial.stats.many import holm
+from fairtrial.stats.many import holm, holm_levels
+from fairtrial.stats.mean import Mean
 from fairtrial.stats.one_arm import Aggregate, aggregate
 from fairtrial.stats.paired import (
     Equivalence,
@@ -13,14 +15,16 @@ from fairtrial.stats.paired import (
     Paired,
     equivalence,
     mcnemar,
+    mean_difference,
     paired,
     sign_flip,
     superiority,
     wilcoxon,
 )
 from fairtrial.stats.pairs import Orders, both_orders
-from fairtrial.stats.planning import detectable, power
-from fairtrial.stats.ratings import Ratings, bradley_terry, elo
+from fairtrial.stats.passes import pass_at_k, pass_hat_k
+from fairtrial.stats.planning import cases_for_equivalence, cases_for_gate, chance_to_see, detectable, power
+from fairtrial.stats.ratings import Gap, Ratings, bradley_terry, elo
 from fairtrial.stats.runs import MultiRunStats, RunMeansTest, effect_words, multi_run, run_means_test
 from fairtrial.stats.sequence import Sequence, confidence_sequence
 from fairtrial.stats.variance import Components, variance_components
@@ -32,10 +36,14 @@ __all__ = [
     "BettingSequence",
     "Bootstrap",
     "Components",
+    "ControlledMean",
     "Corrected",
     "Equivalence",
+    "Gap",
     "Interaction",
+    "LabelledMean",
     "McNemar",
+    "Mean",
     "MultiRunStats",
     "Orders",
     "Paired",
@@ -47,22 +55,30 @@ __all__ = [
     "bootstrap_ci",
     "both_orders",
     "bradley_terry",
+    "cases_for_equivalence",
+    "cases_for_gate",
+    "chance_to_see",
     "cohen_kappa",
     "confidence_sequence",
+    "corrected_mean",
+    "corrected_share",
     "detectable",
     "effect_words",
     "effective_judges",
     "elo",
     "equivalence",
     "holm",
+    "holm_levels",
     "interaction",
     "krippendorff_alpha",
+    "lang_reiczigel",
     "mcnemar",
+    "mean_difference",
     "multi_run",
     "paired",
+    "pass_at_k",
+    "pass_hat_k",
     "power",
-    "ppi_mean",
-    "rogan_gladen",
     "run_means_test",
     "sign_flip",
     "superiority",

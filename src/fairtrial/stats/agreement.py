@@ -184,5 +184,5 @@ def _over_items(
     found = np.asarray([draw for draw in draws if draw is not None])
     if len(found) < max(1, resamples / 2):
         return None
-    low, high = np.percentile(found, [2.5, 97.5])
-    return float(low), float(high)
+    low, high = (float(bound) for bound in np.percentile(found, [2.5, 97.5]))
+    return (low, high) if low < high else None  # items that all agree do not tell how rare it is that one does not

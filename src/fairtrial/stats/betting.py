@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 _GRID = 401  # candidates; the interval is rounded outwards to them
+_NEAR = 0.00025  # of the scale: more candidates beside the points that decisions are about
 _MOST = 0.75  # of the capital that can be lost in one bet
 
 
@@ -23,6 +24,7 @@ class BettingSequence(msgspec.Struct, frozen=True, kw_only=True):
 
     mean: float
     interval: tuple[float, float] | None  # None where no candidate is left: what was seen contradicts itself
+    middle: float | None  # of the interval: nearer to the truth than the mean, which was high when one stopped
     p_above: float  # evidence that the mean is above 0
     p_below: float
     count: int
@@ -32,19 +34,25 @@ class BettingSequence(msgspec.Struct, frozen=True, kw_only=True):
 class Bets:
     """The process for differences that come one by one. Memory and time for each do not grow."""
 
-    def __init__(self, *, alpha: float = 0.05, most: float = 1.0, points: tuple[float, ...] = ()) -> None:
-        self.alpha, self._most = alpha, most
-        extra = [self._inside(point) for point in (0.0, *points)]
-        self._candidates = np.unique(np.r_[np.linspace(0, 1, _GRID), extra])
-        self._places = {point: int(np.searchsorted(self._candidates, self._inside(point))) for point in (0.0, *points)}
+    def __init__(
+        self, *, alpha: float = 0.05, bounds: tuple[float, float] = (-1.0, 1.0), points: tuple[float, ...] = ()
+    ) -> None:
+        self.alpha, self._low, self._width = alpha, bounds[0], bounds[1] - bounds[0]
+        told = sorted({point for point in (0.0, *points) if bounds[0] <= point <= bounds[1]})
+        extra = [self._inside(point) + near for point in told for near in (-_NEAR, 0.0, _NEAR)]
+        self._candidates = np.unique(np.clip(np.r_[np.linspace(0, 1, _GRID), extra], 0.0, 1.0))
+        self._places = {point: int(np.searchsorted(self._candidates, self._inside(point))) for point in told}
         self._up, self._down = np.zeros(len(self._candidates)), np.zeros(len(self._candidates))  # logs of capitals
         self._best_up, self._best_down = self._up.copy(), self._down.copy()
         self._open = np.full(len(self._candidates), True)
         self.count, self._sum, self._squares = 0, 0.0, 0.0
 
     def _inside(self, d: float) -> float:
-        """A difference as a number from 0 to 1."""
-        return (d / self._most + 1) / 2
+        """A value as a number from 0 to 1."""
+        return (d - self._low) / self._width
+
+    def _outside(self, x: float) -> float:
+        return self._low + self._width * x
 
     def add(self, d: float) -> None:
         """One more difference: bets are settled, then new stakes are chosen."""
@@ -67,13 +75,22 @@ class Bets:
         self._squares += (x - middle) ** 2
 
     def interval(self) -> tuple[float, float] | None:
-        """The candidates that are left, rounded outwards; None where none is."""
+        """The candidates that are left, rounded outwards to the next; None where none is.
+
+        Never onto a point that was asked for and is ruled out: a limit of 0 would say that 0 is still possible.
+        """
         left = np.flatnonzero(self._open)
         if not len(left):
             return None
-        low = self._candidates[max(0, left[0] - 1)]
-        high = self._candidates[min(len(self._candidates) - 1, left[-1] + 1)]
-        return self._most * (2 * float(low) - 1), self._most * (2 * float(high) - 1)
+        return self._limit(int(left[0]), -1), self._limit(int(left[-1]), 1)
+
+    def _limit(self, last: int, side: int) -> float:
+        beyond = last + side
+        if not 0 <= beyond < len(self._candidates):
+            return self._outside(float(self._candidates[last]))
+        if beyond in self._places.values():
+            return self._outside(float(self._candidates[last] + self._candidates[beyond]) / 2)
+        return self._outside(float(self._candidates[beyond]))
 
     def p_above(self, point: float = 0.0) -> float:
         """How far it can be believed that the mean is above a point: 1 over the most that betting on it ever won."""
@@ -85,10 +102,11 @@ class Bets:
 
     def now(self) -> BettingSequence:
         """As it stands."""
-        mean = self._most * (2 * self._sum / self.count - 1) if self.count else 0.0
+        found = self.interval()
         return BettingSequence(
-            mean=mean,
-            interval=self.interval(),
+            mean=self._outside(self._sum / self.count) if self.count else 0.0,
+            interval=found,
+            middle=None if found is None else (found[0] + found[1]) / 2,
             p_above=self.p_above(),
             p_below=self.p_below(),
             count=self.count,
@@ -96,9 +114,11 @@ class Bets:
         )
 
 
-def betting_sequence(d: ArrayLike, *, alpha: float = 0.05, most: float = 1.0) -> BettingSequence:
-    """The sequence after these differences, in their order; none is larger than `most`."""
-    bets = Bets(alpha=alpha, most=most)
-    for value in np.asarray(d, dtype=np.float64):
+def betting_sequence(
+    values: ArrayLike, *, alpha: float = 0.05, bounds: tuple[float, float] = (-1.0, 1.0)
+) -> BettingSequence:
+    """The sequence after these values, in their order; they lie within the bounds."""
+    bets = Bets(alpha=alpha, bounds=bounds)
+    for value in np.asarray(values, dtype=np.float64):
         bets.add(float(value))
     return bets.now()

@@ -1,4 +1,7 @@
-"""What the mean would be if people had judged everything: a few labels correct a cheap judge."""
+"""What the mean would be if people had judged everything: a few labels correct a cheap judge.
+
+The intervals count what labels did not show: a judge that erred in none of 30 labelled answers errs in some of 5,000.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,11 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairtrial.stats.distributions import normal_quantile, t_quantile
+from fairtrial.stats.distributions import beta_quantile, normal_quantile
+from fairtrial.stats.mean import ALPHA, StudentMean
 
-_LEAST_SKILL = 0.1
+FEWEST_LABELS = 20
 _CHANCE = 0.01
-_FEWEST_LABELS = 10
-_FEWEST_BINARY, _FEWEST_OF_A_KIND = 30, 5  # 0/1 labels; with fewer, intervals hold in far less than 95 % of samples
 
 Floats = NDArray[np.float64]
 
@@ -32,48 +34,115 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     refused: str = ""
 
 
-def ppi_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
-    """PPI++: λ·mean(judge, unlabelled) + mean(label − λ·judge, labelled), λ chosen for the smallest variance."""
-    y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
-    n, big = len(y), len(rest)
-    common = _common(y, f, rest, "PPI++")
-    if n < _FEWEST_LABELS or big < 2:
-        return _refusal(common, f"at least {_FEWEST_LABELS} labels, and 2 answers without one, are needed")
-    if reason := _too_few_of_a_kind(y) or _beyond_labels(f, rest):
-        return _refusal(common, reason)
-    spread = float(np.var(np.concatenate([f, rest]), ddof=1))
-    shared = float(np.cov(y, f, ddof=1)[0, 1])
-    tuning = shared / (spread * (1 + n / big)) if spread > 0 else 0.0
-    corrected = y - tuning * f
-    mean = tuning * float(rest.mean()) + float(corrected.mean())
-    variance = tuning**2 * float(np.var(rest, ddof=1)) / big + float(np.var(corrected, ddof=1)) / n
-    if variance <= 0:
-        return _refusal(common, "all labels are the same, and so are all marks: that says nothing of the spread")
-    half = t_quantile(0.975, n - 1) * math.sqrt(variance)
-    return Corrected(mean=mean, ci95=(mean - half, mean + half), tuning=tuning, **common)
+class LabelledMean(StudentMean):
+    """The mean over labelled and judged cases, at whatever level it is asked for.
+
+    λ·mean(judge, all the rest) + mean(label − λ·judge, labelled), with λ between 0 and 1; its variance has room for
+    one full disagreement that the labels did not happen to show.
+    """
+
+    method = "corrected by labels"
+
+    def __init__(
+        self, labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike, *, span: float = 1.0
+    ) -> None:
+        y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
+        n, big = len(y), len(rest)
+        spread = float(np.var(f, ddof=1))
+        slope = float(np.cov(y, f, ddof=1)[0, 1]) / spread if spread > 0 else 0.0
+        self.tuning = min(1.0, max(0.0, slope)) / (1 + n / big)
+        errors = y - self.tuning * f
+        self.mean = self.tuning * float(rest.mean()) + float(errors.mean())
+        unseen = span**2
+        within = (float(np.sum((errors - errors.mean()) ** 2)) + unseen) / ((n - 1) * n)
+        self.std_err = math.sqrt(self.tuning**2 * float(np.var(rest, ddof=1)) / big + within)
+        self.freedom = n - 2.0
+        self.labelled, self.unlabelled = n, big
 
 
-def rogan_gladen(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
-    """Rogan–Gladen for 0/1 verdicts: the judge's rates of error, from the labels, taken out of its rate of passes."""
+def corrected_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
+    """Of graded marks 0–1; labels are of answers drawn at random."""
     y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
-    n0, n1, big = int(np.sum(y == 0)), int(np.sum(y == 1)), len(rest)
-    common = _common(y, f, rest, "Rogan–Gladen")
-    if big < 2:
-        return _refusal(common, "2 answers without a label are needed")
-    if reason := _too_few_of_a_kind(y) or _beyond_labels(f, rest):
+    common = _common(y, f, rest, "labels and marks")
+    if reason := why_not(y, f, rest):
         return _refusal(common, reason)
-    p = float(rest.mean())
-    q0, q1 = float(np.mean(f[y == 0] == 0)), float(np.mean(f[y == 1] == 1))
-    skill = q0 + q1 - 1
-    if skill < _LEAST_SKILL:
-        return _refusal(
-            common, f"the judge can hardly tell right from wrong here (specificity + sensitivity − 1 = {skill:.2f})"
-        )
-    theta = min(1.0, max(0.0, (p + q0 - 1) / skill))
-    variance = (p * (1 - p) / big + (1 - theta) ** 2 * q0 * (1 - q0) / n0 + theta**2 * q1 * (1 - q1) / n1) / skill**2
-    half = normal_quantile(0.975) * math.sqrt(variance)
-    interval = (max(0.0, theta - half), min(1.0, theta + half))
-    return Corrected(mean=theta, ci95=interval, tuning=skill, **common)
+    found = LabelledMean(y, f, rest)
+    low, high = found.interval()
+    return Corrected(mean=_share(found.mean), ci95=(_share(low), _share(high)), tuning=found.tuning, **common)
+
+
+def corrected_share(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
+    """Of 0/1 verdicts: how often people say yes where the judge does, and where it does not, each with its own limits.
+
+    θ = P·A + (1 − P)·B, with P the judge's share of passes (Wilson), A and B people's (Jeffreys).
+    """
+    y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
+    common = _common(y, f, rest, "labels and verdicts")
+    if reason := why_not(y, f, rest):
+        return _refusal(common, reason)
+    total = len(y) + len(rest)
+    passes = (float(f.sum()) + float(rest.sum())) / total
+    low, high = wilson(passes, total)
+    a, a_low, a_high = _jeffreys(int(np.sum(y[f == 1])), int(np.sum(f == 1)))
+    b, b_low, b_high = _jeffreys(int(np.sum(y[f == 0])), int(np.sum(f == 0)))
+    theta = passes * a + (1 - passes) * b
+    if a < b:  # more passes make it worse
+        low, high = high, low
+    down = math.hypot(passes * (a - a_low), (1 - passes) * (b - b_low), (a - b) * (passes - low))
+    up = math.hypot(passes * (a_high - a), (1 - passes) * (b_high - b), (a - b) * (high - passes))
+    return Corrected(mean=theta, ci95=(max(0.0, theta - down), min(1.0, theta + up)), tuning=a - b, **common)
+
+
+def lang_reiczigel(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
+    """Of 0/1 verdicts, where labels were not drawn from these answers: what the judge gets right of good and of bad
+    answers is taken from the labels, and only its share of passes from here (Lang and Reiczigel 2014)."""
+    y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
+    common = _common(y, f, rest, "Lang–Reiczigel")
+    good, bad, big = int(np.sum(y == 1)), int(np.sum(y == 0)), len(rest)
+    if len(y) < FEWEST_LABELS or min(good, bad) < 1 or big < 2:
+        return _refusal(common, f"at least {FEWEST_LABELS} labels, of both kinds, are needed")
+    z = normal_quantile(1 - ALPHA / 2)
+    hit = (float(np.sum(f[y == 1] == 1)) + 1) / (good + 2)
+    held = (float(np.sum(f[y == 0] == 0)) + 1) / (bad + 2)
+    skill = hit + held - 1
+    if skill <= 0:
+        return _refusal(common, "the judge cannot tell right from wrong here")
+    passes = (float(rest.sum()) + z**2 / 2) / (big + z**2)
+    share = (passes + held - 1) / skill
+    shift = 2 * z**2 * (share * hit * (1 - hit) / (good + 2) - (1 - share) * held * (1 - held) / (bad + 2))
+    variance = (
+        passes * (1 - passes) / (big + z**2)
+        + share**2 * hit * (1 - hit) / (good + 2)
+        + (1 - share) ** 2 * held * (1 - held) / (bad + 2)
+    )
+    half = z * math.sqrt(variance) / skill
+    middle = share + shift
+    return Corrected(mean=_share(share), ci95=(_share(middle - half), _share(middle + half)), tuning=skill, **common)
+
+
+def wilson(p: float, n: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    z = normal_quantile(1 - ALPHA / 2)
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _jeffreys(k: int, n: int) -> tuple[float, float, float]:
+    """A share of few, and its limits."""
+    low, high = (beta_quantile(share, k + 0.5, n - k + 0.5) for share in (ALPHA / 2, 1 - ALPHA / 2))
+    return (k + 0.5) / (n + 1), low, high
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def why_not(labels: Floats, judged: Floats, rest: Floats) -> str:
+    """Why these labels cannot correct the rest; empty where they can."""
+    if len(labels) < FEWEST_LABELS or len(rest) < 2:
+        return f"at least {FEWEST_LABELS} labels, and 2 answers without one, are needed (there are {len(labels)})"
+    return _beyond_labels(judged, rest)
 
 
 def _common(y: Floats, f: Floats, rest: Floats, method: str) -> dict[str, Any]:
@@ -84,17 +153,6 @@ def _common(y: Floats, f: Floats, rest: Floats, method: str) -> dict[str, Any]:
 
 def _refusal(common: dict[str, Any], reason: str) -> Corrected:
     return Corrected(mean=None, ci95=None, refused=reason, **common)
-
-
-def _too_few_of_a_kind(y: Floats) -> str:
-    """With 0/1 labels of nearly one kind no interval holds: how rare the other kind is remains unknown."""
-    counts = (int(np.sum(y == 0)), int(np.sum(y == 1)))
-    if sum(counts) < len(y) or (min(counts) >= _FEWEST_OF_A_KIND and len(y) >= _FEWEST_BINARY):
-        return ""
-    return (
-        f"at least {_FEWEST_BINARY} labels, and {_FEWEST_OF_A_KIND} of each kind, are needed "
-        f"(there are {counts[0]} and {counts[1]})"
-    )
 
 
 def _beyond_labels(labelled: Floats, rest: Floats) -> str:

@@ -59,6 +59,17 @@ def _nonzero(number: float) -> float:
     return number if abs(number) > _TINY else _TINY
 
 
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The x below which a beta variable falls with probability p."""
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if beta_inc(a, b, middle) < p else (low, middle)
+    return (low + high) / 2
+
+
 def t_cdf(t: float, df: float) -> float:
     """The probability that Student's t with `df` degrees of freedom is at most t."""
     if t * t < df:  # the middle: adding to one half keeps the digits of a small t

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairtrial.stats.mean import ALPHA
+
 
 def holm(p_values: ArrayLike) -> list[float]:
     """Holm's adjusted p-values, in the given order."""
@@ -15,3 +17,20 @@ def holm(p_values: ArrayLike) -> list[float]:
     found = np.empty_like(adjusted)
     found[order] = adjusted
     return [float(value) for value in found]
+
+
+def holm_levels(p_values: ArrayLike, alpha: float = ALPHA) -> list[float]:
+    """At which level each of them is tested, in the given order, so that an interval can be drawn that agrees.
+
+    The smallest p is tested at α/M, the next at α/(M − 1), and so on; from the first that fails, all are tested at the
+    level at which that one failed.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    levels = np.empty(len(p))
+    failed: float | None = None
+    for place, number in enumerate(np.argsort(p, kind="stable")):
+        level = alpha / (len(p) - place) if failed is None else failed
+        if failed is None and not p[number] < level:
+            failed = level
+        levels[number] = level
+    return [float(level) for level in levels]

@@ -8,9 +8,12 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairtrial.stats.distributions import negligible, normal_cdf, t_cdf, t_quantile, t_two_sided
+from fairtrial.stats.distributions import normal_cdf
+from fairtrial.stats.mean import ALPHA, Mean
+from fairtrial.stats.one_arm import Scale, limits
 
 _EXACT = 12
+_METHODS = {"no scores": "no common cases", "n = 1": "one case"}
 
 
 class Paired(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,51 +29,49 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     units: int = 0  # clusters, or cases where there are none
 
 
-def paired(a: ArrayLike, b: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None) -> Paired:
-    """Student-t on the differences; with clusters, on the cluster-robust standard error with C − 1 degrees.
-
-    With weights it is the weighted mean, with the standard error of one: √Σw²(d − m)² / Σw · √(n/(n − 1)).
-    """
-    d = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=np.float64)
-    counted = w > 0
-    d, w = d[counted], w[counted]
-    groups = None if clusters is None else np.asarray(clusters)[counted]
-    n = len(d)
-    if n == 0:
-        return Paired(
-            difference=None, ci95=None, p_value=None, std_err=None, std_dev=None, count=0, method="no common cases"
-        )
-    mean = float(np.average(d, weights=w))
-    spread = float(np.std(d, ddof=1)) if n > 1 else None
-    codes = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-    count = int(codes.max()) + 1
-    if count < 2:
-        return Paired(
-            difference=mean,
-            ci95=None,
-            p_value=None,
-            std_err=None,
-            std_dev=spread,
-            count=n,
-            method="one case" if n == 1 else "one cluster",
-            units=count,
-        )
-    sums = np.bincount(codes, weights=w * (d - mean))
-    error = math.sqrt(float(np.sum(sums**2)) * count / (count - 1)) / float(w.sum())
-    if negligible(error, float(np.abs(d).max())):
-        error = 0.0
-    half = t_quantile(0.975, count - 1) * error
+def paired(
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    scale: Scale = (0.0, 1.0),
+) -> Paired:
+    """The mean difference with the interval of `Mean`; without one where values lie outside their scale, or alone."""
+    d, found = np.subtract(a, b, dtype=np.float64), mean_difference(a, b, clusters, weights, scale=scale)
+    counted = d if weights is None else d[np.asarray(weights, dtype=np.float64) > 0]
     return Paired(
-        difference=mean,
-        ci95=(mean - half, mean + half),
-        p_value=_p_value(mean, error, count - 1),
-        std_err=error,
-        std_dev=spread,
-        count=n,
-        method="paired t" if count == n else "paired t, cluster-robust",
-        units=count,
+        difference=found.mean,
+        ci95=found.interval(),
+        p_value=found.p_value(),
+        std_err=found.std_err,
+        std_dev=float(np.std(counted, ddof=1)) if len(counted) > 1 else None,
+        count=found.count,
+        method=_METHODS.get(found.method, found.method_words),
+        units=found.units,
     )
+
+
+def mean_difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    scale: Scale = (0.0, 1.0),
+    most: float | None = None,
+) -> Mean:
+    """The mean of a − b, at whatever level it is asked for. `most` is the largest difference that a case can show,
+    where that is known to be less than the scale allows."""
+    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    low, high = limits(scale, np.concatenate([one, other]))
+    d, span = one - other, high - low
+    if most is not None and most < span:
+        seen = float(np.abs(d).max(initial=0.0))
+        if seen > most * (1 + 1e-9):
+            raise ValueError(f"a case differs by {seen:g}, more than the {most:g} that was declared as the most")
+        span = most
+    return Mean(d, weights, clusters, bounds=(-span, span), span=span)
 
 
 class McNemar(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,32 +98,31 @@ def _binomial_two_sided(k: int, n: int) -> float:
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a difference is smaller than what matters."""
+    """Whether a difference is smaller than what matters: its interval lies inside ±margin.
+
+    `p_value` is the largest alpha at which the 1 − alpha interval still reaches out of the margin.
+    """
 
     equivalent: bool
     margin: float
     p_value: float
-    ci90: tuple[float, float]
 
 
 def equivalence(
-    d: ArrayLike, margin: float, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
+    d: ArrayLike,
+    margin: float,
+    clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    most: float = 1.0,
 ) -> Equivalence | None:
-    """Two one-sided tests at 5 %: the 90 % interval lies inside ±margin. None where nothing can be said."""
+    """Of differences that are at most `most`. None where nothing can be said."""
     if margin <= 0:
         raise ValueError("the margin must be above 0")
     values = np.asarray(d, dtype=np.float64)
-    found = paired(values, np.zeros(len(values)), clusters, weights)
-    if found.std_err is None or found.difference is None or found.std_err == 0:
-        return None
-    half = t_quantile(0.95, found.units - 1) * found.std_err
-    closest = (margin - abs(found.difference)) / found.std_err
-    return Equivalence(
-        equivalent=abs(found.difference) + half < margin,
-        margin=margin,
-        p_value=t_cdf(-closest, found.units - 1),
-        ci90=(found.difference - half, found.difference + half),
-    )
+    found = mean_difference(values, np.zeros(len(values)), clusters, weights, scale=(-most, most), most=most)
+    p = found.p_within(margin)
+    return None if p is None else Equivalence(equivalent=p < ALPHA, margin=margin, p_value=p)
 
 
 def sign_flip(d: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> float:
@@ -174,8 +174,3 @@ def superiority(d: ArrayLike) -> float:
     """The share of cases on which a is ahead; ties count half."""
     values = np.asarray(d, dtype=np.float64)
     return float(np.mean(values > 0) + np.mean(values == 0) / 2)
-
-
-def _p_value(mean: float, error: float, freedom: int) -> float | None:
-    """Two-sided. Where no difference varies, there is no test."""
-    return None if error == 0 else t_two_sided(mean / error, freedom)

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairtrial.stats.one_arm import Aggregate, aggregate, wilson
+from fairtrial.stats.one_arm import Aggregate, aggregate
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,11 +31,7 @@ def both_orders(forward: ArrayLike, backward: ArrayLike, clusters: ArrayLike | N
     groups = np.arange(len(worth)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
 
     def share(values: NDArray[np.float64]) -> Aggregate:
-        found = aggregate(np.bincount(groups, weights=values) / np.bincount(groups))
-        if found.mean is None or found.std_err != 0 or found.method == "wilson":
-            return found
-        # A few cases that happen to agree do not make the share certain: as wide as if each were a yes or a no.
-        return msgspec.structs.replace(found, ci95=wilson(found.mean, found.count), method="wilson")
+        return aggregate(np.bincount(groups, weights=values) / np.bincount(groups))
 
     return Orders(
         pairs=len(worth),

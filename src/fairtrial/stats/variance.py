@@ -27,15 +27,15 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     mean_variance: float
 
     @property
-    def shares(self) -> dict[str, float]:
-        """Each source's share in the variance of the mean."""
+    def shares(self) -> dict[str, float | None]:
+        """Each source's share in the variance of the mean; None where it is unknown, and part of the one above."""
         parts = {
             "case": self.case,
-            "repeat": (self.repeat or 0.0) / self.repeats,
-            "judge": (self.judge or 0.0) / self.judgements / self.repeats,
+            "repeat": None if self.repeat is None else self.repeat / self.repeats,
+            "judge": None if self.judge is None else self.judge / self.judgements / self.repeats,
         }
-        total = sum(parts.values())
-        return {name: value / total if total else 0.0 for name, value in parts.items()}
+        total = sum(value or 0.0 for value in parts.values())
+        return {name: None if value is None else value / total if total else 0.0 for name, value in parts.items()}
 
     def variance(self, cases: float, repeats: float, judgements: float) -> float:
         """The variance that the mean would have with so many of each."""

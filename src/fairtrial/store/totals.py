@@ -39,6 +39,7 @@ class CaseScores:
     """One arm's mean score on each case, over the repeats that have a score, as columns."""
 
     def __init__(self) -> None:
+        self.positions = array("q")
         self.means, self.weights = array("d"), array("d")
         self.repeats, self.squares = array("q"), array("d")  # how many scores a case has, and the sum of their squares
         self.clusters = array("q")  # a number for each cluster; a case without one is a cluster of its own
@@ -98,6 +99,7 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
     query = (
         select(
             scores.c.arm_position,
+            scores.c.case_position,
             func.avg(scores.c.value),
             func.count(scores.c.value),
             func.sum(scores.c.value * scores.c.value),
@@ -112,8 +114,10 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
     found: dict[int, CaseScores] = {}
     names: dict[str, int] = {}
     with translated(store.path), store.engine.connect() as connection:
-        for number, (arm, mean, repeats, squares, weight, cluster) in enumerate(connection.execute(query), 1):
+        for number, row in enumerate(connection.execute(query), 1):
+            arm, position, mean, repeats, squares, weight, cluster = row
             columns = found.get(arm) or found.setdefault(arm, CaseScores())
+            columns.positions.append(position)
             columns.means.append(mean)
             columns.repeats.append(repeats)
             columns.squares.append(squares)

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from fairtrial.analyse import Run
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.core.ids import content_hash
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
@@ -49,7 +50,7 @@ class Board:
             suites=suites,
             suite=suite,
             standings=standings,
-            ranks=_ranks([arm for _, arm in standings]),
+            ranks=self._ranks(standings, wait),
             kinds=_columns(standings, kinds),
             waits=waits or None in kinds.values(),
             others=others,
@@ -63,6 +64,18 @@ class Board:
 
     def _kinds(self, run: Run, wait: float) -> KindMeans | None:
         return self._desk.digests.about(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
+
+    def _ranks(self, standings: list[tuple[Run, ArmSummary]], wait: float) -> list[str]:
+        """The ranks that are left open by who is better than whom; all of them until that is worked out."""
+        if len(standings) < 2:
+            return ["1"] * len(standings)
+        arms = [(run.id, arm.arm) for run, arm in standings]
+        runs = list({run.id: run for run, _ in standings}.values())
+        name = f"ranks/{content_hash(arms)[:24]}"
+        found = self._desk.digests.about(name, runs, numbers.RankSets, numbers.standing_ranks, arms, wait=wait)
+        if found is None:
+            return ["…"] * len(standings)
+        return [str(best) if best == worst else f"{best}–{worst}" for best, worst in found.sets]
 
 
 def _on_the_same_cases(runs: list[Run]) -> tuple[list[Run], int]:
@@ -89,17 +102,6 @@ def _standings(known: list[tuple[Run, RunSummary]]) -> list[tuple[Run, ArmSummar
             if arm.aggregate.mean is not None:
                 latest.setdefault(arm.arm, (run, arm))
     return sorted(latest.values(), key=lambda item: -(item[1].aggregate.mean or 0.0))
-
-
-def _ranks(arms: list[ArmSummary]) -> list[str]:
-    """The ranks that the intervals leave open: `1` where it is sure, `1–3` where it is not."""
-    bounds = [arm.aggregate.ci95 or (0.0, 1.0) for arm in arms]
-    shown = []
-    for low, high in bounds:
-        best = 1 + sum(other[0] > high for other in bounds)
-        worst = len(bounds) - sum(other[1] < low for other in bounds)
-        shown.append(str(best) if best == worst else f"{best}–{worst}")
-    return shown
 
 
 def _columns(

@@ -11,10 +11,10 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.contestants import Contestant, Field, Source, choose, enter, pick, sources_of
+from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, choose, enter, pick, sources_of
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
-from fairtrial.analyse.rank import Ranking, rank
+from fairtrial.analyse.rank import Ranking, rank, rank_sets
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
 
@@ -50,6 +50,22 @@ def kinds(runs: Sequence[Run]) -> KindMeans:
 def ranking(runs: Sequence[Run], by: By) -> Ranking:
     """The arms of one run, ranked."""
     return rank(enter(sources_of(runs[0])), by=by)
+
+
+class RankSets(msgspec.Struct):
+    """The best and the worst rank that each arm may have."""
+
+    sets: list[tuple[int, int]]
+
+
+def standing_ranks(runs: Sequence[Run], arms: list[tuple[str, str]]) -> RankSets:
+    """Of arms of several runs, each named with its run."""
+    field = enter([Source(run.id, (run,)) for run in runs])
+    people = [
+        next(one for one in field.contestants if one.source.label == run_id and one.arm.name == arm)
+        for run_id, arm in arms
+    ]
+    return RankSets(sets=rank_sets(field, people, SCORE))
 
 
 def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
