@@ -82,24 +82,26 @@ def _margin(pair: Comparison) -> float | None:
 
 
 def sentence(pair: Comparison, margin: float | None = None) -> str:
-    """The verdict on a pair in one sentence."""
+    """The verdict on a pair in one sentence, with the interval that it is read off."""
     scale = Scale(pair.metric)
     what = f" by {pair.metric}" if pair.metric else ""
     if pair.difference is None:
         return f"{pair.a} and {pair.b} have no case in common."
-    by = f"{scale.plain(abs(pair.difference))}{scale.unit}"
+    bounds = "" if pair.ci95 is None else f" {scale.interval(pair.ci95, margin)}"
     if pair.verdict in ("better", "worse"):
+        by = f"{scale.plain(abs(pair.difference))}{scale.unit}{bounds}"
         shown = f"{pair.a} is {pair.verdict} than {pair.b}: by {by}{_ahead(pair)}."
         inside = pair.equivalence is not None and pair.equivalence.equivalent
         return f"{shown} That is less than ±{scale.plain(margin)}." if inside else shown
     if pair.verdict == "equivalent":
-        return f"{pair.a} and {pair.b} are equivalent{what} within ±{scale.plain(margin)}{scale.unit}."
+        return f"{pair.a} and {pair.b} are equivalent{what} within ±{scale.plain(margin)}{scale.unit}{bounds}."
+    found = f"{scale.signed(pair.difference)}{bounds}"
     if pair.verdict == "depends on failures":
-        return f"{pair.a} against {pair.b}{what}: it depends on the trials that failed."
+        return f"{pair.a} against {pair.b}{what}: {found} depends on the trials that failed."
     if pair.detectable is None:
-        return f"cannot tell {pair.a} from {pair.b}{what}: {_why_not(pair)}."
+        return f"cannot tell {pair.a} from {pair.b}{what}: {found}, {_why_not(pair)}."
     smallest = f"smallest detectable difference: {scale.plain(pair.detectable)}{scale.unit}"
-    return f"cannot tell {pair.a} from {pair.b}{what} ({smallest})."
+    return f"cannot tell {pair.a} from {pair.b}{what}: {found} ({smallest})."
 
 
 def _why_not(pair: Comparison) -> str:

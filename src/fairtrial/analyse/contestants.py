@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -105,9 +105,12 @@ class Field(NamedTuple):
         """Values by case, where both have one."""
         return common_cases(one, other, self.weights, self.clusters)
 
-    def aggregate(self, one: Contestant, metric: str = SCORE, *, failures: Ends | None = None) -> Aggregate:
-        """One contestant by itself."""
+    def aggregate(
+        self, one: Contestant, metric: str = SCORE, *, failures: Ends | None = None, keys: Collection[str] | None = None
+    ) -> Aggregate:
+        """One contestant by itself, on all its cases or on these."""
         means = one.means(metric, failures=failures)
+        means = means if keys is None else {key: means[key] for key in keys}
         clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
         weights = [self.weights[key] for key in means]
         found = aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))

@@ -14,7 +14,7 @@ from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_score
 from fairtrial.analyse.compare import decided
 from fairtrial.analyse.contestants import Contestant, Field, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate, Ratings, aggregate, bradley_terry, elo, holm
+from fairtrial.stats import Aggregate, Ratings, bradley_terry, elo, holm
 from fairtrial.stats.mean import ALPHA
 
 Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
@@ -85,11 +85,7 @@ def rank(field: Field, *, metric: str | None = None, by: By | None = None, contr
     if not keys:
         raise FairtrialError("these have no case in common: nothing can be ranked")
     clusters = [field.clusters.get(key, f"\0{key}") for key in keys] if field.clusters else None
-    weights = [field.weights[key] for key in keys]
-    numbers = [
-        aggregate([found[key] for key in keys], weights, clusters, scale=one.scales[metric])
-        for one, found in zip(people, means, strict=True)
-    ]
+    numbers = [field.aggregate(one, metric, keys=keys) for one in people]
     sign = people[0].sign(metric)
     by_pairs = by not in (None, "scores")  # who asks for votes wants to see who won them
     by, judged = _judged(field, people, by, styled=control_style)
@@ -105,7 +101,7 @@ def rank(field: Field, *, metric: str | None = None, by: By | None = None, contr
         players=len(people),
         covariates=battles.style if control_style else None,
     )
-    better = _better_by_rating(ratings) if by_pairs else _better_by_score(field, people, metric)
+    better = _better_by_rating(ratings) if by_pairs else better_than(field, people, metric)
     places = _places(people, numbers, battles, ratings, better)
     places.sort(key=_by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0))
     return Ranking(
@@ -148,7 +144,7 @@ def _judged(field: Field, people: Sequence[Contestant], by: By | None, *, styled
 
 def rank_sets(field: Field, people: Sequence[Contestant], metric: str) -> list[tuple[int, int]]:
     """The best and the worst rank that each of these may have, by the verdicts of `compare` on every two of them."""
-    better = _better_by_score(field, people, metric)
+    better = better_than(field, people, metric)
     return [_open_ranks(better, number) for number in range(len(people))]
 
 
@@ -156,7 +152,7 @@ def _open_ranks(better: Table, number: int) -> tuple[int, int]:
     return 1 + int(better[:, number].sum()), len(better) - int(better[number].sum())
 
 
-def _better_by_score(field: Field, people: Sequence[Contestant], metric: str) -> Table:
+def better_than(field: Field, people: Sequence[Contestant], metric: str) -> Table:
     """Who is better than whom, by the verdicts of `compare` on every pair."""
     place = {one.label: number for number, one in enumerate(people)}
     better = np.zeros((len(people), len(people)), dtype=bool)

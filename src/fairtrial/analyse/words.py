@@ -84,13 +84,13 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
 
 
 def pass_lines(arm: ArmSummary) -> list[str]:
-    """`right at least once in 3: 92.0 (95% CI: [85.0, 96.1]), every time: 71.0 (…)`, for the most repeats."""
+    """Over the most repeats that every case has: right at least once (pass@k), and every time (pass^k)."""
     if not arm.passes:
         return []
     most = arm.passes[-1]
     return [
-        f"right at least once in {most.k} (pass@{most.k}): {_with_bounds(most.at_least_once)}, "
-        f"every time (pass^{most.k}): {_with_bounds(most.every_time)}"
+        f"right at least once in {most.k} (pass@{most.k}): {_with_bounds(most.at_least_once)}",
+        f"right every time (pass^{most.k}): {_with_bounds(most.every_time)}",
     ]
 
 

@@ -18,6 +18,7 @@ from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cell
 from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.contestants import enter, sources_of
+from fairtrial.analyse.item_words import worth_of_cases
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
@@ -112,6 +113,7 @@ def _context(run: Run) -> dict[str, Any]:
         "pair_headline": comparison_headline(found) if found else "",
         "compare_notes": [note for note in found.notes if note not in notes(summary)] if found else [],
         "board": _board(run),
+        "case_worth": worth_of_cases(run) if found else [],
         "figures": figures(run, summary, found),
         "variables": variables(run),
         "arms": [(arm, sent_text(run.sent(arm), arm)) for arm in run.plan_arms],

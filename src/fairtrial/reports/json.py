@@ -11,6 +11,7 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.gate import Gate
+from fairtrial.analyse.items import CaseAnalysis
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
@@ -283,6 +284,17 @@ def variance_document(run_id: str, arms: Sequence[ArmVariance]) -> dict[str, Any
         for item in (arm, *arm["steps"]):
             item["std_err"] = percent(item["std_err"])
     return {"run_id": run_id, "arms": shape}
+
+
+def cases_document(found: CaseAnalysis) -> dict[str, Any]:
+    """The published shape of an analysis of cases; scores are 0–100, difficulty is what is missing to 100."""
+    shape: dict[str, Any] = msgspec.to_builtins(found)
+    for case in shape["cases"]:
+        case["difficulty"] = percent(case["difficulty"])
+        case["scores"] = {arm: percent(score) for arm, score in case["scores"].items()}
+    for subset in shape["subsets"]:
+        subset["off"] = percent(subset["off"])
+    return shape
 
 
 def gate_document(found: Gate, metric: str = "") -> dict[str, Any]:

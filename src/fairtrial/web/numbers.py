@@ -12,6 +12,7 @@ from fairtrial.analyse.battles import By
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, choose, enter, pick, sources_of
+from fairtrial.analyse.item_words import worth_of_cases
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.rank import Ranking, rank, rank_sets
@@ -27,14 +28,16 @@ def summary(runs: Sequence[Run]) -> RunSummary:
 
 
 class Found(msgspec.Struct):
-    """A comparison, or that there is none."""
+    """A comparison, or that there is none; and what the cases themselves are worth, in lines."""
 
     comparisons: Comparisons | None
+    cases: list[str] = []
 
 
 def verdicts(runs: Sequence[Run]) -> Found:
     """Every two arms of one run."""
-    return Found(comparisons=compared(runs[0]))
+    found = compared(runs[0])
+    return Found(comparisons=found, cases=worth_of_cases(runs[0]) if found else [])
 
 
 def series(runs: Sequence[Run]) -> SeriesSummary:

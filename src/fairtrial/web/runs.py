@@ -163,7 +163,7 @@ class Runs:
 
     def _verdicts_of(self, run: Run, *, wait: float) -> dict[str, Any]:
         """Who is better, as far as anybody can tell."""
-        none = {"verdicts": [], "verdicts_wait": False, "verdict_notes": []}
+        none: dict[str, Any] = {"verdicts": [], "verdicts_wait": False, "verdict_notes": [], "case_worth": []}
         if len(run.plan_arms) < 2 or run.status == "running":
             return none
         try:
@@ -175,7 +175,8 @@ class Runs:
         pairs = found.comparisons.pairs if found.comparisons else []
         said = [(pair, sentence(pair), brief_lines(pair)) for pair in pairs]
         said.sort(key=lambda item: item[0].verdict == "cannot tell")
-        return {**none, "verdicts": said, "verdict_notes": found.comparisons.notes if found.comparisons else []}
+        about = found.comparisons.notes if found.comparisons else []
+        return {**none, "verdicts": said, "verdict_notes": about, "case_worth": found.cases}
 
     # -- doing something about it ----------------------------------------------------------------
 

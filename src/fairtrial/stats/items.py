@@ -1,0 +1,93 @@
+"""What single cases are good for: how hard they are, whether they tell arms apart, and how many of them would do."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+_FEWEST_ARMS = 3  # a correlation over two says only which of them was better
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One case over all arms: its mean score, and how far its scores go with the arms' scores on the other cases."""
+
+    mean: float
+    discrimination: float | None  # item-rest correlation; None with fewer than three arms, or where nothing varies
+
+
+def items(scores: Floats) -> list[Item]:
+    """Of arms × cases, mean scores 0–1."""
+    cases = scores.shape[1]
+    total = scores.sum(axis=1)
+    return [
+        Item(
+            float(scores[:, case].mean()), _correlation(scores[:, case], (total - scores[:, case]) / max(1, cases - 1))
+        )
+        for case in range(cases)
+    ]
+
+
+def _correlation(own: Floats, rest: Floats) -> float | None:
+    if len(own) < _FEWEST_ARMS or np.ptp(own) < 1e-12 or np.ptp(rest) < 1e-12:
+        return None
+    return float(np.corrcoef(own, rest)[0, 1])
+
+
+class Subset(msgspec.Struct, frozen=True, kw_only=True):
+    """So many cases, drawn evenly from easy to hard: how often the order of the arms is kept, and what it costs."""
+
+    cases: int
+    kept: float  # the share of draws in which everybody who was better still has the higher mean
+    off: float  # how far an arm's mean is from the one over all cases, on average over draws (root mean square)
+    wider: float  # how many times as wide intervals over cases get
+
+
+def subsets(
+    scores: Floats, better: NDArray[np.bool_], sizes: list[int], *, draws: int = 400, seed: int = 0
+) -> list[Subset]:
+    """What is left with fewer cases; `better[i, j]` says that arm i is better than arm j on all of them."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(scores.mean(axis=0), kind="stable")
+    winners, losers = np.nonzero(better)
+    whole = scores.mean(axis=1)
+    found = []
+    for size in sizes:
+        means = np.asarray([scores[:, evenly(order, size, rng)].mean(axis=1) for _ in range(draws)])
+        kept = np.all(means[:, winners] > means[:, losers], axis=1) if len(winners) else np.ones(draws)
+        found.append(
+            Subset(
+                cases=size,
+                kept=float(np.mean(kept)),
+                off=float(np.sqrt(np.mean((means - whole) ** 2))),
+                wider=math.sqrt(scores.shape[1] / size),
+            )
+        )
+    return found
+
+
+def evenly(order: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """One out of each of `size` equal stretches of an order."""
+    edges = np.linspace(0, len(order), size + 1)
+    picked = np.minimum(len(order) - 1, np.floor(edges[:-1] + rng.random(size) * np.diff(edges)).astype(np.int64))
+    return np.asarray(order[np.unique(picked)], dtype=np.int64)
+
+
+def closest(scores: Floats, better: NDArray[np.bool_], size: int, *, draws: int = 400, seed: int = 0) -> list[int]:
+    """Of many even draws the one whose means are nearest to those over all cases, with everybody in order."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(scores.mean(axis=0), kind="stable")
+    winners, losers = np.nonzero(better)
+    whole = scores.mean(axis=1)
+    best: tuple[bool, float, list[int]] | None = None
+    for _ in range(draws):
+        chosen = evenly(order, size, rng)
+        means = scores[:, chosen].mean(axis=1)
+        mixed = bool(np.any(means[winners] <= means[losers]))
+        found = (mixed, float(np.max(np.abs(means - whole))), sorted(int(case) for case in chosen))
+        best = found if best is None or found < best else best
+    assert best is not None
+    return best[2]
