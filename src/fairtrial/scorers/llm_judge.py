@@ -41,7 +41,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="0–100, graded",
-        reproducibility="varies by ±5–10 points",
+        reproducibility="varies, typically by ±5–10 points",
         best_for="open answers: explanations, style, usefulness",
         runs="3–5",
     )

@@ -26,7 +26,7 @@ class Pairwise(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="0, 50 or 100: worse, a tie, better",
-        reproducibility="varies by ±5–10 points",
+        reproducibility="varies, typically by ±5–10 points",
         best_for="is it better than what we have? Against an answer of your own or of another model",
         runs="3–5",
     )
