@@ -102,6 +102,9 @@ async def test_one_can_go_back_to_an_earlier_scoring(run_suite, store, capsys):
     assert Run.find(run.id, store).record.scoring == 0
     assert _run(["rescore", run.id, "--scoring", "7", "--store", store.path]) == 1
     assert "no finished scoring 7; it has: 0, 1" in capsys.readouterr().err
+    assert _run(["show", run.id, "--context", "--store", store.path]) == 0
+    shown = capsys.readouterr().out
+    assert "0  as the suite says  (counts)" in shown and "1  regex  (kept)" in shown
 
 
 async def test_a_rescoring_that_failed_succeeds_once_its_judge_is_repaired(run_suite, model_server, store):

@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -152,6 +153,7 @@ async def main(browser: str, program: str, host: str = HOST) -> None:
         "dest": site.dest,
     }
     print(json.dumps(said))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _start(browser: str, program: str, address: str, folder: Path) -> asyncio.subprocess.Process:

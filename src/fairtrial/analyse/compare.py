@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fairtrial.analyse.common import Common
 from fairtrial.analyse.comparison import (
+    ANYTIME,
     Bound,
     Comparison,
     Comparisons,
@@ -52,6 +53,7 @@ from fairtrial.stats.mean import ALPHA, Estimate, Mean
 Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[Contestant, Contestant]]
 _RESAMPLES = (10_000, 3_000)  # of few cases, and of many: there the interval hardly depends on chance
+_EXACT, _FEWEST_CLUSTERS = 12, 6  # of sign flips
 _POWER = 1.43  # (z_α/2 + z_β) / z_α/2: how far beyond an interval's half width a difference shows in 80 % of samples
 
 
@@ -325,7 +327,7 @@ def _with_failures(verdict: Verdict, failures: Failures | None) -> Verdict:
 
 def _method(known: Evidence, plain: Mean) -> str:
     if known.anytime:
-        return Anytime.method
+        return ANYTIME
     if known.saved is not None:
         return ControlledMean.method
     if known.labels:
@@ -352,13 +354,12 @@ def _robustness(common: Common) -> list[Robustness]:
         codes = np.unique(np.asarray(common.clusters), return_inverse=True)[1]
         units = np.bincount(codes, weights=weighted).astype(np.float64)
         means = units / np.bincount(codes, weights=common.weights)
-    exact = " (exact)" if len(units) <= 12 else ""
+    exact = " (exact)" if len(units) <= _EXACT else ""
     resamples = _RESAMPLES[len(units) > 1000]
     boot = bootstrap_ci(common.d, clusters=common.clusters, weights=common.weights, resamples=resamples)
-    lines = [
-        Robustness(method=f"sign-flip permutation{exact}", p_value=sign_flip(units)),
-        Robustness(method="Wilcoxon signed rank", p_value=wilcoxon(means)),
-    ]
+    lines = [Robustness(method="Wilcoxon signed rank", p_value=wilcoxon(means))]
+    if common.clusters is None or len(units) >= _FEWEST_CLUSTERS:  # fewer could not disagree with anything
+        lines.insert(0, Robustness(method=f"sign-flip permutation{exact}", p_value=sign_flip(units)))
     if boot.ci is not None and boot.ci[1] - boot.ci[0] > 1e-9:  # else nothing varies, and resampling tells nothing
         where = "bootstrap over cases" if common.clusters is None else "bootstrap over clusters"
         lines.append(Robustness(method=where, ci95=boot.ci))

@@ -9,6 +9,7 @@ import msgspec
 from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, Equivalence, Interaction, Paired, RunMeansTest
 
+ANYTIME = "anytime-valid bets"  # the method whose intervals hold whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
 
 

@@ -25,8 +25,6 @@ from fairtrial.stats.one_arm import limits
 class Anytime:
     """The running intersection of everything that the bets ruled out, and its middle. It has one level: its own."""
 
-    method = "anytime-valid bets"
-
     def __init__(self, bets: Bets, margin: float | None) -> None:
         self._bets = bets
         self._now = bets.now()

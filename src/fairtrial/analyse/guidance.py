@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairtrial.analyse.comparison import Comparison
+from fairtrial.analyse.comparison import ANYTIME, Comparison
 from fairtrial.analyse.contestants import SCORE, Contestant, Field
 
 _FEW_CASES = 20
@@ -21,7 +21,7 @@ def guidance(field: Field, pairs: Pairs, found: Sequence[Comparison], metric: st
         *_about_weights(field, pairs, metric),
         *_about_scores(field, pairs),
         *_about_runs(field),
-        *_about_stopping(pairs),
+        *_about_stopping(pairs, found),
         *_about_noise(pairs),
     ]
 
@@ -106,12 +106,21 @@ def _about_runs(field: Field) -> Iterator[str]:
                 yield f"Run {run.id} is {run.status}: this is how things stand, not how they end."
 
 
-def _about_stopping(pairs: Pairs) -> Iterator[str]:
-    if any(a.stop is not None or b.stop is not None for a, b in pairs):
+def _about_stopping(pairs: Pairs, found: Sequence[Comparison]) -> Iterator[str]:
+    stopping = [pair for (a, b), pair in zip(pairs, found, strict=True) if a.stop is not None or b.stop is not None]
+    if not stopping:
+        return
+    if all(pair.method == ANYTIME for pair in stopping):
         yield (
             "A run was allowed to stop as soon as its result was sure: interval and p hold whenever it stopped, and "
             "the difference is the middle of the interval. Among runs that stop early it is still too large on "
             "average; kinds of cases and other tests are only a hint."
+        )
+    else:
+        yield (
+            "A run was allowed to stop as soon as its result was sure, and here nothing accounts for that (several "
+            "runs, weights, or a metric without a scale): the difference is too large on average, its interval too "
+            "narrow."
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.analyse.comparison import ANYTIME
 from fairtrial.core.stopping import case_order
 from fairtrial.stats import Aggregate, betting_sequence
 
@@ -18,7 +19,7 @@ def whenever_stopped(found: Aggregate, means: Mapping[int, float], run_id: str, 
     if not values:
         return found
     interval = betting_sequence(values, bounds=(0.0, 1.0)).interval
-    return msgspec.structs.replace(found, ci95=interval, method="anytime-valid bets")
+    return msgspec.structs.replace(found, ci95=interval, method=ANYTIME)
 
 
 def could_stop(settings: Mapping[str, Any]) -> bool:

@@ -265,6 +265,22 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
         console.print(Text(f"    {printable(shown)}", style="red" if call.get("error") else ""), soft_wrap=True)
 
 
+def _print_scorings(console: Console, run: Run) -> None:
+    """Where answers were scored more than once: every way, and which one counts."""
+    from rich.text import Text
+
+    from fairtrial.core.text import printable
+
+    found = run.store.scorings(run.id)
+    if len(found) < 2:
+        return
+    console.print(Text("\nscorings (`fairtrial rescore --scoring N` goes back to one):", style="bold"))
+    for one in found:
+        how = one.how.get("scorer") or {"type": "as the suite says"}
+        state = "counts" if one.number == run.record.scoring else "kept" if one.completed else "unfinished"
+        console.print(Text(printable(f"  {one.number}  {how['type']}  ({state})")), soft_wrap=True)
+
+
 def _print_context(run: Run) -> None:
     from rich.text import Text
 
@@ -286,6 +302,7 @@ def _print_context(run: Run) -> None:
         console.print(Text.assemble((f"\nMCP server {server['server']}: ", "bold"), named), soft_wrap=True)
         for tool in server["tools"]:
             console.print(Text(f"  {printable(tool['name'])}  {tool['schema_sha256'][:12]}"), soft_wrap=True)
+    _print_scorings(console, run)
     packages = ", ".join(f"{name} {version}" for name, version in run.context["packages"].items())
     console.print(Text(f"\nPython {run.context['python']} on {run.context['platform']}; {packages}"), soft_wrap=True)
     console.print(Text(f"\nsuite, SHA-256 {run.plan.suite_sha256}:\n", style="bold"), soft_wrap=True)

@@ -109,7 +109,7 @@ class Ladder:
             await self._know_price()
         reserved = await self._budget.reserve(lambda: self._reservation(request))
         if reserved is None:
-            return Failure(kind="budget", message="the budget cannot bear another call"), Cost()
+            return Failure(kind="budget", message="the budget is reached: another call could exceed it"), Cost()
         cost, attempt = Cost(), _Attempt()
         if self._target.many_calls and self._budget.limited:
             request = msgspec.structs.replace(request, allowance=_Allowance(reserved, self._price))

@@ -328,6 +328,10 @@ def context_document(run: Run) -> dict[str, Any]:
         "settings": run.settings,
         "context": run.context,
         "conditions": {arm.condition.name: arm.condition.system for arm in run.plan_arms},
+        "scorings": [
+            {**msgspec.to_builtins(one), "counts": one.number == run.record.scoring}
+            for one in run.store.scorings(run.id)
+        ],
     }
 
 
