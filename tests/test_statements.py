@@ -58,6 +58,21 @@ class TestOneInterval:
         assert "95% CI" in check.message and "90%" not in check.message
         assert check.interval == ft.compare([after, before]).pairs[0].ci95
 
+    async def test_a_gate_that_cannot_tell_says_what_would(self, run_suite, store):
+        before = await run_suite(targets=[arm("m", 30)], cases=cases())
+        after = await run_suite(targets=[arm("m", range(6, 34))], cases=cases())
+        field = [sources_of(after)[0], sources_of(before)[0]]
+        found = gate(*field, Terms(min_coverage=0))
+        (check,) = [check for check in found.checks if check.name == "regression"]
+        assert check.result == "cannot tell" and "cases would tell" in check.message and found.exit_code == 101
+        assert [gate(*field, Terms(unsure=how)).exit_code for how in ("pass", "fail", "101")] == [0, 100, 101]
+        shown = CliRunner().invoke(
+            cli,
+            ["gate", after.id, "--against", before.id, "--unsure", "pass", "--store", store.path],
+            standalone_mode=False,
+        )
+        assert shown.return_value == 0 and "--unsure pass: exit 0" in shown.output
+
     async def test_no_word_for_the_size_of_an_effect(self, run_suite):
         """`A negligible effect` stood beside 6 points that mattered."""
         run = await run_suite(targets=[arm("a", 190, 200), arm("b", 160, 200)], cases=cases(200))

@@ -65,13 +65,14 @@ def compare(
     margin: float | None = None,
     largest: float | None = None,
     earlier: Field | None = None,
+    others: Sequence[str] | None = None,
 ) -> Comparisons:
     """Every pair by what the suites call primary (the score, unless they say otherwise) or by a metric, and by every
     other metric that both have.
 
     Without a margin, the one that a run was allowed to stop by counts. `largest` is the largest difference that a case
     can show, where that is less than the scale allows. `earlier` is a run of the same arms on more cases, whose
-    differences tell how these cases lie among them.
+    differences tell how these cases lie among them. `others` are the metrics to look at besides: all, unless named.
     """
     if not pairs:
         raise FairtrialError("it takes two arms to compare: this is one")
@@ -91,7 +92,7 @@ def compare(
         run_ids=[run.id for source in field.sources for run in source.runs],
         standings=[_standing(field, one, metric) for one in people],
         pairs=chosen,
-        metrics=decided(field, pairs, other_metrics(pairs, metric), primary=False),
+        metrics=decided(field, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
         metric=metric,
         margin=margin,
         notes=guidance(field, pairs, chosen, metric),

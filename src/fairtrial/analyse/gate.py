@@ -13,9 +13,10 @@ from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparison
 from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, check_metric, enter, pick
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate
+from fairtrial.stats import Aggregate, cases_for_gate
 
 Result = Literal["passed", "failed", "cannot tell"]
+Unsure = Literal["pass", "fail", "101"]  # how a gate ends when nobody can tell
 EXIT_CODES: dict[Result, int] = {"passed": 0, "failed": 100, "cannot tell": 101}
 BEARABLE = 0.05  # the loss that nobody minds, unless they say so
 _ROUNDING = 1e-9
@@ -31,6 +32,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     arms: tuple[str, ...] = ()
     these_cases: bool = False
     largest: float | None = None  # that a case can differ by, where it is less than the scale allows
+    unsure: Unsure = "101"
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +54,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     against: list[str]
     checks: list[Check]
     notes: list[str] = []
+    unsure: Unsure = "101"
 
     @property
     def result(self) -> Result:
@@ -61,7 +64,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """0, 100 or 101."""
+        """0, 100 or 101; for what nobody can tell, as `unsure` says."""
+        if self.result == "cannot tell":
+            return {"pass": 0, "fail": 100, "101": 101}[self.unsure]
         return EXIT_CODES[self.result]
 
 
@@ -89,6 +94,7 @@ def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
         against=[run.id for run in against.runs] if against else [],
         checks=checks,
         notes=notes,
+        unsure=terms.unsure,
     )
 
 
@@ -244,7 +250,18 @@ def _held(pair: Comparison, margin: float, terms: Terms) -> tuple[Result, str]:
     message = f"{shown} (95% CI {scale.interval(pair.ci95, margin)}), {allowed}"
     if _least(pair, pair.ci95) > -margin:
         return "passed", message
-    return ("failed" if pair.verdict == "worse" else "cannot tell"), message
+    if pair.verdict == "worse":
+        return "failed", message
+    return "cannot tell", f"{message}{_enough(pair, margin)}"
+
+
+def _enough(pair: Comparison, margin: float) -> str:
+    """How many cases would tell, if nothing changed and cases went on to differ as they do."""
+    if not pair.std_err or pair.count < 2:
+        return ""
+    spread = pair.std_err * math.sqrt(pair.count)
+    cases = cases_for_gate(spread, margin, alpha=1 - pair.level, pilot=max(2, pair.units))
+    return f"; about {cases:,} cases would tell" if cases > pair.count else ""
 
 
 def _less_is_better(pair: Comparison) -> bool:

@@ -15,6 +15,7 @@ from fairtrial.analyse.run import Run, TrialRecord
 from fairtrial.core.errors import FairtrialError
 
 COMPOSITE = "composite"
+BESIDE = ("instruction_following", "feasible", "quality")  # what it is made of
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +135,8 @@ def _compared(run: Run, weights: tuple[float, float]) -> Comparisons | None:
     for one in field.contestants:
         _add_composite(one, weights)
     pairs = [(a, b) for a, b in choose(field) if a.values[COMPOSITE] and b.values[COMPOSITE]]
-    return compare(field, pairs, metric=COMPOSITE) if pairs else None
+    # The score is the quality, which is half of the composite: as a second headline it would contradict the first.
+    return compare(field, pairs, metric=COMPOSITE, others=BESIDE) if pairs else None
 
 
 def _add_composite(one: Contestant, weights: tuple[float, float]) -> None:

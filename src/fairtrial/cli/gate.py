@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -26,6 +26,13 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 @option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
 @option("--metric", default="", metavar="M", help="Look at this metric instead of the score.")
 @option("--largest", type=click.FloatRange(min=0, min_open=True), help="No case can differ by more than this.")
+@option(
+    "--unsure",
+    type=click.Choice(["pass", "fail", "101"]),
+    default="101",
+    show_default=True,
+    help="How it ends when nobody can tell: exit 0, 100 or 101.",
+)
 @option("--these-cases", is_flag=True, help="Ask about these very cases: means, no intervals.")
 @option("-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write it: .md .junit.xml .json")
 @store_option
@@ -39,12 +46,13 @@ def command(
     arms: tuple[str, ...],
     metric: str,
     largest: float | None,
+    unsure: Literal["pass", "fail", "101"],
     these_cases: bool,
     outputs: tuple[str, ...],
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell.
+    """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
 
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
     the difference, the one that `compare` prints, lies above −margin. Both must hold whatever failures would have been
@@ -59,6 +67,7 @@ def command(
         min_score=own_scale(min_score, metric),
         margin=own_scale(margin, metric),
         largest=own_scale(largest, metric),
+        unsure=unsure,
         min_coverage=min_coverage / 100,
         metric=metric,
         arms=arms,
@@ -130,4 +139,6 @@ def print_gate(found: Gate) -> None:
         console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
     for note in found.notes:
         console.print(Text(printable(note), style="yellow"))
-    console.print(Text(f"gate {found.result}", style=f"bold {_STYLES[found.result]}"))
+    ends = {0: " (--unsure pass: exit 0)", 100: " (--unsure fail: exit 100)"} if found.result == "cannot tell" else {}
+    shown = f"gate {found.result}{ends.get(found.exit_code, '')}"
+    console.print(Text(shown, style=f"bold {_STYLES[found.result]}"))
