@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -115,6 +116,11 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     judging: Judging | None = None
     lifts: list[Lift] = []
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
+
+
+def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
+    """Best first; an arm without a score comes last."""
+    return sorted(arms, key=lambda arm: math.inf if arm.aggregate.mean is None else -arm.aggregate.mean)
 
 
 def summarise(

@@ -20,7 +20,7 @@ from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
-from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
@@ -32,10 +32,10 @@ _LONG_NAME = 24
 
 def summary_table(summary: RunSummary) -> Table:
     """Every arm with its score and how far to trust it."""
-    ranked = sorted(summary.arms, key=lambda arm: -(arm.aggregate.mean or -1.0))
-    rows = [arm_cells(summary, arm) for arm in ranked]
-    if any(len(arm.arm) > _LONG_NAME for arm in ranked):
-        for arm, cells in zip(ranked, rows, strict=True):  # broken where the condition begins, not anywhere
+    arms = ranked(summary.arms)
+    rows = [arm_cells(summary, arm) for arm in arms]
+    if any(len(arm.arm) > _LONG_NAME for arm in arms):
+        for arm, cells in zip(arms, rows, strict=True):  # broken where the condition begins, not anywhere
             cells[0] = cells[0].replace(f"/{arm.condition}", f"\n  /{arm.condition}")
     return table(arm_columns(summary), rows)
 

@@ -24,7 +24,7 @@ from fairtrial.analyse.rank import rank
 from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
 from fairtrial.analyse.run import Verdict
 from fairtrial.analyse.sent import sent_text
-from fairtrial.analyse.summary import ArmSummary
+from fairtrial.analyse.summary import ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
@@ -104,7 +104,7 @@ def _context(run: Run) -> dict[str, Any]:
         "headline": headline(summary),
         "made": datetime.fromtimestamp(summary.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "columns": arm_columns(summary),
-        "rows": [arm_cells(summary, arm) for arm in sorted(summary.arms, key=_worst_last)],
+        "rows": [arm_cells(summary, arm) for arm in ranked(summary.arms)],
         "lines": [(reporting_line(arm), arm_lines(summary, arm)) for arm in summary.arms],
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures],
@@ -122,10 +122,6 @@ def _context(run: Run) -> dict[str, Any]:
         "settings": msgspec.json.format(msgspec.json.encode(run.settings), indent=2).decode(),
         "context": msgspec.json.format(msgspec.json.encode(run.context), indent=2).decode(),
     }
-
-
-def _worst_last(arm: ArmSummary) -> float:
-    return 1.0 if arm.aggregate.mean is None else -arm.aggregate.mean
 
 
 def _verdicts(found: Comparisons | None) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from fairtrial import charts
 from fairtrial.analyse import Run
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.planning import arm_variances
-from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.charts import Figure, Sketch, short
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import totals
@@ -26,7 +26,7 @@ def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list
     """Every figure that this run has numbers for."""
     positions = [arm.position for arm in run.plan_arms]
     scores = totals.trial_scores(run.store, run.id, run.plan.id, run.record.scoring, positions)
-    summary = msgspec.structs.replace(summary, arms=sorted(summary.arms, key=lambda arm: -(arm.aggregate.mean or -1.0)))
+    summary = msgspec.structs.replace(summary, arms=ranked(summary.arms))
     names = {arm.name: arm.position for arm in run.plan_arms}
     values = {arm.arm: list(scores[names[arm.arm]].by_case.values()) for arm in summary.arms}
     drawn = charts.draw(

@@ -154,7 +154,7 @@ class Store:
                 )
             )
             # A function may have been changed since: its scores of then and now do not go together.
-            if unfinished is not None and b'"python"' not in (scorer or b""):
+            if unfinished is not None and not _runs_own_code(rows.decode(scorer)):
                 return int(unfinished)
             last = connection.scalar(select(func.max(table.c.number)).where(table.c.run_id == run_id)) or 0
             row = {"run_id": run_id, "number": last + 1, "scorer": scorer, "created_at": time.time()}
@@ -440,6 +440,13 @@ def run_query() -> Select[Any]:
 def same_trial(one: Table, other: Table) -> Any:
     """The join condition between two tables that are about trials."""
     return and_(*(one.c[name] == other.c[name] for name in ("run_id", "case_position", "arm_position", "repeat")))
+
+
+def _runs_own_code(how: Any) -> bool:
+    """Whether a scorer, or one inside it, is a function of somebody's own."""
+    if isinstance(how, dict):
+        return how.get("type") == "python" or any(map(_runs_own_code, how.values()))
+    return isinstance(how, list) and any(map(_runs_own_code, how))
 
 
 def _adding(table: Table, *counts: str) -> Any:

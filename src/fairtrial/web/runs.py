@@ -14,7 +14,7 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.compare_words import brief_lines, sentence
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
-from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.words import failure_line, reporting_line
 from fairtrial.core.errors import FairtrialError
@@ -87,15 +87,15 @@ class Runs:
 
     def _row(self, run: Run, *, wait: float) -> dict[str, Any]:
         summary = self._summary(run, wait=wait)
-        ranked = _ranked(summary.arms) if summary else []
+        arms = ranked(summary.arms) if summary else []
         return {
             "run": run.record,
             "arms": len(run.plan_arms),
             "cases": run.plan.case_count,
-            "best": ranked[0] if ranked and ranked[0].aggregate.mean is not None else None,
+            "best": arms[0] if arms and arms[0].aggregate.mean is not None else None,
             "summary": summary,
-            "scored": sum(arm.scored for arm in ranked),
-            "trials": sum(arm.trials for arm in ranked),
+            "scored": sum(arm.scored for arm in arms),
+            "trials": sum(arm.trials for arm in arms),
             "waits": summary is None and run.status != "running",
         }
 
@@ -149,15 +149,15 @@ class Runs:
         summary = self._summary(run, wait=wait)
         if summary is None:
             return {"summary": None}
-        ranked = _ranked(summary.arms)
+        arms = ranked(summary.arms)
         return {
             "summary": summary,
-            "ranked": ranked,
-            "line": {arm.arm: reporting_line(arm) for arm in ranked},
-            "lines": {arm.arm: arm_lines(summary, arm) for arm in ranked},
+            "ranked": arms,
+            "line": {arm.arm: reporting_line(arm) for arm in arms},
+            "lines": {arm.arm: arm_lines(summary, arm) for arm in arms},
             "notes": notes(summary),
             "failures": [failure_line(failure) for failure in summary.failures],
-            "scatter": _scatter(ranked),
+            "scatter": _scatter(arms),
             "variables": variables(run),
         }
 
@@ -267,13 +267,9 @@ def await_run(work: Any) -> Response:
     return go_to(f"/works/{work.id}")
 
 
-def _ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
-    return sorted(arms, key=lambda arm: 1.0 if arm.aggregate.mean is None else -arm.aggregate.mean)
-
-
-def _scatter(ranked: Sequence[ArmSummary]) -> dict[str, Any] | None:
+def _scatter(arms: Sequence[ArmSummary]) -> dict[str, Any] | None:
     """Score against cost, or against time where nothing costs anything."""
-    scored = [(arm, 100 * arm.aggregate.mean) for arm in ranked if arm.aggregate.mean is not None]
+    scored = [(arm, 100 * arm.aggregate.mean) for arm in arms if arm.aggregate.mean is not None]
     paid = [
         (arm.arm, (arm.cost_usd or 0.0) / max(1, arm.scored), y, arm.aggregate.ci95)
         for arm, y in scored
