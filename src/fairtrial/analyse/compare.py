@@ -138,7 +138,9 @@ def decided(
     Other tests, kinds of cases and the like are worked out where they are asked for; else, for the primary metric.
     """
     found = [
-        _Pair(Evidence(field, a, b, metric, margin=margin, largest=largest, earlier=earlier), margin)
+        _Pair(
+            Evidence(field, a, b, metric, margin=margin, largest=largest, earlier=earlier, metrics=len(metrics)), margin
+        )
         for metric in metrics
         for a, b in pairs
     ]

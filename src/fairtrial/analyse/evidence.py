@@ -65,13 +65,15 @@ class Evidence:
         margin: float | None = None,
         largest: float | None = None,
         earlier: Field | None = None,
+        metrics: int = 1,
     ) -> None:
+        """`metrics` is how many of them share what bets may lose."""
         self.field, self.a, self.b, self.metric = field, a, b, metric
         holder = a if metric in a.scales else b
         self.scale: Scale = holder.scales.get(metric, (None, None))
         self.sign = holder.sign(metric)
         self.common = field.common(a, b, metric)
-        self._margin, self._largest, self._earlier = margin, largest, earlier
+        self._margin, self._largest, self._earlier, self._metrics = margin, largest, earlier, metrics
 
     @cached_property
     def plain(self) -> Mean:
@@ -112,7 +114,8 @@ class Evidence:
         order = np.argsort([turn[stopping.places[key]] for key in self.common.keys])
         arms = len(run.plan_arms)
         points = () if self._margin is None else (self._margin, -self._margin)
-        bets = Bets(alpha=ALPHA / max(1, arms * (arms - 1) // 2), bounds=(-most, most), points=points)
+        family = max(1, arms * (arms - 1) // 2) * self._metrics
+        bets = Bets(alpha=ALPHA / family, bounds=(-most, most), points=points)
         for value in self.common.d[order]:
             bets.add(float(value))
         return Anytime(bets, self._margin)

@@ -93,6 +93,7 @@ class Mean:
         self._y = y
         self._p = w / w.sum() if self.count else w
         self.units = len(y)
+        self._known: dict[tuple[str, float], float] = {}  # p-values that were asked for already
         self.mean = float(w @ y / w.sum()) if self.count else None
 
     @cached_property
@@ -195,14 +196,18 @@ class Mean:
         if self.method == "t":
             assert self.mean is not None and self.std_err
             return t_cdf((point - self.mean) / self.std_err, self.freedom)
-        return 1 - _above(*self._drawn(self.bounds[0]), point)
+        if ("above", point) not in self._known:
+            self._known["above", point] = 1 - _above(*self._drawn(self.bounds[0]), point)
+        return self._known["above", point]
 
     def p_below(self, point: float) -> float:
         """Against a mean at or above the point."""
         if self.method == "t":
             assert self.mean is not None and self.std_err
             return t_cdf((self.mean - point) / self.std_err, self.freedom)
-        return _above(*self._drawn(self.bounds[1]), point)
+        if ("below", point) not in self._known:
+            self._known["below", point] = _above(*self._drawn(self.bounds[1]), point)
+        return self._known["below", point]
 
     def p_within(self, margin: float) -> float | None:
         """Against a mean outside ±margin: the largest alpha at which the interval still reaches out of it."""
