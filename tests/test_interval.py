@@ -141,6 +141,33 @@ def test_bounded_against_draws():
     assert found.bounded_interval()[1] == pytest.approx(np.quantile(draws, 0.975), abs=0.004)
 
 
+@pytest.mark.parametrize("n", [5_000, 50_000])
+def test_many_units_are_as_exact_as_few(n):
+    """A fixed grid over an integrand that oscillates gave [-1, 1] from some thousands of cases on."""
+    found = Mean(0.2 + 0.05 * (np.arange(n) % 400 == 0), **PAIRS)
+    assert found.method == "bounded" and found.p_value() == pytest.approx(0, abs=1e-12)
+    for alpha in (0.05, 0.05 / 190):
+        low, high = found.interval(alpha)
+        assert 0.19 < low < found.mean < high < 0.21
+    rare = Mean([0.9] * (n - 2) + [0.5] * 2, bounds=(0.0, 1.0)).bounded_interval()
+    assert 0.89 < rare[0] < rare[1] < 0.901
+
+
+@given(st.integers(3, 400), st.floats(0.02, 0.98), st.integers(0, 2**31))
+@settings(max_examples=40)
+def test_the_line_integral_equals_the_beta_distribution(n, share, seed):
+    """Split into two groups by a hair, a two-valued sample must give what Clopper and Pearson give."""
+    right = np.random.default_rng(seed).random(n) < share
+    exact = Mean(right * 1.0, bounds=(0.0, 1.0)).bounded_interval()
+    split = Mean(np.where(right, 1.0, 0.0) - 1e-9 * (np.arange(n) % 2), bounds=(-1e-9, 1.0)).bounded_interval()
+    assert split == pytest.approx(exact, abs=1e-6)
+
+
+def test_one_unit_with_all_the_weight_says_nothing():
+    assert Mean([0.2, 0.5, 0.9, 0.4], [1e12, 1, 1, 2]).interval() is None
+    assert Mean([0.2, 0.5, 0.9], [1e5, 1, 2], bounds=(0.0, 1.0)).freedom > 0
+
+
 def test_a_declared_largest_difference_buys_power():
     a, b = np.full(30, 0.52), np.full(30, 0.5)
     wide, narrow = (mean_difference(a, b, most=most).interval() for most in (None, 0.1))

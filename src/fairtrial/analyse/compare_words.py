@@ -278,5 +278,5 @@ def headline(found: Comparisons) -> str:
     elif len(found.sources) == 1:
         runs = f"series {found.sources[0]} ({len(found.run_ids)} runs)"
     count = len(found.pairs)
-    adjusted = f"; intervals and p-values hold for all {count} pairs together (Holm)" if count > 1 else ""
+    adjusted = f"; the verdicts hold for all {count} pairs together (Holm)" if count > 1 else ""
     return f"{found.metric or 'score'} of {runs}{adjusted}"

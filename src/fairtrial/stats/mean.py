@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairtrial.stats.distributions import beta_inc, negligible, t_cdf, t_quantile, t_two_sided
+from fairtrial.stats.distributions import beta_inc, negligible, normal_quantile, t_cdf, t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -24,7 +24,8 @@ Bounds = tuple[float, float]
 ALPHA = 0.05
 LEAST_SPREAD = 1.0  # one full flip's worth of squared deviations over all units
 MOST_SKEW = 0.2
-_STEP, _START, _END, _FADED = 0.05, -9.0, 40.0, -40.0
+_STEP, _START, _END, _CHUNK = 0.04, -10.0, 40.0, 80
+_AWAY = 0.5
 
 
 class Estimate(Protocol):
@@ -48,11 +49,13 @@ class StudentMean:
     mean: float
     std_err: float
     freedom: float
+    bounds: Bounds = (-math.inf, math.inf)
 
     def interval(self, alpha: float = ALPHA) -> Bounds:
-        """The 1 − alpha interval."""
+        """The 1 − alpha interval, within what the mean can be."""
         half = t_quantile(1 - alpha / 2, self.freedom) * self.std_err
-        return self.mean - half, self.mean + half
+        low, high = self.mean - half, self.mean + half
+        return min(self.bounds[1], max(self.bounds[0], low)), max(self.bounds[0], min(self.bounds[1], high))
 
     def p_value(self, point: float = 0.0) -> float:
         """The largest alpha at which the interval still has the point in it."""
@@ -110,7 +113,7 @@ class Mean:
     @cached_property
     def std_err(self) -> float | None:
         """The jackknife's, over units: each is left out once (CR3)."""
-        if self.units < 2:
+        if self.units < 2 or self._one_counts:
             return None
         r = self._p / (1 - self._p)
         return math.sqrt((self.units - 1) / self.units * float(np.sum((r * self._residuals) ** 2)))
@@ -120,7 +123,7 @@ class Mean:
         """Degrees of freedom that fit this standard error: fewer where a few units carry most of the weight."""
         r = self._p / (1 - self._p)
         squares = float(np.sum(r**2))
-        return float(np.sum(r)) ** 2 / (squares + squares**2 - float(np.sum(r**4)))
+        return float(np.sum(r)) ** 2 / (squares + max(0.0, squares**2 - float(np.sum(r**4))))
 
     @cached_property
     def spread(self) -> float:
@@ -141,7 +144,7 @@ class Mean:
         """`t`, `bounded`, or why there is neither."""
         if self.units == 0:
             return "no scores"
-        if self.units == 1:
+        if self.units == 1 or self._one_counts:
             return "one cluster" if self.clustered else "n = 1"
         if not self._known_bounds:
             return "t" if self.std_err else "nothing varies"
@@ -154,6 +157,11 @@ class Mean:
         and does not miss where a few right answers more or less decide (t with 25 units covers 92.9 % at worst)."""
         alike = bool(np.ptp(self._p) <= 1e-12 * self._p[0])
         return alike and bool(np.all((self._y == self.bounds[0]) | (self._y == self.bounds[1])))
+
+    @property
+    def _one_counts(self) -> bool:
+        """Whether one unit has all the weight that there is, but for rounding."""
+        return self.units > 1 and float(self._p.max()) > 1 - 1e-9
 
     @property
     def method_words(self) -> str:
@@ -226,51 +234,100 @@ class Mean:
 def _above(values: Floats, shapes: Floats, point: float) -> float:
     """P(Σ w·values > point) for w ~ Dirichlet(shapes).
 
-    A Dirichlet is gammas over their sum, so this asks for the sign of Σ gamma·(value − point): an integral over its
-    characteristic function (Gil-Pelaez), by the trapezoid rule on a logarithmic axis.
+    A Dirichlet is gammas over their sum, so this asks for the sign of Σ gamma·(value − point). Its probability is an
+    integral over the moment generating function along any vertical line of the complex plane; through the saddle point
+    nothing oscillates, however many units there are, and small probabilities keep their digits.
     """
-    if point < values[0] or point >= values[-1]:
-        return 1.0 if point < values[0] else 0.0
+    if point <= values[0] or point >= values[-1]:
+        return 0.0 if point >= values[-1] else 1.0
     if len(values) == 2:  # a beta distribution
         low, high = (float(value) for value in values)
         return 1 - beta_inc(float(shapes[1]), float(shapes[0]), (point - low) / (high - low))
     c = values - point
-    scale = math.sqrt(float(np.sum(shapes * c**2)))
-    end = _START
-    while end < _END and -0.5 * float(shapes @ np.log1p((math.exp(end) / scale * c) ** 2)) > _FADED:
-        end += 1.0
-    u = np.exp(np.arange(_START, end, _STEP)) / scale
-    angle, faded = np.zeros(len(u)), np.zeros(len(u))
-    for start in range(0, len(c), 1024):  # bounded memory, however many units there are
-        some, share = c[start : start + 1024], shapes[start : start + 1024]
-        uc = np.multiply.outer(u, some)
-        angle += np.arctan(uc) @ share
-        faded += np.log1p(uc**2) @ share
-    height = np.sin(angle) * np.exp(-0.5 * faded)
-    # To the left of the grid the integrand is e^v times a constant: the rest of the sum is a geometric series.
-    left = float(height[0]) / math.expm1(_STEP)
-    return min(1.0, max(0.0, 0.5 + _STEP / math.pi * (float(height.sum()) + left)))
+    apart = np.abs(c) > 1e-13 * float(values[-1] - values[0])
+    c, shapes = c[apart], shapes[apart]
+    if c[0] > 0 or c[-1] < 0:
+        return 1.0 if c[0] > 0 else 0.0
+    line = _saddle(c, shapes)
+    spread = math.sqrt(float(np.sum(shapes * c**2)))
+    if abs(line) * spread < _AWAY:  # the integrand has a pole at 0: pass it at some distance
+        line = min(_AWAY / spread, 0.5 / float(c[-1]))
+    tilted = c / (1 - line * c)
+    height = math.exp(-float(shapes @ np.log1p(-line * c)))  # of the moment generating function on the line
+    scale = math.sqrt(float(np.sum(shapes * tilted**2)))
+    total, before = 0.0, 0.0
+    for start in np.arange(_START, _END, _STEP * _CHUNK):
+        y = np.exp(start + _STEP * np.arange(_CHUNK)) / scale
+        angle, faded = np.zeros(_CHUNK), np.zeros(_CHUNK)
+        for first in range(0, len(tilted), 8192):  # bounded memory, however many units there are
+            part = slice(first, first + 8192)
+            turned = np.multiply.outer(y, tilted[part])
+            angle += np.arctan(turned) @ shapes[part]
+            faded += np.log1p(turned**2) @ shapes[part]
+        curve = (np.exp(1j * angle - 0.5 * faded) / (line + 1j * y)).real * y
+        total += float(curve.sum())
+        before = before or float(curve[0]) / math.expm1(_STEP)  # left of the grid it is e^v times a constant
+        if start > 0 and abs(float(curve[-1])) < 1e-17:
+            break
+    tail = _STEP / math.pi * height * (total + before)
+    return min(1.0, max(0.0, tail if line > 0 else 1.0 + tail))
+
+
+def _saddle(c: Floats, shapes: Floats) -> float:
+    """Where the moment generating function of Σ gamma·c is smallest."""
+    low, high = 1 / float(c[0]), 1 / float(c[-1])  # c[0] < 0 < c[-1]
+    for _ in range(80):
+        middle = (low + high) / 2
+        slope = float(np.sum(shapes * c / (1 - middle * c)))
+        low, high = (middle, high) if slope < 0 else (low, middle)
+        if high - low < 1e-9 * (abs(middle) + 1e-12):
+            break
+    return (low + high) / 2
 
 
 def _quantile(values: Floats, shapes: Floats, share: float) -> float:
-    """The point below which Σ w·values falls with this probability."""
+    """The point below which Σ w·values falls with this probability.
+
+    On the scale of normal deviates its distribution is nearly a straight line, so false position (Illinois) takes a
+    few steps from the first guess by mean and variance.
+    """
     low, high = float(values[0]), float(values[-1])
     if low == high:
         return low
-    # Illinois' false position: the bracket never opens, and it takes a dozen steps.
-    f_low, f_high = share, share - 1.0
-    width, side = high - low, 0
-    for _ in range(200):
-        middle = (low * f_high - high * f_low) / (f_high - f_low)
-        found = share - (1 - _above(values, shapes, middle))
-        if abs(found) < 1e-13 or high - low < 1e-12 * width:
+    count = float(shapes.sum())
+    middle = float(shapes @ values) / count
+    spread = math.sqrt(float(shapes @ (values - middle) ** 2) / count / (count + 1))
+    wanted = normal_quantile(share)
+
+    def off(point: float) -> float:
+        below = 1 - _above(values, shapes, point)
+        return normal_quantile(min(1 - 1e-15, max(1e-15, below))) - wanted
+
+    guess = min(high - 1e-9 * (high - low), max(low + 1e-9 * (high - low), middle + wanted * spread))
+    found = off(guess)
+    f_low, f_high = (found, None) if found < 0 else (None, found)
+    low, high = (guess, high) if found < 0 else (low, guess)
+    while f_low is None or f_high is None:  # a bracket: step out until the sign changes, or the scale ends
+        spread *= 2
+        edge = float(values[-1]) if f_high is None else float(values[0])
+        point = min(edge, guess + spread) if f_high is None else max(edge, guess - spread)
+        value = (8.0 if f_high is None else -8.0) if point == edge else off(point)
+        if value > 0:
+            high, f_high = point, value
+        else:
+            low, f_low = point, value
+    side = 0
+    for _ in range(100):
+        point = (low * f_high - high * f_low) / (f_high - f_low)
+        value = off(point)
+        if abs(value) < 1e-10 or high - low < 1e-13 * float(values[-1] - values[0]):
             break
-        if found > 0:
-            low, f_low = middle, found
+        if value < 0:
+            low, f_low = point, value
             f_high = f_high / 2 if side == 1 else f_high
             side = 1
         else:
-            high, f_high = middle, found
+            high, f_high = point, value
             f_low = f_low / 2 if side == -1 else f_low
             side = -1
-    return middle
+    return point
