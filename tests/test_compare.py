@@ -36,7 +36,7 @@ async def test_the_verdict_is_the_paired_test(run_suite):
     assert found.effect_size == pytest.approx(0.4 / d.std(ddof=1)) and found.superiority == pytest.approx(0.7)
     assert (found.ahead, found.tied, found.behind) == (16, 24, 0)
     ahead = "ahead on 16, tied on 24, behind on 0 of 40 cases"
-    assert sentence(found) == f"good is better than bad: by 40.0 points [+24.1, +55.9] ({ahead})."
+    assert sentence(found) == f"good is better than bad: +40.0 points [+24.1, +55.9] ({ahead})."
     methods = {line.method: line.p_value for line in found.robustness}
     assert methods["McNemar (exact)"] == pytest.approx(2 * 0.5**16)
 
@@ -73,7 +73,7 @@ async def test_the_same_difference_in_every_case(run_suite):
     run = await run_suite(targets=[arm("a", 3, 3), arm("b", 0, 3)], cases=cases(3))
     few = ft.compare(run, "a", "b")
     assert few.verdict == "cannot tell" and few.ci95[0] < 0 < few.ci95[1]
-    assert "smallest detectable difference" in sentence(few)
+    assert "with 3 cases no difference can show, 6 are needed at least" in sentence(few)
 
 
 def marks(name, values):

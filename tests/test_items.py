@@ -81,6 +81,7 @@ async def test_fewer_cases_keep_the_order(run_suite, store, tmp_path):
     assert kept["a"] > kept["b"] > kept["c"]
     assert said(store, run.id, "--subset", "30", "-o", str(tmp_path / "ids.txt")).exit_code == 0
     assert len((tmp_path / "ids.txt").read_text().split()) == 30
+    assert len(choose_cases(field, 150)) == 150
     assert "choose 1 to 200" in str(said(store, run.id, "--subset", "999").exception)
     assert "name both" in str(said(store, run.id, "-o", "x").exception)
     with pytest.raises(FairtrialError, match="no arm has a score"):

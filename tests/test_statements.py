@@ -121,7 +121,7 @@ class TestManyThings:
         assert any(item.p_value < 0.05 for item in found.metrics)
         assert {item.verdict for item in found.metrics} == {"cannot tell"}
 
-    async def test_a_suite_names_what_it_is_about(self, run_suite, as_marked, store):  # noqa: F811
+    async def test_a_suite_names_what_it_is_about(self, run_suite, as_marked, store, tmp_path):  # noqa: F811
         values = np.random.default_rng(1).uniform(0.3, 0.9, 20)
         run = await run_suite(
             targets=[marks("a", values), marks("b", values[::-1])],
@@ -134,6 +134,8 @@ class TestManyThings:
         assert json.loads(told(store, "compare", run.id, "--json"))["metric"] == "tokens"
         assert json.loads(told(store, "compare", run.id, "--metric", "score", "--json"))["metric"] == "score"
         assert rank(enter(sources_of(run))).metric == "tokens"
+        export(run, tmp_path / "run.html")  # tokens are tokens, not hundreds of them
+        assert f"{found.pairs[0].difference:.1f}" in (tmp_path / "run.html").read_text()
 
     async def test_ranks_follow_the_pairs(self, run_suite):
         """A wins 12, ties 88, loses 0: `compare` said better, and `rank` 1–2 for both."""
@@ -172,6 +174,7 @@ class TestStopped:
         (check,) = gate(sources_of(run)[0], None, Terms(min_score=0.1, arms=("good",), min_coverage=0)).checks[1:]
         assert check.interval == run.arms[0].aggregate.ci95
         assert any("too large on average" in note for note in notes(run.summary()))
+        assert ft.compare(run, "good", "bad", margin=2.0).verdict == "better"  # a margin beyond the scale
         export(run, tmp_path / "run.md")
         assert "too large on average" in (tmp_path / "run.md").read_text()
 
@@ -180,7 +183,6 @@ class TestLabels:
     async def test_a_judge_that_favours_an_arm_no_longer_decides(self, run_suite, store):
         """The judge gives the wordy arm full marks; people see no difference."""
         judge = {"target": "mock:judge", "options": {"verdict": {"marks": {"wordy": 10}, "otherwise": 5}}}
-        answers = [f"{word} {n}" for word in ("wordy", "plain") for n in range(120)]
         run = await run_suite(
             targets=[
                 {
@@ -194,7 +196,6 @@ class TestLabels:
             scorer="llm_judge",
             judge=judge,
         )
-        assert len(answers) == 240
         before = ft.compare(run, "wordy", "plain")
         assert before.verdict == "better" and before.labels == 0
         chosen = {f"c{n:03}" for n in range(0, 120, 4)}
@@ -228,6 +229,44 @@ class TestUnknown:
         twice = await run_suite(targets=[arm("a", 30)], cases=cases(), repeats=2, **keys)
         assert any("would differ by up to ±0.0 points" in note for note in notes(twice.summary()))
         assert not any("5–10" in note for note in (*notes(once.summary()), *notes(twice.summary())))
+
+
+class TestFewCases:
+    async def test_what_can_never_show_is_said(self, run_suite, store):
+        """Five cases, all right against all wrong: no experiment of this size can show any difference."""
+        run = await run_suite(targets=[arm("a", 5, 5), arm("b", 0, 5)], cases=cases(5))
+        found = ft.compare(run, "a", "b")
+        assert found.verdict == "cannot tell" and found.detectable is None
+        assert "with 5 cases no difference can show, 6 are needed at least" in sentence(found)
+        six = await run_suite(targets=[arm("a", 6, 6), arm("b", 0, 6)], cases=cases(6))
+        assert ft.compare(six, "a", "b").verdict == "better"
+
+    async def test_plans_are_made_for_the_interval_that_will_be_used(self, run_suite, as_marked, store):  # noqa: F811
+        values = np.clip(0.5 + np.random.default_rng(3).normal(0, 0.09, 20), 0, 1)
+        run = await run_suite(
+            targets=[marks("a", values.round(3)), marks("b", [0.5] * 20)], cases=cases(20), scorer=NUMBER
+        )
+        field = enter(sources_of(run))
+        pair = plan_power(field, choose(field), deltas=[0.1], margins=[0.05]).pairs[0]
+        shown = ft.compare(run, "a", "b")
+        assert shown.method == "bounded" and pair.detectable == pytest.approx(shown.detectable, rel=0.1)
+        ((_, ((_, needed),)),) = pair.cases_needed
+        assert 30 <= needed <= 80 and pair.for_margin[0].gate > 60
+
+    async def test_kinds_of_cases_share_what_may_be_false(self, run_suite):
+        rng = np.random.default_rng(1)
+        kinds = [
+            {**case, "difficulty": "hard" if n % 2 else "easy", "category": f"k{n % 3}"}
+            for n, case in enumerate(cases(60))
+        ]
+        run = await run_suite(
+            targets=[arm(name, set(np.flatnonzero(rng.random(60) < 0.5).tolist()), 60) for name in "abcd"], cases=kinds
+        )
+        found = ft.compare(run)
+        assert {group.verdict for pair in found.pairs for group in pair.groups} == {"cannot tell"}
+        assert all(
+            item.p_value >= min(1.0, 12 * item.test.p_value) - 1e-9 for pair in found.pairs for item in pair.differs
+        )
 
 
 class TestPasses:

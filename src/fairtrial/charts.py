@@ -233,7 +233,13 @@ def _names(field: str) -> Row:
     return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": axis}
 
 
-_VERDICTS = {"better": "#009e73", "worse": "#d55e00", "equivalent": "#0072b2", "cannot tell": "#7f7f7f"}
+_VERDICTS = {
+    "better": "#009e73",
+    "worse": "#d55e00",
+    "equivalent": "#0072b2",
+    "cannot tell": "#7f7f7f",
+    "depends on failures": "#e69f00",
+}
 
 
 def _verdicts(field: str) -> Row:

@@ -6,6 +6,7 @@ among all pairs; its verdict is read off that interval, and so is everything tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -49,12 +50,12 @@ from fairtrial.stats import (
     wilcoxon,
 )
 from fairtrial.stats.mean import ALPHA, Estimate, Mean
+from fairtrial.stats.planning import detectable_by_the_rule
 
 Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[Contestant, Contestant]]
 _RESAMPLES = (10_000, 3_000)  # of few cases, and of many: there the interval hardly depends on chance
 _EXACT, _FEWEST_CLUSTERS = 12, 6  # of sign flips
-_POWER = 1.43  # (z_α/2 + z_β) / z_α/2: how far beyond an interval's half width a difference shows in 80 % of samples
 
 
 def compare(
@@ -95,8 +96,17 @@ def compare(
         metrics=decided(field, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
         metric=metric,
         margin=margin,
-        notes=guidance(field, pairs, chosen, metric),
+        notes=[*guidance(field, pairs, chosen, metric), *_unused(chosen, earlier)],
     )
+
+
+def _unused(pairs: Sequence[Comparison], earlier: Field | None) -> list[str]:
+    if earlier is None or any(pair.variance_saved is not None for pair in pairs):
+        return []
+    return [
+        "The earlier run was not used: it must have both arms, all of these cases and more, without weights and "
+        "clusters, and the difference must be one that t holds for."
+    ]
 
 
 def other_metrics(pairs: Pairs, metric: str) -> list[str]:
@@ -139,7 +149,10 @@ def decided(
     """
     found = [
         _Pair(
-            Evidence(field, a, b, metric, margin=margin, largest=largest, earlier=earlier, metrics=len(metrics)), margin
+            Evidence(
+                field, a, b, metric, margin=margin, largest=largest, earlier=earlier, family=len(metrics) * len(pairs)
+            ),
+            margin,
         )
         for metric in metrics
         for a, b in pairs
@@ -152,7 +165,7 @@ def decided(
     ]
 
 
-def _levels(estimates: Sequence[Estimate], margin: float | None) -> list[float]:
+def _levels(estimates: Sequence[Estimate], margin: float | None, alpha: float = ALPHA) -> list[float]:
     """At which level each interval is drawn, so that verdicts read off them are false in 5 % of samples at most: any
     of the differences among them, and any of the equivalences.
 
@@ -160,8 +173,8 @@ def _levels(estimates: Sequence[Estimate], margin: float | None) -> list[float]:
     one too many.
     """
     family = [one for one in estimates if not isinstance(one, Anytime)]
-    differ = _holm_levels([one.p_value() for one in family])
-    same = _holm_levels([one.p_within(margin) for one in family]) if margin is not None else differ
+    differ = _holm_levels([one.p_value() for one in family], alpha)
+    same = _holm_levels([one.p_within(margin) for one in family], alpha) if margin is not None else differ
     chosen = iter(
         apart if (p := one.p_value()) is not None and p < apart else min(apart, within)
         for one, apart, within in zip(family, differ, same, strict=True)
@@ -169,9 +182,9 @@ def _levels(estimates: Sequence[Estimate], margin: float | None) -> list[float]:
     return [one.level if isinstance(one, Anytime) else next(chosen) for one in estimates]
 
 
-def _holm_levels(p_values: Sequence[float | None]) -> list[float]:
-    known = iter(holm_levels([p for p in p_values if p is not None]))
-    return [ALPHA if p is None else next(known) for p in p_values]
+def _holm_levels(p_values: Sequence[float | None], alpha: float) -> list[float]:
+    known = iter(holm_levels([p for p in p_values if p is not None], alpha))
+    return [alpha if p is None else next(known) for p in p_values]
 
 
 def _adjusted(estimates: Sequence[Estimate]) -> list[float | None]:
@@ -233,15 +246,15 @@ class _Pair:
             only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if some else None,
-            detectable=_detectable(found, interval, level),
+            detectable=_detectable(found, level),
             equivalence=self._equivalence(found, interval),
             failures=failures,
             labels=known.labels,
             variance_saved=known.saved,
             as_judged=common.difference(known.scale) if known.labels else None,
             robustness=_robustness(common) if whole and len(common.keys) > 1 and not known.anytime else [],
-            groups=list(self._groups()) if whole else [],
-            differs=list(self._differs()) if whole else [],
+            groups=list(self._groups(family)) if whole else [],
+            differs=list(self._differs(family)) if whole else [],
             run_means=self._run_means() if whole and metric == SCORE else None,
         )
 
@@ -254,31 +267,32 @@ class _Pair:
 
     def _failures(self, level: float) -> Failures | None:
         """What is left of the verdict if everything that failed went one way."""
-        sides = [self.evidence.failed(against=side) for side in (1, -1)]
-        if sides[0] is None or sides[1] is None or self.evidence.estimate is not self.evidence.plain:
+        sides = [self._bound(side, level) for side in (1, -1)]
+        if sides[0] is None or sides[1] is None:
             return None
-        return Failures(against_a=self._bound(sides[0], level), against_b=self._bound(sides[1], level))
+        return Failures(against_a=sides[0], against_b=sides[1])
 
-    def _bound(self, common: Common, level: float) -> Bound:
-        found = common.mean(self.evidence.scale)
-        interval = found.interval(level)
-        return Bound(
-            difference=found.mean,
-            ci95=interval,
-            verdict=read_verdict(interval, self.evidence.sign, self._margin),
-            count=found.count,
-        )
+    def _bound(self, against: int, level: float) -> Bound | None:
+        known = self.evidence.with_failures(against=against, level=level)
+        if known is None:
+            return None
+        difference, interval, count = known
+        verdict = read_verdict(interval, self.evidence.sign, self._margin)
+        return Bound(difference=difference, ci95=interval, verdict=verdict, count=count)
 
     @cached_property
     def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
         return kinds_of([self.evidence.field.facts[key] for key in self.evidence.common.keys])
 
-    def _groups(self) -> Iterable[Group]:
-        """The kinds of one attribute are a family; they are scored as they are, whatever decides the pair."""
+    def _groups(self, family: int) -> Iterable[Group]:
+        """The kinds of one attribute are a family, and all attributes of all pairs share 5 %; they are scored as they
+        are, whatever decides the pair."""
         known = self.evidence
+        parts = family * max(1, len(self._kinds))
         for by, values in self._kinds.items():
             found = [known.common.some(chosen).mean(known.scale) for chosen in values.values()]
-            rows = zip(values, found, _levels(found, None), _adjusted(found), strict=True)
+            adjusted = [None if p is None else min(1.0, p * parts) for p in _adjusted(found)]
+            rows = zip(values, found, _levels(found, None, ALPHA / parts), adjusted, strict=True)
             for value, mean, level, p in rows:
                 interval = mean.interval(level)
                 yield Group(
@@ -291,8 +305,10 @@ class _Pair:
                     count=mean.count,
                 )
 
-    def _differs(self) -> Iterable[Differs]:
+    def _differs(self, family: int) -> Iterable[Differs]:
+        """Each attribute is tested once, each tag for itself; all of them, of all pairs, share 5 %."""
         common = self.evidence.common
+        parts = family * max(1, len(self._kinds))
         for by, values in self._kinds.items():
             if by == "tag":  # a case may have several, so each is held against the cases without it
                 tests = {
@@ -301,7 +317,7 @@ class _Pair:
                 known = {tag: test for tag, test in tests.items() if test is not None}
                 adjusted = holm([test.p_value for test in known.values()])
                 for (tag, test), p in zip(known.items(), adjusted, strict=True):
-                    yield Differs(by=by, value=tag, p_value=p, test=test)
+                    yield Differs(by=by, value=tag, p_value=min(1.0, p * parts), test=test)
                 continue
             names = np.full(len(common.keys), -1)
             for number, chosen in enumerate(values.values()):
@@ -309,7 +325,7 @@ class _Pair:
             some = common.some(names >= 0)
             overall = interaction(some.d, names[names >= 0], some.clusters, some.weights)
             if overall is not None:
-                yield Differs(by=by, value="", p_value=overall.p_value, test=overall)
+                yield Differs(by=by, value="", p_value=min(1.0, overall.p_value * parts), test=overall)
 
     def _run_means(self) -> RunMeansTest | None:
         """The classical test, where both have several whole runs of the very same cases."""
@@ -338,15 +354,21 @@ def _method(known: Evidence, plain: Mean) -> str:
     return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, plain.method_words)
 
 
-def _detectable(found: Estimate, interval: tuple[float, float] | None, level: float) -> float | None:
-    """The smallest difference that such an experiment would show in 80 % of its repetitions."""
-    if interval is None or isinstance(found, Anytime):
+def _detectable(found: Estimate, level: float) -> float | None:
+    """The smallest difference that such an experiment would show in 80 % of its repetitions; None where none can."""
+    error = getattr(found, "std_err", None)
+    if isinstance(found, Anytime) or error is None:
         return None
-    error, freedom = getattr(found, "std_err", None), getattr(found, "freedom", 0.0)
-    by_t = detectable(error, freedom + 1, alpha=level) * (freedom + 1) ** 0.5 if error and freedom >= 1 else 0.0
-    if not isinstance(found, Mean) or found.method == "t":
-        return by_t or None
-    return max(by_t, _POWER * (interval[1] - interval[0]) / 2)
+    if isinstance(found, Mean) and found.method == "bounded":
+        units, span = max(2, round(found.effective)), found.span
+        by_rule = detectable_by_the_rule(error * units**0.5 / span, units, alpha=level)
+        return None if by_rule is None else by_rule * span
+    freedom = getattr(found, "freedom", 0.0)
+    if not error or freedom < 1:
+        return None
+    smallest = detectable(error, freedom + 1, alpha=level) * (freedom + 1) ** 0.5
+    span = getattr(found, "span", math.inf)
+    return smallest if smallest <= span else None
 
 
 def _robustness(common: Common) -> list[Robustness]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness
 
 ALPHA = 0.05
+
+
+def fewest_cases(alpha: float) -> int:
+    """With fewer, not even a full difference in every case leaves out 0: 2·2^−n must be below alpha."""
+    return math.floor(1 - math.log2(alpha)) + 1
 
 
 class Scale:
@@ -89,8 +95,8 @@ def sentence(pair: Comparison, margin: float | None = None) -> str:
         return f"{pair.a} and {pair.b} have no case in common."
     bounds = "" if pair.ci95 is None else f" {scale.interval(pair.ci95, margin)}"
     if pair.verdict in ("better", "worse"):
-        by = f"{scale.plain(abs(pair.difference))}{scale.unit}{bounds}"
-        shown = f"{pair.a} is {pair.verdict} than {pair.b}: by {by}{_ahead(pair)}."
+        by = f"{scale.signed(pair.difference)}{scale.unit}{bounds}"
+        shown = f"{pair.a} is {pair.verdict} than {pair.b}: {by}{_ahead(pair)}."
         inside = pair.equivalence is not None and pair.equivalence.equivalent
         return f"{shown} That is less than ±{scale.plain(margin)}." if inside else shown
     if pair.verdict == "equivalent":
@@ -111,11 +117,17 @@ def _why_not(pair: Comparison) -> str:
         return "all cases are of one cluster"
     if pair.ahead == pair.behind == 0:
         return "no case tells them apart"
+    if pair.ci95 is None:
+        return "nothing varies, and no scale says what other cases could show"
+    fewest = fewest_cases(1 - pair.level)
+    if pair.units < fewest:
+        what = "cases" if pair.units == pair.count else "clusters"
+        return f"with {pair.units} {what} no difference can show, {fewest} are needed at least"
     return f"{pair.count} cases are not enough yet"
 
 
 def _ahead(pair: Comparison) -> str:
-    if pair.count < 2:
+    if pair.count < 2 or pair.labels:  # with labels, who is ahead on a case is what judges said
         return ""
     return f" (ahead on {pair.ahead}, tied on {pair.tied}, behind on {pair.behind} of {pair.count} cases)"
 
@@ -127,7 +139,7 @@ def brief_lines(pair: Comparison) -> list[str]:
         lines.append(f"an earlier run on more cases saves {100 * pair.variance_saved:.0f} % of the variance")
     if pair.as_judged is not None:
         lines.append(_as_judged_line(pair))
-    elif pair.robustness:
+    elif pair.robustness and pair.verdict != "equivalent":  # they look for a difference, not for its absence
         lines += _agreement_lines(pair)
     if pair.failures is not None and pair.verdict == "depends on failures":
         lines += _failure_lines(pair)
@@ -169,7 +181,8 @@ def metric_lines(found: Comparisons, pair: Comparison, *, details: bool) -> list
     lines = [_metric_line(item) for item in shown]
     if len(shown) < len(own):
         rest = len(own) - len(shown)
-        lines.append(f"by {rest} {'other metrics' if shown else 'metrics'} nobody can tell them apart")
+        which = f"{'other ' if shown else ''}metric{'' if rest == 1 else 's'}"
+        lines.append(f"by {rest} {which} nobody can tell them apart")
     return lines
 
 

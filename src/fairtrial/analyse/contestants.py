@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.run import Run
@@ -14,6 +15,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm, StopSpec
 from fairtrial.stats import Aggregate, aggregate
+from fairtrial.stats.one_arm import limits
 from fairtrial.store import Store, totals
 from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import CaseFacts, case_facts, endings
@@ -114,10 +116,11 @@ class Field(NamedTuple):
         clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
         weights = [self.weights[key] for key in means]
         found = aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
-        if one.stop is None or metric != SCORE or len(one.source.runs) > 1:
+        if one.stop is None or len(one.source.runs) > 1 or not means:
             return found
-        run = one.source.runs[0]
-        return whenever_stopped(found, {one.places[key]: m for key, m in means.items()}, run.id, run.plan.case_count)
+        run, at = one.source.runs[0], {one.places[key]: value for key, value in means.items()}
+        bounds = limits(one.scales.get(metric, (None, None)), np.asarray(list(means.values())))
+        return whenever_stopped(found, at, run.id, run.plan.case_count, bounds)
 
 
 def find_sources(names: Sequence[str], store: Store) -> list[Source]:
@@ -207,7 +210,7 @@ def _read(run: Run, source: Source, own: dict[str, Contestant], cases: Sequence[
     for contestant, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
         contestant.planned += 0 if stopped else trials  # what was not needed is not missing
         contestant.judges |= judges
-        contestant.stop = stop
+        contestant.stop = contestant.stop or stop
         everywhere = msgspec.json.encode(how.get("scorer") or arm.scorer, order="deterministic")
         for case in cases:
             contestant.scorers[case.key] = everywhere if how.get("scorer") or not case.scorer else case.scorer

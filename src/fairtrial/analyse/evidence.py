@@ -49,6 +49,8 @@ class Anytime:
         """Of the margin that the bets were made about."""
         if margin != self._margin:
             return None
+        if margin >= self._bets.largest:  # no difference is that large
+            return 0.0
         return max(self._bets.p_above(-margin), self._bets.p_below(margin))
 
 
@@ -65,15 +67,15 @@ class Evidence:
         margin: float | None = None,
         largest: float | None = None,
         earlier: Field | None = None,
-        metrics: int = 1,
+        family: int = 1,
     ) -> None:
-        """`metrics` is how many of them share what bets may lose."""
+        """`family` is how many comparisons share what bets may lose."""
         self.field, self.a, self.b, self.metric = field, a, b, metric
         holder = a if metric in a.scales else b
         self.scale: Scale = holder.scales.get(metric, (None, None))
         self.sign = holder.sign(metric)
         self.common = field.common(a, b, metric)
-        self._margin, self._largest, self._earlier, self._metrics = margin, largest, earlier, metrics
+        self._margin, self._largest, self._earlier, self._family = margin, largest, earlier, family
 
     @cached_property
     def plain(self) -> Mean:
@@ -103,20 +105,23 @@ class Evidence:
     @cached_property
     def _anytime(self) -> Anytime | None:
         """The bets that a run itself made: the same stakes, on the differences in the order in which they came."""
+        return self._bets_on(self.common)
+
+    def _bets_on(self, common: Common) -> Anytime | None:
         stopping = next((one for one in (self.a, self.b) if one.stop is not None), None)
-        bounds = limits(self.scale, np.concatenate([self.common.a, self.common.b]))
-        if stopping is None or len(stopping.source.runs) > 1 or not self.common.plain or not len(self.common.keys):
+        bounds = limits(self.scale, np.concatenate([common.a, common.b]))
+        if stopping is None or len(stopping.source.runs) > 1 or not common.plain or not len(common.keys):
             return None
         if not all(map(np.isfinite, bounds)):
             return None
         run, most = stopping.source.runs[0], bounds[1] - bounds[0]
         turn = {position: number for number, position in enumerate(case_order(run.id, run.plan.case_count))}
-        order = np.argsort([turn[stopping.places[key]] for key in self.common.keys])
+        order = np.argsort([turn[stopping.places[key]] for key in common.keys])
         arms = len(run.plan_arms)
         points = () if self._margin is None else (self._margin, -self._margin)
-        family = max(1, arms * (arms - 1) // 2) * self._metrics
+        family = max(arms * (arms - 1) // 2, self._family)
         bets = Bets(alpha=ALPHA / family, bounds=(-most, most), points=points)
-        for value in self.common.d[order]:
+        for value in common.d[order]:
             bets.add(float(value))
         return Anytime(bets, self._margin)
 
@@ -132,7 +137,7 @@ class Evidence:
             return None
         y, f = (self._gaps(labelled, which) for which in (0, 1))
         rest = self.common.d[[place[key] for key in place if key not in both]]
-        return None if why_not(y, f, rest) else LabelledMean(y, f, rest)
+        return None if why_not(y, f, rest) else LabelledMean(y, f, rest, bounds=(-1.0, 1.0))
 
     @cached_property
     def _controlled(self) -> ControlledMean | None:
@@ -153,9 +158,30 @@ class Evidence:
         """a − b on labelled cases: by people (0), or by the judges on the very answers that people labelled (1)."""
         return np.asarray([self.a.labels[key][which] - self.b.labels[key][which] for key in keys], dtype=np.float64)
 
-    def failed(self, *, against: int) -> Common | None:
-        """The common cases with every failed trial counted against one of the two: as the worst for it (1: a, −1: b),
-        and as the best for the other. None where nothing failed, or no scale says what that would be."""
+    def with_failures(self, *, against: int, level: float) -> tuple[float | None, Bounds | None, int] | None:
+        """Difference, interval and cases with every failed trial counted against one of the two (1: a, −1: b).
+
+        Bets are made anew; what was corrected, controlled or declared keeps its interval, moved by what the failures
+        move the mean.
+        """
+        filled = self._filled(against)
+        if filled is None:
+            return None
+        count, plain = len(filled.keys), filled.mean(self.scale)
+        if self.anytime:
+            bets = self._bets_on(filled)
+            return (bets.mean, bets.interval(), count) if bets is not None else None
+        if self.estimate is self.plain and self._largest is None:
+            return plain.mean, plain.interval(level), count
+        interval, moved = self.estimate.interval(level), (plain.mean or 0.0) - (self.plain.mean or 0.0)
+        bounds = None if interval is None else (interval[0] + moved, interval[1] + moved)
+        return (self.estimate.mean or 0.0) + moved, bounds, count
+
+    def _filled(self, against: int) -> Common | None:
+        """The common cases with every failed trial as the worst for one of the two, and as the best for the other.
+
+        None where nothing failed, or no scale says what that would be.
+        """
         if (not self.a.failed and not self.b.failed) or None in self.scale:
             return None
         worst: Ends = "worst" if against > 0 else "best"

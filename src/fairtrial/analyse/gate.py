@@ -12,8 +12,9 @@ from fairtrial.analyse.compare import compare
 from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparison
 from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, check_metric, enter, pick
+from fairtrial.analyse.planning import cases_to_pass
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate, cases_for_gate
+from fairtrial.stats import Aggregate
 
 Result = Literal["passed", "failed", "cannot tell"]
 Unsure = Literal["pass", "fail", "101"]  # how a gate ends when nobody can tell
@@ -131,6 +132,8 @@ def _coverage(own: Sequence[Contestant], terms: Terms) -> Iterator[Check]:
 def _minimum(field: Field, own: Sequence[Contestant], terms: Terms, least: float) -> Iterator[Check]:
     """Met only if it is met with failures left out, and with failures counted as the worst."""
     scale = Scale(terms.metric)
+    if own and own[0].sign(terms.metric) < 0:
+        raise FairtrialError(f"less of `{terms.metric}` is better: a minimum cannot be asked of it; --against can")
     for one in own:
         found = field.aggregate(one, terms.metric)
         result = _above(found, least, terms)
@@ -144,7 +147,9 @@ def _minimum(field: Field, own: Sequence[Contestant], terms: Terms, least: float
             strict = field.aggregate(one, terms.metric, failures="worst")
             if _above(strict, least, terms) != "passed":
                 result = "cannot tell"
-                message += f"; with {sum(one.failed.values())} failures counted as 0 it is {scale.plain(strict.mean)}"
+                message += (
+                    f"; with {sum(one.failed.values())} failures counted as the worst it is {scale.plain(strict.mean)}"
+                )
         yield Check(
             name="minimum",
             arm=one.arm.name,
@@ -212,8 +217,8 @@ def _unknown(arm: str, message: str) -> Check:
 
 def _waved_through(one: Contestant, other: Contestant, pair: Comparison, margin: float, terms: Terms) -> str:
     """Why a regression may have passed unseen: hardly a case in common, or failures instead of wrong answers."""
-    cases = len(one.places)
-    if pair.count < terms.min_coverage * min(cases, len(other.places)) * (1 - _ROUNDING):
+    cases = _asked(one)
+    if pair.count < terms.min_coverage * min(cases, _asked(other)) * (1 - _ROUNDING):
         return f"only {pair.count} of {cases} cases can be compared"
     if pair.failures is None:
         return ""
@@ -224,6 +229,13 @@ def _waved_through(one: Contestant, other: Contestant, pair: Comparison, margin:
         kept = _least(pair, worst.ci95) > -margin
     shown = f"{scale.signed(worst.difference)} {scale.interval(worst.ci95, margin)}"
     return "" if kept else f"if every failure spoke against it, it would be {shown}"
+
+
+def _asked(one: Contestant) -> int:
+    """How many cases it should have an answer to; a run that stopped early, those that it asked."""
+    if one.stop is None:
+        return len(one.places)
+    return len(one.values[SCORE].keys() | one.failed.keys())
 
 
 def _gain(pair: Comparison, difference: float | None) -> float:
@@ -260,7 +272,9 @@ def _enough(pair: Comparison, margin: float) -> str:
     if not pair.std_err or pair.count < 2:
         return ""
     spread = pair.std_err * math.sqrt(pair.count)
-    cases = cases_for_gate(spread, margin, alpha=1 - pair.level, pilot=max(2, pair.units))
+    if pair.scale != (0.0, 1.0):
+        return ""
+    cases = cases_to_pass(spread, margin, alpha=1 - pair.level, pilot=max(2, pair.units))
     return f"; about {cases:,} cases would tell" if cases > pair.count else ""
 
 

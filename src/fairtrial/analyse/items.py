@@ -64,7 +64,9 @@ class _Table:
         if not self.people:
             raise FairtrialError("no arm has a score yet: there is nothing to say of the cases")
         means = [one.means() for one in self.people]
-        self.keys = sorted(set.intersection(*(set(found) for found in means)), key=self._place)
+        shared = set.intersection(*(set(found) for found in means))
+        self.keys = sorted((key for key in shared if field.weights[key] > 0), key=self._place)
+        self.weights = np.asarray([field.weights[key] for key in self.keys], dtype=np.float64)
         self.left_out = len(set().union(*means)) - len(self.keys)
         if not self.keys:
             raise FairtrialError("no case has a score of every arm: nothing can be said of the cases")
@@ -92,7 +94,7 @@ def analyse_cases(field: Field) -> CaseAnalysis:
     ]
     count = len(table.keys)
     sizes = sorted({max(_FEWEST, round(share * count)) for share in _SHARES if share * count < count - 1})
-    found = subsets(table.scores, better, [size for size in sizes if size < count])
+    found = subsets(table.scores, better, [size for size in sizes if size < count], table.weights)
     return CaseAnalysis(
         sources=[source.label for source in field.sources],
         arms=[one.label for one in table.people],
@@ -108,7 +110,7 @@ def choose_cases(field: Field, size: int) -> list[str]:
     table = _Table(field)
     if not 1 <= size <= len(table.keys):
         raise FairtrialError(f"choose 1 to {len(table.keys)} cases")
-    chosen = closest(table.scores, better_than(field, table.people, SCORE), size)
+    chosen = closest(table.scores, better_than(field, table.people, SCORE), size, table.weights)
     return [field.facts[table.keys[place]].id for place in chosen]
 
 

@@ -21,7 +21,9 @@ from fairtrial.stats import (
     power,
     variance_components,
 )
-from fairtrial.stats.planning import chance_to_pass
+from fairtrial.stats.distributions import normal_quantile
+from fairtrial.stats.mean import Mean
+from fairtrial.stats.planning import by_the_rule, chance_to_pass, detectable_by_the_rule
 from fairtrial.store import opinions, totals
 
 Floats = NDArray[np.float64]
@@ -42,7 +44,7 @@ class PairPower(msgspec.Struct, frozen=True, kw_only=True):
     case_sd: float  # of the differences between cases, with the noise of repeats taken out
     noise_sd: float | None  # of one repeat's difference on one case; None where no case has two
     repeats: float
-    detectable: float
+    detectable: float | None  # None where no difference can show
     cases_needed: list[tuple[float, list[tuple[int, int]]]]  # difference: (repeats, cases), …
     for_margin: list[ForMargin] = []
 
@@ -53,7 +55,7 @@ class ForMargin(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     equivalent: int  # cases that put the interval inside ±margin
     gate: int  # cases that rule out a loss beyond it
-    chance: float  # that a gate passes with the cases that there are
+    chance: float | None  # that a gate passes with the cases that there are; None where few carry the spread
 
 
 class Power(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +112,7 @@ def _pair_power(
         (
             delta,
             [
-                (r, power(math.sqrt(case_variance + (noise or 0.0) / r), delta, alpha=alpha, beta=beta, pilot=pilot))
+                (r, _cases_to_see(math.sqrt(case_variance + (noise or 0.0) / r), delta, alpha, beta, pilot))
                 for r in options
             ],
         )
@@ -124,18 +126,58 @@ def _pair_power(
         case_sd=math.sqrt(case_variance),
         noise_sd=None if noise is None else math.sqrt(noise),
         repeats=repeats,
-        detectable=detectable(mean.std_err * math.sqrt(pilot), pilot, alpha=alpha, beta=beta),
+        detectable=_detectable(spread, mean, alpha, beta),
         cases_needed=needed,
         for_margin=[
             ForMargin(
                 margin=margin,
-                equivalent=cases_for_equivalence(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
-                gate=cases_for_gate(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
-                chance=chance_to_pass(mean.count, margin, sd=spread, alpha=alpha, pilot=pilot),
+                equivalent=_cases_within(spread, margin, alpha, beta, pilot),
+                gate=cases_to_pass(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
+                chance=chance_to_pass(mean.count, margin, sd=spread, alpha=alpha, pilot=pilot)
+                if mean.method == "t"
+                else None,
             )
             for margin in margins
         ],
     )
+
+
+def _cases_to_see(sd: float, delta: float, alpha: float, beta: float, pilot: int) -> int:
+    z = normal_quantile(1 - beta)
+    return by_the_rule(
+        power(sd, delta, alpha=alpha, beta=beta, pilot=pilot),
+        sd,
+        lambda n: delta - z * sd / math.sqrt(n),
+        lambda mean: (mean.p_value() or 1.0) < alpha,
+    )
+
+
+def _cases_within(sd: float, margin: float, alpha: float, beta: float, pilot: int) -> int:
+    z = normal_quantile(1 - beta / 2)
+    return by_the_rule(
+        cases_for_equivalence(sd, margin, alpha=alpha, beta=beta, pilot=pilot),
+        sd,
+        lambda n: z * sd / math.sqrt(n),
+        lambda mean: (mean.p_within(margin) or 1.0) < alpha,
+    )
+
+
+def cases_to_pass(sd: float, margin: float, *, alpha: float, beta: float = 0.2, pilot: int | None = None) -> int:
+    """How many cases rule out a loss beyond the margin where there is none, whichever interval that is read off."""
+    z = normal_quantile(1 - beta)
+    return by_the_rule(
+        cases_for_gate(sd, margin, alpha=alpha, beta=beta, pilot=pilot),
+        sd,
+        lambda n: -z * sd / math.sqrt(n),
+        lambda mean: 2 * mean.p_above(-margin) < alpha,
+    )
+
+
+def _detectable(spread: float, mean: Mean, alpha: float, beta: float) -> float | None:
+    n = max(2, round(mean.freedom) + 1)
+    if mean.method == "t":
+        return min(1.0, detectable((mean.std_err or 0.0) * math.sqrt(n), n, alpha=alpha, beta=beta))
+    return detectable_by_the_rule(spread, n, alpha=alpha, beta=beta)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

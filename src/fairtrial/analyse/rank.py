@@ -103,7 +103,8 @@ def rank(field: Field, *, metric: str | None = None, by: By | None = None, contr
     )
     better = _better_by_rating(ratings) if by_pairs else better_than(field, people, metric)
     places = _places(people, numbers, battles, ratings, better)
-    places.sort(key=_by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0))
+    strength = _by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0)
+    places.sort(key=lambda place: (place.rank, place.worst_rank, strength(place)))
     return Ranking(
         sources=[source.label for source in field.sources],
         metric=metric,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,12 +19,14 @@ from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
+from fairtrial.stats.one_arm import limits
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
 _MOST_TRIES = 5  # every k up to this, and the number of repeats itself
+Held = Callable[[Aggregate, Mapping[int, float], tuple[float, float]], Aggregate]  # how an interval is made to hold
 _NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, Cost())
 
 
@@ -132,7 +134,8 @@ def summarise(
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
     settings: dict[str, Any] = msgspec.json.decode(record.settings)
-    aggregates = [_aggregate(scores.get(arm.position), record.id, plan, settings) for arm in plan_arms]
+    held = _held(record.id, plan, settings)
+    aggregates = [_aggregate(scores.get(arm.position), held) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
@@ -162,7 +165,7 @@ def summarise(
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=sent_params(record, arm),
                 metrics={
-                    name: _metric(found, scores.get(arm.position))
+                    name: _metric(found, scores.get(arm.position), held)
                     for name, found in metrics.get(arm.position, {}).items()
                 },
                 judge_verdicts=judges.verdicts,
@@ -171,7 +174,7 @@ def summarise(
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
                 repeat_sd=_repeat_sd(scores.get(arm.position)),
-                passes=_passes(scores.get(arm.position)),
+                passes=_passes(scores.get(arm.position), held),
             )
         )
     return RunSummary(
@@ -192,17 +195,21 @@ def summarise(
     )
 
 
-def _aggregate(scores: CaseScores | None, run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Aggregate:
+def _held(run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Held:
+    """As it is; of a run that could stop early, what holds whenever it stopped."""
+    if not could_stop(settings):
+        return lambda found, means, bounds: found
+    return lambda found, means, bounds: whenever_stopped(found, means, run_id, plan.case_count, bounds)
+
+
+def _aggregate(scores: CaseScores | None, held: Held) -> Aggregate:
     """Per case first, over repeats; then over cases."""
     cases = scores or CaseScores()
     found = aggregate(cases.means, cases.weights, cases.clusters if cases.clustered else None)
-    if not could_stop(settings):
-        return found
-    means = dict(zip(cases.positions, cases.means, strict=True))
-    return whenever_stopped(found, means, run_id, plan.case_count)
+    return held(found, dict(zip(cases.positions, cases.means, strict=True)), (0.0, 1.0))
 
 
-def _passes(scores: CaseScores | None) -> list[Passes]:
+def _passes(scores: CaseScores | None, held: Held) -> list[Passes]:
     """For every k that all cases have repeats for; nothing where answers are more than right or wrong."""
     if scores is None or not len(scores.means):
         return []
@@ -216,11 +223,16 @@ def _passes(scores: CaseScores | None) -> list[Passes]:
     return [
         Passes(
             k=k,
-            at_least_once=aggregate(pass_at_k(right, tries, k), scores.weights, clusters),
-            every_time=aggregate(pass_hat_k(right, tries, k), scores.weights, clusters),
+            at_least_once=_over_cases(pass_at_k(right, tries, k), scores, clusters, held),
+            every_time=_over_cases(pass_hat_k(right, tries, k), scores, clusters, held),
         )
         for k in dict.fromkeys((*range(2, min(most, _MOST_TRIES) + 1), most))
     ]
+
+
+def _over_cases(values: Any, scores: CaseScores, clusters: Any, held: Held) -> Aggregate:
+    found = aggregate(values, scores.weights, clusters)
+    return held(found, dict(zip(scores.positions, map(float, values), strict=True)), (0.0, 1.0))
 
 
 def _repeat_sd(scores: CaseScores | None) -> float | None:
@@ -235,13 +247,14 @@ def _repeat_sd(scores: CaseScores | None) -> float | None:
     return math.sqrt(max(0.0, within) / freedom)
 
 
-def _metric(found: totals.MetricScores, scores: CaseScores | None) -> Metric:
+def _metric(found: totals.MetricScores, scores: CaseScores | None, held: Held) -> Metric:
     means = found.means()
     clusters = None
     if scores is not None and scores.clustered:
         known = dict(zip(scores.positions, scores.clusters, strict=True))
         clusters = [known[case] for case in means]
     numbers = aggregate(list(means.values()), list(found.weights.values()), clusters, scale=found.scale)
+    numbers = held(numbers, means, limits(found.scale, np.asarray(list(means.values()))))
     assert numbers.mean is not None
     return Metric(mean=numbers.mean, std_dev=numbers.std_dev, ci95=numbers.ci95, scale=found.scale, rough=numbers.rough)
 

@@ -53,8 +53,10 @@ def command(
         print_json(power_document(found))
         return
     if len(found.pairs) > 1:
-        click.echo(f"Planned for {len(found.pairs)} comparisons at once (each at {100 * found.alpha:.2g} %).\n")
-    for pair in sorted(found.pairs, key=lambda pair: -pair.detectable)[:_MOST]:
+        click.echo(
+            f"Planned for {round(0.05 / found.alpha)} comparisons at once (each at {100 * found.alpha:.2g} %).\n"
+        )
+    for pair in sorted(found.pairs, key=lambda pair: -(pair.detectable or 1.0))[:_MOST]:
         _print_pair(pair, power)
     if len(found.pairs) > _MOST:
         click.echo(f"and {len(found.pairs) - _MOST} more pairs; --arms A B chooses one, --json has them all")
@@ -73,6 +75,8 @@ def _print_pair(pair: PairPower, power: float) -> None:
         Text(
             f"{pair.count} cases with {pair.repeats:.3g} repeat{'s' if pair.repeats != 1 else ''} show a difference of "
             f"{number(pair.detectable)} points or more in {100 * power:g} % of experiments."
+            if pair.detectable is not None
+            else f"{pair.count} cases are too few to show any difference."
         )
     )
     options = [repeats for repeats, _ in pair.cases_needed[0][1]]
@@ -85,8 +89,8 @@ def _print_pair(pair: PairPower, power: float) -> None:
     for row in pair.for_margin:
         console.print(
             f"If they do not differ: {row.equivalent:,} cases call them equivalent within ±{number(row.margin)}, "
-            f"{row.gate:,} pass a gate with that margin; the {pair.count} there are pass it in "
-            f"{100 * row.chance:.0f} % of runs."
+            f"{row.gate:,} pass a gate with that margin"
+            + (f"; the {pair.count} there are pass it in {100 * row.chance:.0f} % of runs." if row.chance else ".")
         )
     if pair.noise_sd is None:
         console.print("What repeats would bring is unknown: no case has two answers of both; --repeats 3 shows it.")

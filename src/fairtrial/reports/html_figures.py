@@ -11,6 +11,7 @@ import numpy as np
 
 from fairtrial import charts
 from fairtrial.analyse import Run
+from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.summary import RunSummary, ranked
@@ -64,19 +65,25 @@ def _means(summary: RunSummary) -> Iterator[Sketch]:
 
 def _differences(compared: Comparisons | None) -> Iterator[Sketch]:
     pairs = [pair for pair in compared.pairs if pair.difference is not None] if compared else []
+    scale = Scale(compared.metric if compared else "")
     rows = [
         {
             "label": f"{short(pair.a, 28)} − {short(pair.b, 28)}",
-            "value": 100 * (pair.difference or 0.0),
-            "low": None if pair.ci95 is None else 100 * pair.ci95[0],
-            "high": None if pair.ci95 is None else 100 * pair.ci95[1],
+            "value": scale.times * (pair.difference or 0.0),
+            "low": None if pair.ci95 is None else scale.times * pair.ci95[0],
+            "high": None if pair.ci95 is None else scale.times * pair.ci95[1],
             "group": pair.verdict,
         }
         for pair in pairs[:_MOST_PAIRS]
     ]
     if rows:
         more = f" (the first {_MOST_PAIRS} of {len(pairs)})" if len(pairs) > _MOST_PAIRS else ""
-        yield charts.forest(f"Differences on the same cases{more}", rows, axis="points, first minus second", zero=True)
+        yield charts.forest(
+            f"Differences on the same cases{more}",
+            rows,
+            axis=f"{scale.unit.removeprefix(' in ').strip()}, first minus second",
+            zero=True,
+        )
 
 
 def _score_and_cost(summary: RunSummary) -> Iterator[Sketch]:

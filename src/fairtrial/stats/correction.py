@@ -44,8 +44,15 @@ class LabelledMean(StudentMean):
     method = "corrected by labels"
 
     def __init__(
-        self, labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike, *, span: float = 1.0
+        self,
+        labels: ArrayLike,
+        judged: ArrayLike,
+        judged_unlabelled: ArrayLike,
+        *,
+        span: float = 1.0,
+        bounds: tuple[float, float] = (-math.inf, math.inf),
     ) -> None:
+        self.bounds = bounds
         y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
         n, big = len(y), len(rest)
         spread = float(np.var(f, ddof=1))

@@ -47,16 +47,24 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def subsets(
-    scores: Floats, better: NDArray[np.bool_], sizes: list[int], *, draws: int = 400, seed: int = 0
+    scores: Floats,
+    better: NDArray[np.bool_],
+    sizes: list[int],
+    weights: Floats | None = None,
+    *,
+    draws: int = 200,
+    seed: int = 0,
 ) -> list[Subset]:
     """What is left with fewer cases; `better[i, j]` says that arm i is better than arm j on all of them."""
     rng = np.random.default_rng(seed)
     order = np.argsort(scores.mean(axis=0), kind="stable")
     winners, losers = np.nonzero(better)
-    whole = scores.mean(axis=1)
+    w = np.ones(scores.shape[1]) if weights is None else weights
+    whole = _mean(scores, w)
     found = []
     for size in sizes:
-        means = np.asarray([scores[:, evenly(order, size, rng)].mean(axis=1) for _ in range(draws)])
+        chosen = [evenly(order, size, rng) for _ in range(draws)]
+        means = np.asarray([_mean(scores[:, cases], w[cases]) for cases in chosen])
         kept = np.all(means[:, winners] > means[:, losers], axis=1) if len(winners) else np.ones(draws)
         found.append(
             Subset(
@@ -70,22 +78,35 @@ def subsets(
 
 
 def evenly(order: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """One out of each of `size` equal stretches of an order."""
-    edges = np.linspace(0, len(order), size + 1)
-    picked = np.minimum(len(order) - 1, np.floor(edges[:-1] + rng.random(size) * np.diff(edges)).astype(np.int64))
-    return np.asarray(order[np.unique(picked)], dtype=np.int64)
+    """One out of each of `size` stretches of an order, as equal as can be; chance says which are longer by one."""
+    short, extra = divmod(len(order), size)
+    ends = np.cumsum(short + (rng.permutation(size) < extra))
+    return np.asarray([rng.choice(stretch) for stretch in np.split(order, ends[:-1])], dtype=np.int64)
 
 
-def closest(scores: Floats, better: NDArray[np.bool_], size: int, *, draws: int = 400, seed: int = 0) -> list[int]:
+def _mean(scores: Floats, weights: Floats) -> Floats:
+    return np.asarray(np.average(scores, axis=1, weights=weights), dtype=np.float64)
+
+
+def closest(
+    scores: Floats,
+    better: NDArray[np.bool_],
+    size: int,
+    weights: Floats | None = None,
+    *,
+    draws: int = 200,
+    seed: int = 0,
+) -> list[int]:
     """Of many even draws the one whose means are nearest to those over all cases, with everybody in order."""
     rng = np.random.default_rng(seed)
     order = np.argsort(scores.mean(axis=0), kind="stable")
     winners, losers = np.nonzero(better)
-    whole = scores.mean(axis=1)
+    w = np.ones(scores.shape[1]) if weights is None else weights
+    whole = _mean(scores, w)
     best: tuple[bool, float, list[int]] | None = None
     for _ in range(draws):
         chosen = evenly(order, size, rng)
-        means = scores[:, chosen].mean(axis=1)
+        means = _mean(scores[:, chosen], w[chosen])
         mixed = bool(np.any(means[winners] <= means[losers]))
         found = (mixed, float(np.max(np.abs(means - whole))), sorted(int(case) for case in chosen))
         best = found if best is None or found < best else best

@@ -1,8 +1,9 @@
 """Before a run: how many cases it takes to see a difference, and what can be seen with those there are.
 
-Everything rests on the interval that the result will be read off, t with a deviation that is itself estimated: the
-probability is an average over that estimate (the noncentral t, as an integral). A pilot's deviation is uncertain too;
-with `pilot` cases behind it, the average is also over what the true one may be (assurance).
+Student's t, with a deviation that is itself estimated: the probability is an average over that estimate (the
+noncentral t, as an integral). A pilot's deviation is uncertain too; with `pilot` cases behind it, the average is also
+over what the true one may be (assurance). Where the result will be read off the bounded interval, `by_the_rule` asks
+for more.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.stats.distributions import normal_quantile, t_quantile
+from fairtrial.stats.mean import Mean
 
 Floats = NDArray[np.float64]
 _NODES = 96
 _MOST_CASES = 10_000_000
+_VALUES = 60  # of so many different ones the shape is known well enough
+_ALWAYS_T = 0.6  # with so large a deviation a handful of cases has the spread that t needs
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
@@ -89,6 +93,47 @@ def detectable(sd: float, n: float, *, alpha: float = 0.05, beta: float = 0.2) -
             break
         low, high = (middle, high) if chance_to_see(n, middle / math.sqrt(n), alpha=alpha) < 1 - beta else (low, middle)
     return sd / math.sqrt(n) * (low + high) / 2
+
+
+def typical(n: int, centre: float, sd: float) -> Floats:
+    """n differences as they are on average: normal quantiles of this deviation around a centre, on the scale ±1."""
+    values = min(n, _VALUES)
+    at = np.asarray([normal_quantile((i + 0.5) / values) for i in range(values)])
+    each = [len(part) for part in np.array_split(np.arange(n), values)]  # of many cases, some are alike
+    at = np.repeat(at, each)
+    at = at - at.mean()
+    spread = float(np.std(at, ddof=1)) if n > 1 else 1.0
+    return np.asarray(np.clip(centre + sd * at / spread, -1.0, 1.0), dtype=np.float64)
+
+
+def by_the_rule(
+    cases: int, sd: float, centre: Callable[[int], float], told: Callable[[Mean], bool], *, most: int = 20_000
+) -> int:
+    """The number of cases planned by t, or more where the interval would be the bounded one: so many that typical
+    differences around a centre are told."""
+    while cases < most and sd < _ALWAYS_T:
+        mean = Mean(typical(cases, centre(cases), sd), bounds=(-1.0, 1.0), span=1.0)
+        if mean.method == "t" or told(mean):
+            break
+        cases = math.ceil(1.15 * cases) + 1
+    return cases
+
+
+def detectable_by_the_rule(sd: float, n: int, *, alpha: float = 0.05, beta: float = 0.2) -> float | None:
+    """The smallest difference, on the scale ±1, that typical differences of n cases show; None where none can."""
+    back = normal_quantile(1 - beta) * sd / math.sqrt(n)
+
+    def told(delta: float) -> bool:
+        p = Mean(typical(n, delta - back, sd), bounds=(-1.0, 1.0), span=1.0).p_value()
+        return p is not None and p < alpha
+
+    if not (Mean(np.ones(n), bounds=(-1.0, 1.0), span=1.0).p_value() or 1.0) < alpha or not told(1.0 + back):
+        return None
+    low, high = 0.0, 1.0 + back
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (low, middle) if told(middle) else (middle, high)
+    return min(1.0, high)
 
 
 def _fewest(chance: Callable[[int], float], room: float, alpha: float, beta: float) -> int:

@@ -41,7 +41,7 @@ class Compare:
     def _show(self, request: Request) -> Response:
         asked = request.query_params
         names = [name.strip() for name in asked.getlist("runs") if name.strip()]
-        a, b, metric = asked.get("a", ""), asked.get("b", ""), asked.get("metric", "")
+        a, b, metric = asked.get("a", ""), asked.get("b", ""), asked.get("metric", "").removeprefix("score")
         recent, _ = browsing.runs_page(self._desk.store, RunQuery(text=asked.get("text", "").strip()), 0, _RECENT)
         values: dict[str, Any] = {"found": None, "waits": False, "error": ""}
         if not names and "margin" in asked:

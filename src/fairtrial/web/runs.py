@@ -173,7 +173,8 @@ class Runs:
         if found is None:
             return {**none, "verdicts_wait": True}
         pairs = found.comparisons.pairs if found.comparisons else []
-        said = [(pair, sentence(pair), brief_lines(pair)) for pair in pairs]
+        margin = found.comparisons.margin if found.comparisons else None
+        said = [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs]
         said.sort(key=lambda item: item[0].verdict == "cannot tell")
         about = found.comparisons.notes if found.comparisons else []
         return {**none, "verdicts": said, "verdict_notes": about, "case_worth": found.cases}
@@ -240,7 +241,10 @@ class Runs:
             "runs": list(zip(found.run_ids, found.statuses, strict=True)),
             "rows": [series_cells(arm, over) for arm, over in found.arms.items()],
             "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in found.arms.items()},
-            "verdicts": [(pair, sentence(pair), brief_lines(pair)) for pair in pairs],
+            "verdicts": [
+                (pair, sentence(pair, found.comparisons.margin if found.comparisons else None), brief_lines(pair))
+                for pair in pairs
+            ],
         }
 
     def _series(self, request: Request) -> Response:
