@@ -193,3 +193,9 @@ def test_plug_in(pytester):
     from fairtrial.store import Store
 
     assert len(Store(f"sqlite:///{pytester.path}/.fairtrial/fairtrial.db").runs()) == 1  # shared by the tests
+
+
+async def test_a_minimum_of_what_should_be_small(run_suite):
+    run = await run_suite(targets=[arm("m", 30)], cases=cases())
+    with pytest.raises(FairtrialError, match="less of `latency_ms` is better"):
+        gate(sources_of(run)[0], None, Terms(min_score=5, metric="latency_ms"))

@@ -156,6 +156,31 @@ class TestFailures:
         assert len([line for line in brief_lines(found) if "if every failure spoke against" in line]) == 2
         assert rank(enter(sources_of(run))).places[0].worst_rank == 2
 
+    async def test_what_was_declared_stays_declared(self, run_suite, as_marked):  # noqa: F811
+        """`--largest` made the verdict, and the bounds for failures were drawn without it."""
+        frail = marks("frail", [0.5] * 100)
+        frail["options"]["faults"] = {"refused": 0.02}
+        run = await run_suite(
+            targets=[marks("a", [0.53] * 100), frail], cases=cases(100), scorer=NUMBER, retry={"attempts": 1}
+        )
+        found = ft.compare(run, "a", "frail", largest=0.05)
+        low, high = found.failures.against_a, found.failures.against_b
+        assert low.difference < found.difference < high.difference
+        for bound in (low, high):
+            assert bound.ci95[1] - bound.ci95[0] == pytest.approx(found.ci95[1] - found.ci95[0])
+
+    async def test_bets_are_made_anew_with_failures(self, run_suite):
+        run = await run_suite(
+            RunOptions(stop_when="decided"),
+            targets=[arm("good", 300, 400), arm("bad", 80, 400, faults={"refused": 0.1})],
+            cases=cases(400),
+            retry={"attempts": 1},
+        )
+        found = ft.compare(run, "good", "bad")
+        low, high = found.failures.against_a, found.failures.against_b
+        assert found.method == "anytime-valid bets" and low.ci95[0] < found.ci95[0] and low.ci95[1] < high.ci95[1]
+        assert low.count > found.count
+
 
 class TestStopped:
     async def test_everything_shows_the_interval_that_holds(self, run_suite, store, tmp_path):
@@ -177,6 +202,30 @@ class TestStopped:
         assert ft.compare(run, "good", "bad", margin=2.0).verdict == "better"  # a margin beyond the scale
         export(run, tmp_path / "run.md")
         assert "too large on average" in (tmp_path / "run.md").read_text()
+
+    async def test_its_metrics_hold_too(self, run_suite):
+        run = await run_suite(
+            RunOptions(stop_when="decided"),
+            targets=[{"id": name, "target": "mock:x", "options": {"answer": name}} for name in ("good", "poor")],
+            judge={"target": "mock:judge", "options": {"verdict": {"marks": {"good": 5, "poor": 2}, "otherwise": 1}}},
+            scorer="golden_judge",
+            cases=cases(60),
+        )
+        for one in run.arms:
+            low, high = one.aggregate.ci95
+            for metric in one.metrics.values():
+                assert metric.ci95 == pytest.approx((1 + 4 * low, 1 + 4 * high))
+                assert metric.mean == pytest.approx(1 + 4 * one.aggregate.mean)
+
+    async def test_a_gate_looks_at_what_was_asked(self, run_suite):
+        stopped = await run_suite(
+            RunOptions(stop_when="decided"), targets=[arm("good", 300, 400), arm("bad", 80, 400)], cases=cases(400)
+        )
+        before = await run_suite(targets=[arm("good", 80, 400), arm("bad", 80, 400)], cases=cases(400))
+        assert stopped.status == "stopped"
+        found = gate(sources_of(stopped)[0], sources_of(before)[0], Terms(arms=("good",), min_coverage=0.9))
+        (check,) = [check for check in found.checks if check.name == "regression"]
+        assert check.result == "passed" and "can be compared" not in check.message
 
 
 class TestLabels:
@@ -320,5 +369,6 @@ class TestPlanning:
         assert found.variance_saved > 0.3 and np.ptp(found.ci95) < np.ptp(plain.ci95)
         shown = told(store, "compare", now.id, "--earlier", before.id)
         assert "an earlier run on more cases saves" in shown
-        same = compare(field, choose(field), earlier=field).pairs[0]
-        assert same.variance_saved is None
+        same = compare(field, choose(field), earlier=field)
+        assert same.pairs[0].variance_saved is None
+        assert any("The earlier run was not used" in note for note in same.notes)

@@ -52,6 +52,10 @@ def test_the_interval_and_p_say_the_same():
         assert low <= effect <= high and found.mean == pytest.approx(effect, abs=0.15)
         assert (found.p_above < 0.05) == (low > 0)
     assert betting_sequence([0.5] * 40).interval[0] > 0
+    marks = betting_sequence([5.0] * 40, bounds=(1.0, 5.0))
+    assert (marks.p_above, marks.p_below) == (0, 1) and marks.interval[0] > 4
+    losses = betting_sequence([-5.0] * 40, bounds=(-5.0, -1.0))
+    assert (losses.p_above, losses.p_below) == (1, 0)
 
 
 def test_equivalence_is_not_claimed_from_silence():

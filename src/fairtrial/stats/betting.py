@@ -99,11 +99,18 @@ class Bets:
 
     def p_above(self, point: float = 0.0) -> float:
         """How far it can be believed that the mean is above a point: 1 over the most that betting on it ever won."""
-        return min(1.0, 2 * math.exp(-float(self._best_up[self._places[point]])))
+        return float(point >= self._low) if self._beyond(point) else self._p(self._best_up, point)
 
     def p_below(self, point: float = 0.0) -> float:
         """The same for below."""
-        return min(1.0, 2 * math.exp(-float(self._best_down[self._places[point]])))
+        return float(point < self._low) if self._beyond(point) else self._p(self._best_down, point)
+
+    def _beyond(self, point: float) -> bool:
+        """No bet is needed on a point that no mean can have."""
+        return not 0 <= self._inside(point) <= 1
+
+    def _p(self, best: Floats, point: float) -> float:
+        return min(1.0, 2 * math.exp(-float(best[self._places[point]])))
 
     def now(self) -> BettingSequence:
         """As it stands."""
