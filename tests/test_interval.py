@@ -11,6 +11,7 @@ from fairtrial.stats import (
     ControlledMean,
     LabelledMean,
     Mean,
+    aggregate,
     bradley_terry,
     cases_for_equivalence,
     cases_for_gate,
@@ -161,6 +162,14 @@ def test_the_line_integral_equals_the_beta_distribution(n, share, seed):
     exact = Mean(right * 1.0, bounds=(0.0, 1.0)).bounded_interval()
     split = Mean(np.where(right, 1.0, 0.0) - 1e-9 * (np.arange(n) % 2), bounds=(-1e-9, 1.0)).bounded_interval()
     assert split == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-308, 1e-200, 1e-162, 1e-17])
+def test_values_next_to_nothing(tiny):
+    """The width of such values, squared, is 0: the search for a limit never came to an end."""
+    for values in ([0.0, tiny, 0.0], [tiny] * 3, [0.0, tiny, 2 * tiny]):
+        low, high = aggregate(values).ci95
+        assert 0 <= low <= tiny and high == pytest.approx(0.7075982, abs=1e-6)
 
 
 def test_one_unit_with_all_the_weight_says_nothing():

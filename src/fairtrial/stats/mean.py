@@ -243,8 +243,8 @@ def _above(values: Floats, shapes: Floats, point: float) -> float:
     if len(values) == 2:  # a beta distribution
         low, high = (float(value) for value in values)
         return 1 - beta_inc(float(shapes[1]), float(shapes[0]), (point - low) / (high - low))
-    c = values - point
-    apart = np.abs(c) > 1e-13 * float(values[-1] - values[0])
+    c = (values - point) / float(values[-1] - values[0])  # the sign does not change, and no square gets too small
+    apart = np.abs(c) > 1e-13
     c, shapes = c[apart], shapes[apart]
     if c[0] > 0 or c[-1] < 0:
         return 1.0 if c[0] > 0 else 0.0
@@ -274,26 +274,33 @@ def _above(values: Floats, shapes: Floats, point: float) -> float:
 
 
 def _saddle(c: Floats, shapes: Floats) -> float:
-    """Where the moment generating function of Σ gamma·c is smallest."""
+    """About where the moment generating function of Σ gamma·c is smallest: Newton's steps, kept inside a bracket."""
     low, high = 1 / float(c[0]), 1 / float(c[-1])  # c[0] < 0 < c[-1]
+    at = 0.0
     for _ in range(80):
-        middle = (low + high) / 2
-        slope = float(np.sum(shapes * c / (1 - middle * c)))
-        low, high = (middle, high) if slope < 0 else (low, middle)
-        if high - low < 1e-9 * (abs(middle) + 1e-12):
+        tilted = c / (1 - at * c)
+        slope, curvature = float(shapes @ tilted), float(shapes @ tilted**2)
+        if abs(slope) < 1e-3 * math.sqrt(curvature):  # near enough: the integral is the same along every line
             break
-    return (low + high) / 2
+        low, high = (at, high) if slope < 0 else (low, at)
+        step = at - slope / curvature
+        at = step if low < step < high else (low + high) / 2
+    return at
 
 
 def _quantile(values: Floats, shapes: Floats, share: float) -> float:
-    """The point below which Σ w·values falls with this probability.
+    """The point below which Σ w·values falls with this probability."""
+    low, span = float(values[0]), float(values[-1] - values[0])
+    return low + span * _unit_quantile((values - low) / span, shapes, share) if span else low
+
+
+def _unit_quantile(values: Floats, shapes: Floats, share: float) -> float:
+    """The same for values from 0 to 1.
 
     On the scale of normal deviates its distribution is nearly a straight line, so false position (Illinois) takes a
     few steps from the first guess by mean and variance.
     """
-    low, high = float(values[0]), float(values[-1])
-    if low == high:
-        return low
+    low, high = 0.0, 1.0
     count = float(shapes.sum())
     middle = float(shapes @ values) / count
     spread = math.sqrt(float(shapes @ (values - middle) ** 2) / count / (count + 1))
@@ -303,13 +310,14 @@ def _quantile(values: Floats, shapes: Floats, share: float) -> float:
         below = 1 - _above(values, shapes, point)
         return normal_quantile(min(1 - 1e-15, max(1e-15, below))) - wanted
 
-    guess = min(high - 1e-9 * (high - low), max(low + 1e-9 * (high - low), middle + wanted * spread))
+    guess = min(1 - 1e-9, max(1e-9, middle + wanted * spread))
+    spread = max(1e-9, spread)
     found = off(guess)
     f_low, f_high = (found, None) if found < 0 else (None, found)
     low, high = (guess, high) if found < 0 else (low, guess)
     while f_low is None or f_high is None:  # a bracket: step out until the sign changes, or the scale ends
         spread *= 2
-        edge = float(values[-1]) if f_high is None else float(values[0])
+        edge = 1.0 if f_high is None else 0.0
         point = min(edge, guess + spread) if f_high is None else max(edge, guess - spread)
         value = (8.0 if f_high is None else -8.0) if point == edge else off(point)
         if value > 0:
@@ -320,7 +328,7 @@ def _quantile(values: Floats, shapes: Floats, share: float) -> float:
     for _ in range(100):
         point = (low * f_high - high * f_low) / (f_high - f_low)
         value = off(point)
-        if abs(value) < 1e-10 or high - low < 1e-13 * float(values[-1] - values[0]):
+        if abs(value) < 1e-10 or high - low < 1e-13:
             break
         if value < 0:
             low, f_low = point, value
