@@ -143,6 +143,27 @@ class TestManyThings:
         assert ft.compare(run, "a", "b").verdict == "better"
         assert [(place.rank, place.worst_rank) for place in rank(enter(sources_of(run))).places] == [(1, 1), (2, 2)]
 
+    @pytest.mark.parametrize(
+        ("seed", "arms", "expected"),
+        [
+            (0, 3, [(2, 3), (2, 3), (1, 1)]),
+            (2, 8, [(7, 8), (5, 8), (5, 7), (4, 7), (2, 5), (1, 4), (1, 4), (1, 3)]),
+        ],
+    )
+    async def test_rank_sets_equal_those_of_a_reference(self, run_suite, as_marked, seed, arms, expected):  # noqa: F811
+        """`SimultaneousRanking` of multiple-inference 1.2.0 (Mogstad et al. 2020) on the same scores. Over twelve data
+        sets 51 of 64 sets were the same; of the others, 11 were narrower here, for Holm steps down and it does not."""
+        rng = np.random.default_rng(seed)
+        hard = rng.normal(0, 1, 60)
+        skill = np.linspace(0, rng.choice([0.3, 0.8, 1.5]), arms)
+        scores = 1 / (1 + np.exp(-(skill[:, None] - hard[None, :])))
+        scores = np.clip(scores + rng.normal(0, 0.15, scores.shape), 0, 1)
+        run = await run_suite(
+            targets=[marks(f"m{n}", values) for n, values in enumerate(scores)], cases=cases(60), scorer=NUMBER
+        )
+        places = {place.label: (place.rank, place.worst_rank) for place in rank(enter(sources_of(run))).places}
+        assert [places[f"m{n}"] for n in range(arms)] == expected
+
 
 class TestFailures:
     async def test_a_verdict_that_failures_could_turn_depends_on_them(self, run_suite):
