@@ -250,6 +250,20 @@ async def test_a_run_on_fewer_cases_does_not_stand_on_the_board(client: TestClie
     )
 
 
+async def test_the_board_is_shown_once(client: TestClient, run_suite: Any, monkeypatch: Any) -> None:
+    """Half of it was shown while the other half was worked out, and then all of it once more below."""
+    monkeypatch.setattr("fairtrial.web.digests.PATIENCE", 0.0)
+    targets = [{"id": name, "target": "mock:x", "options": {"answer": name}} for name in ("Say 0", "b")]
+    await run_suite(
+        targets=targets, cases=[{"input": f"Say {n}", "expected": "Say 0", "difficulty": "easy"} for n in range(6)]
+    )
+    waits = True
+    while waits:
+        page = client.get("/board").text
+        waits = "data-pending" in page
+        assert waits is not ("Standings" in page) and "…</td>" not in page
+
+
 async def test_the_numbers_of_a_comparison_are_those_of_the_command(
     client: TestClient, run_suite: Any, store: Store, capsys: Any
 ) -> None:

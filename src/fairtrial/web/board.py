@@ -44,15 +44,16 @@ class Board:
         known = [(run, summary) for run, summary in found if summary is not None]
         standings = _standings(known)
         kinds = {run.id: self._kinds(run, wait) for run in {run.id: run for run, _ in standings}.values()}
+        ranks = self._ranks(standings, wait)
         return self._desk.page(
             request,
             "board.html.j2",
             suites=suites,
             suite=suite,
             standings=standings,
-            ranks=self._ranks(standings, wait),
+            ranks=ranks,
             kinds=_columns(standings, kinds),
-            waits=waits or None in kinds.values(),
+            waits=waits or ranks is None or None in kinds.values(),
             others=others,
             history=_history(known),
             runs=len(runs),
@@ -65,8 +66,8 @@ class Board:
     def _kinds(self, run: Run, wait: float) -> KindMeans | None:
         return self._desk.digests.about(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
 
-    def _ranks(self, standings: list[tuple[Run, ArmSummary]], wait: float) -> list[str]:
-        """The ranks that are left open by who is better than whom; all of them until that is worked out."""
+    def _ranks(self, standings: list[tuple[Run, ArmSummary]], wait: float) -> list[str] | None:
+        """The ranks that are left open by who is better than whom; None until that is worked out."""
         if len(standings) < 2:
             return ["1"] * len(standings)
         arms = [(run.id, arm.arm) for run, arm in standings]
@@ -74,7 +75,7 @@ class Board:
         name = f"ranks/{content_hash(arms)[:24]}"
         found = self._desk.digests.about(name, runs, numbers.RankSets, numbers.standing_ranks, arms, wait=wait)
         if found is None:
-            return ["…"] * len(standings)
+            return None
         return [str(best) if best == worst else f"{best}–{worst}" for best, worst in found.sets]
 
 

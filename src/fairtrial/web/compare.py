@@ -19,7 +19,7 @@ from fairtrial.analyse.compare_words import (
     sentence,
 )
 from fairtrial.analyse.comparison import Comparison
-from fairtrial.analyse.contestants import find_sources
+from fairtrial.analyse.contestants import SCORE, find_sources
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import content_hash
 from fairtrial.store import browsing
@@ -41,7 +41,8 @@ class Compare:
     def _show(self, request: Request) -> Response:
         asked = request.query_params
         names = [name.strip() for name in asked.getlist("runs") if name.strip()]
-        a, b, metric = asked.get("a", ""), asked.get("b", ""), asked.get("metric", "").removeprefix("score")
+        a, b, metric = (asked.get(name, "") for name in ("a", "b", "metric"))
+        metric = "" if metric == SCORE else metric
         recent, _ = browsing.runs_page(self._desk.store, RunQuery(text=asked.get("text", "").strip()), 0, _RECENT)
         values: dict[str, Any] = {"found": None, "waits": False, "error": ""}
         if not names and "margin" in asked:

@@ -21,7 +21,7 @@ from fairtrial.store.digests import digest, keep_digest
 from fairtrial.web.reckoner import Reckoner
 
 T = TypeVar("T")
-_VERSION = f"{version('fairtrial')}/2"  # another way to work something out makes another number: count on
+_VERSION = f"{version('fairtrial')}/3"  # another way to work something out makes another number: count on
 _MOST_KNOWN = 200
 _LARGE = 2000  # trials: what takes longer is worked out in a process of its own
 _FRESH = 5.0  # seconds for which what is known of a run that goes on is good enough
