@@ -128,7 +128,8 @@ async def start(books: Books, port: int = 0) -> tuple[web.AppRunner, str]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", books.completions)
     app.router.add_get("/ledger", books.ledger)
-    runner = web.AppRunner(app, handler_cancellation=False)
+    # Whoever hangs up is not the end of a call, and a slow call is not waited for in the end.
+    runner = web.AppRunner(app, handler_cancellation=False, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"

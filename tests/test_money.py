@@ -266,6 +266,6 @@ def test_costs_add_up():
 def test_the_budget_is_hard_under_faults_kills_and_resumes(tmp_path):
     """Some of what `python -m benchmarks.budget --runs 200` does."""
     root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "benchmarks.budget", "--runs", "4", "--first", "1000"]
+    command = [sys.executable, "-m", "benchmarks.budget", "--runs", "2", "--first", "1000"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

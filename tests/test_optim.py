@@ -537,13 +537,13 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
 
 
 def test_no_effect_is_found_where_none_is():
-    """2,000 experiments on the default suite's families without an effect: at most 5 % are called one."""
+    """500 experiments on the default suite's families without an effect: at most 5 % are called one."""
     from fairtrial.stats import paired
 
     families = np.unique([family for family, _, _ in DEFAULT], return_inverse=True)[1]
     rng = np.random.default_rng(8)
     wrong = 0
-    for _ in range(2000):
+    for _ in range(500):
         base = rng.beta(2, 2, 30)
 
         def style(base=base):
@@ -551,7 +551,7 @@ def test_no_effect_is_found_where_none_is():
             return np.clip(base + luck + rng.normal(0, 0.15, (5, 30)).mean(axis=0), 0, 1)
 
         wrong += paired(style(), style(), families).p_value < 0.05
-    assert wrong / 2000 <= 0.06
+    assert wrong / 500 <= 0.06
 
 
 class TestFolders:

@@ -21,7 +21,7 @@ def lookup(topic: str) -> str:
     if BEHAVE == "hang":
         time.sleep(3600)
     if BEHAVE == "flood":
-        return "x" * 20_000_000
+        return "x" * 4_000_000
     return f"The {topic} is 4711."
 
 

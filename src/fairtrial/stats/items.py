@@ -80,8 +80,9 @@ def subsets(
 def evenly(order: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """One out of each of `size` stretches of an order, as equal as can be; chance says which are longer by one."""
     short, extra = divmod(len(order), size)
-    ends = np.cumsum(short + (rng.permutation(size) < extra))
-    return np.asarray([rng.choice(stretch) for stretch in np.split(order, ends[:-1])], dtype=np.int64)
+    lengths = short + (rng.permutation(size) < extra)
+    starts = np.cumsum(lengths) - lengths
+    return np.asarray(order[starts + np.floor(rng.random(size) * lengths).astype(np.int64)], dtype=np.int64)
 
 
 def _mean(scores: Floats, weights: Floats) -> Floats:
