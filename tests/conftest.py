@@ -119,9 +119,9 @@ def chromium() -> str:
         pytest.skip(str(error))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 async def browser(chromium: str) -> AsyncIterator[Any]:
-    """A browser of one's own, without a seal."""
+    """One browser for a whole worker, without a seal: every page that it opens is in a context of its own."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:

@@ -113,9 +113,7 @@ async def test_several_runs_show_their_analysis_by_themselves(
     await page.get_by_role("button", name="Run 3 times").click()
     await page.wait_for_url("**/runs/*")
     await page.locator(".badge.completed").first.wait_for()
-    for _ in range(50):
-        if [record.status for record in store.runs()] == ["completed"] * 3:
-            break
+    while [record.status for record in store.runs()] != ["completed"] * 3:
         await page.wait_for_timeout(100)
     last = store.runs()[0]
     assert last.series_id is not None and len(store.runs()) == 3
@@ -123,6 +121,7 @@ async def test_several_runs_show_their_analysis_by_themselves(
     await page.goto(f"{site}/runs/{last.id}")
     await page.get_by_role("heading", name="Several runs of the same plan").wait_for()
     table = page.get_by_role("region", name="Means over runs")
+    await table.wait_for()
     assert await table.get_by_role("row").count() == 3
     await page.goto(f"{site}/board")
     await page.get_by_role("heading", name="By difficulty").wait_for()
