@@ -8,11 +8,12 @@ from click.testing import CliRunner
 
 from fairtrial import pairing
 from fairtrial.analyse.contestants import choose, enter, sources_of
-from fairtrial.analyse.planning import arm_variances, plan_power
+from fairtrial.analyse.planning import arm_variances, cases_to_pass, cases_to_see, cases_within, plan_power
 from fairtrial.analyse.rank import rank
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import power
+from fairtrial.stats.mean import Mean
 from tests.test_compare import arm, cases
 
 
@@ -166,3 +167,21 @@ class TestVariance:
         assert found.components.repeat is None and "--repeats 3" in found.advice
         with pytest.raises(FairtrialError, match="nothing varies yet"):
             arm_variances(await run_suite(targets=[arm("m", 1, 1)], cases=cases(1)))
+
+
+@pytest.mark.parametrize(("sd", "delta"), [(0.1, 0.1), (0.1, 0.05), (0.2, 0.1), (0.3, 0.1)])
+def test_what_is_planned_is_seen(sd, delta):
+    """Whichever interval it is read off: t promised 10 cases for the first of them, and it takes about 50."""
+    rng = np.random.default_rng(1)
+
+    def share(cases, truth, told):
+        samples = (Mean(np.clip(rng.normal(truth, sd, cases), -1, 1), bounds=(-1, 1), span=1) for _ in range(120))
+        return np.mean([told(mean) for mean in samples])
+
+    seen = cases_to_see(sd, delta, alpha=0.05, beta=0.2, pilot=100_000)
+    assert share(seen, delta, lambda mean: mean.p_value() < 0.05) > 0.72
+    assert share(seen // 2, delta, lambda mean: mean.p_value() < 0.05) < 0.72
+    within = cases_within(sd, delta, alpha=0.05, beta=0.2, pilot=100_000)
+    assert share(within, 0, lambda mean: mean.p_within(delta) < 0.05) > 0.72
+    passing = cases_to_pass(sd, delta, alpha=0.05)
+    assert share(passing, 0, lambda mean: 2 * mean.p_above(-delta) < 0.05) > 0.72

@@ -112,7 +112,12 @@ def _pair_power(
         (
             delta,
             [
-                (r, _cases_to_see(math.sqrt(case_variance + (noise or 0.0) / r), delta, alpha, beta, pilot))
+                (
+                    r,
+                    cases_to_see(
+                        math.sqrt(case_variance + (noise or 0.0) / r), delta, alpha=alpha, beta=beta, pilot=pilot
+                    ),
+                )
                 for r in options
             ],
         )
@@ -131,7 +136,7 @@ def _pair_power(
         for_margin=[
             ForMargin(
                 margin=margin,
-                equivalent=_cases_within(spread, margin, alpha, beta, pilot),
+                equivalent=cases_within(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
                 gate=cases_to_pass(spread, margin, alpha=alpha, beta=beta, pilot=pilot),
                 chance=chance_to_pass(mean.count, margin, sd=spread, alpha=alpha, pilot=pilot)
                 if mean.method == "t"
@@ -142,7 +147,8 @@ def _pair_power(
     )
 
 
-def _cases_to_see(sd: float, delta: float, alpha: float, beta: float, pilot: int) -> int:
+def cases_to_see(sd: float, delta: float, *, alpha: float, beta: float, pilot: int) -> int:
+    """How many cases show a difference, whichever interval it is read off."""
     z = normal_quantile(1 - beta)
     return by_the_rule(
         power(sd, delta, alpha=alpha, beta=beta, pilot=pilot),
@@ -152,7 +158,8 @@ def _cases_to_see(sd: float, delta: float, alpha: float, beta: float, pilot: int
     )
 
 
-def _cases_within(sd: float, margin: float, alpha: float, beta: float, pilot: int) -> int:
+def cases_within(sd: float, margin: float, *, alpha: float, beta: float, pilot: int) -> int:
+    """How many cases put the interval inside ±margin where there is no difference, whichever interval that is."""
     z = normal_quantile(1 - beta / 2)
     return by_the_rule(
         cases_for_equivalence(sd, margin, alpha=alpha, beta=beta, pilot=pilot),
@@ -163,7 +170,7 @@ def _cases_within(sd: float, margin: float, alpha: float, beta: float, pilot: in
 
 
 def cases_to_pass(sd: float, margin: float, *, alpha: float, beta: float = 0.2, pilot: int | None = None) -> int:
-    """How many cases rule out a loss beyond the margin where there is none, whichever interval that is read off."""
+    """How many cases rule out a loss beyond the margin where there is none, whichever interval it is read off."""
     z = normal_quantile(1 - beta)
     return by_the_rule(
         cases_for_gate(sd, margin, alpha=alpha, beta=beta, pilot=pilot),

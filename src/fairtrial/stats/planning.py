@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 _NODES = 96
 _MOST_CASES = 10_000_000
 _VALUES = 60  # of so many different ones the shape is known well enough
+_ONE_IN_20 = 1.645  # in standard deviations
 _ALWAYS_T = 0.6  # with so large a deviation a handful of cases has the spread that t needs
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
@@ -110,10 +111,13 @@ def by_the_rule(
     cases: int, sd: float, centre: Callable[[int], float], told: Callable[[Mean], bool], *, most: int = 20_000
 ) -> int:
     """The number of cases planned by t, or more where the interval would be the bounded one: so many that typical
-    differences around a centre are told."""
+    differences around a centre are told, and those that vary as little as in one sample of 20."""
     while cases < most and sd < _ALWAYS_T:
-        mean = Mean(typical(cases, centre(cases), sd), bounds=(-1.0, 1.0), span=1.0)
-        if mean.method == "t" or told(mean):
+        little = max(0.0, 1 - _ONE_IN_20 / math.sqrt(2 * cases))
+        samples = (
+            Mean(typical(cases, centre(cases), spread), bounds=(-1.0, 1.0), span=1.0) for spread in (sd, little * sd)
+        )
+        if all(mean.method == "t" or told(mean) for mean in samples):
             break
         cases = math.ceil(1.15 * cases) + 1
     return cases
