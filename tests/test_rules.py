@@ -16,7 +16,7 @@ from fairtrial.engine.scoring import _checked
 from fairtrial.judging.fence import Fence
 from fairtrial.store.store import _runs_own_code
 from fairtrial.web.access import COOKIE, Access
-from tests.test_compare import arm, cases
+from tests.test_compare import arm, cases, set_latencies
 
 
 @pytest.mark.parametrize("cookie", ["x", "a-token-that-nobody-guesses", "0" * 64])
@@ -67,9 +67,8 @@ async def test_what_failed_attempts_cost_stays_on_the_bill(run_suite, model_serv
 
 async def test_a_kind_of_cases_knows_that_less_is_better(run_suite):
     kinds = [{**case, "category": "odd" if n % 2 else "even"} for n, case in enumerate(cases(24))]
-    run = await run_suite(
-        targets=[arm("quick", 24, 24, latency_ms=1.0), arm("slow", 24, 24, latency_ms=60.0)], cases=kinds
-    )
+    run = await run_suite(targets=[arm("quick", 24, 24), arm("slow", 24, 24)], cases=kinds)
+    set_latencies(run)
     found = ft.compare(run, "quick", "slow", metric="latency_ms")
     assert found.verdict == "better" and {group.verdict for group in found.groups} == {"better"}
 
