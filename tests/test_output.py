@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairtrial
-from fairtrial import charts
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.text import name_problem, printable, without_commands
-from fairtrial.export import export
+from fairtrial.reports import charts
+from fairtrial.reports.export import export
 from fairtrial.store import Store
 
 ESC = "\x1b[31m\x1b]0;owned\x07\x9b2J"

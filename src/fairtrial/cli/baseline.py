@@ -36,9 +36,9 @@ def command(
         return _verify(time_limit, as_json=as_json)
     if problem is None:
         raise click.UsageError("name a problem, or use --list or --verify")
-    from fairtrial.folders import write_answer
     from fairtrial.optim.catalogue import baselines, by_name
     from fairtrial.optim.text import problem_text
+    from fairtrial.workflows.folders import write_answer
 
     chosen = by_name(problem)
     if text:

@@ -29,7 +29,7 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
 
 def _report(suite: str) -> int:
     from fairtrial import pipeline
-    from fairtrial.estimate import estimate
+    from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite)
     for warning in pipeline.warnings(loaded):
@@ -44,7 +44,7 @@ def _report_json(suite: str) -> int:
 
     from fairtrial import pipeline
     from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-    from fairtrial.estimate import estimate
+    from fairtrial.workflows.estimate import estimate
 
     problems: list[Problem] = []
     try:
