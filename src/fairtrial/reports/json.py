@@ -12,7 +12,6 @@ from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.items import CaseAnalysis
-from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
@@ -38,7 +37,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "status": summary.status,
         "dataset_sha256": summary.dataset_sha256,
         "arms": [_arm(arm) for arm in summary.arms],
-        "judging": _judging(summary.judging),
+        "judging": None if summary.judging is None else in_points(summary.judging),
         "lifts": [_lift(lift) for lift in summary.lifts],
         "spent": _cost(summary.spent),
         **{name: fields[name] for name in _SUMMARY_ONLY},
@@ -124,34 +123,7 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:
     """What people's marks say of an arm; scores are 0–100."""
-    if labels is None:
-        return None
-    return {
-        "answers": labels.answers,
-        "stale": labels.stale,
-        "bias": points(labels.bias),
-        "agreement": msgspec.to_builtins(labels.agreement),
-        "corrected": [
-            {
-                **msgspec.to_builtins(item),
-                "mean": points(item.mean),
-                "ci95": _bounds(item.ci95),
-                "uncorrected": points(item.uncorrected),
-            }
-            for item in labels.corrected
-        ],
-    }
-
-
-def _judging(judging: Judging | None) -> dict[str, Any] | None:
-    if judging is None:
-        return None
-    spreads = {name: points(getattr(judging, name)) for name in ("judge_sd", "repeat_sd", "answer_sd")}
-    ratings = [
-        {**msgspec.to_builtins(r), "mean_absolute_error": points(r.mean_absolute_error), "bias": points(r.bias)}
-        for r in judging.judges
-    ]
-    return {**msgspec.to_builtins(judging), **spreads, "judges": ratings}
+    return None if labels is None else in_points(labels)
 
 
 def pairs_document(summary: PairsSummary) -> dict[str, Any]:
@@ -226,16 +198,11 @@ def power_document(found: Power) -> dict[str, Any]:
     """The published shape of a power analysis; scores are 0–100."""
     pairs = [
         {
-            **msgspec.to_builtins(pair),
-            **{name: points(getattr(pair, name)) for name in ("std_dev", "case_sd", "noise_sd", "detectable")},
+            **in_points(pair),
             "cases_needed": [
                 {"difference": points(delta), "repeats": repeats, "cases": cases}
                 for delta, needed in pair.cases_needed
                 for repeats, cases in needed
-            ],
-            "for_margin": [
-                {**msgspec.to_builtins(row), "margin": points(row.margin), "chance": row.chance}
-                for row in pair.for_margin
             ],
         }
         for pair in found.pairs
@@ -245,22 +212,12 @@ def power_document(found: Power) -> dict[str, Any]:
 
 def variance_document(run_id: str, arms: Sequence[ArmVariance]) -> dict[str, Any]:
     """The published shape of a variance budget; standard errors are in points, variances are of scores 0–1."""
-    shape = [msgspec.to_builtins(arm) for arm in arms]
-    for arm in shape:
-        for item in (arm, *arm["steps"]):
-            item["std_err"] = points(item["std_err"])
-    return {"run_id": run_id, "arms": shape}
+    return {"run_id": run_id, "arms": [in_points(arm) for arm in arms]}
 
 
 def cases_document(found: CaseAnalysis) -> dict[str, Any]:
     """The published shape of an analysis of cases; scores are 0–100, difficulty is what is missing to 100."""
-    shape: dict[str, Any] = msgspec.to_builtins(found)
-    for case in shape["cases"]:
-        case["difficulty"] = points(case["difficulty"])
-        case["scores"] = {arm: points(score) for arm, score in case["scores"].items()}
-    for subset in shape["subsets"]:
-        subset["off"] = points(subset["off"])
-    return shape
+    return in_points(found)
 
 
 def gate_document(found: Gate, metric: str = "") -> dict[str, Any]:
