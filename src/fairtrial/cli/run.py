@@ -116,7 +116,9 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
     plan = estimate(suite)
     if as_json:
-        print_json(plan)
+        import msgspec
+
+        print_json(msgspec.to_builtins(plan))
         return 0
     from rich.table import Table
 

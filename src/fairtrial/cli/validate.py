@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fairtrial.cli.options import json_option, load_dotenv, option, print_json
+from fairtrial.cli.options import json_option, load_dotenv, option, print_json, print_plain_json
 
 
 @click.command()
@@ -19,7 +19,7 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
     if schema:
         from fairtrial.config.schema import suite_schema
 
-        print_json(suite_schema())
+        print_plain_json(suite_schema())
         return 0
     if suite is None:
         raise click.UsageError("name the suite to check, or use --schema")

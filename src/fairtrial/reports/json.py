@@ -24,6 +24,7 @@ from fairtrial.analyse.units import in_points, points
 from fairtrial.core.money import Cost
 from fairtrial.stats import Aggregate
 
+SCHEMA_VERSION = 1  # of every document: counted on when a name goes or means something else, not when one is added
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
 
 
@@ -264,8 +265,8 @@ def case_document(result: CaseResult) -> dict[str, Any]:
 
 def write(run: Run, file: IO[str]) -> None:
     """The summary, the context, every case under every arm, and every trial, streamed."""
-    head = msgspec.json.encode({**document(run.summary()), **context_document(run)}).decode()
-    file.write(head[:-1])
+    head = {"schema_version": SCHEMA_VERSION, **document(run.summary()), **context_document(run)}
+    file.write(msgspec.json.encode(head).decode()[:-1])
     _write_list(file, "cases", map(case_document, case_results(run)))
     _write_list(file, "trials", map(trial_document, run.trials()))
     file.write("}\n")
