@@ -223,7 +223,7 @@ def test_a_sketch_is_data():
 
 @pytest.mark.parametrize(
     "words",
-    [["show"], ["list"], ["compare"], ["rank"], ["variance"], ["cases"], ["power"], ["gate", "--min-score", "1"]],
+    [["show"], ["list"], ["compare"], ["rank"], ["variance"], ["cases"], ["power"], ["gate", "--min-score", "50"]],
 )
 async def test_every_document_says_its_version(words, run_suite, store, tmp_path):
     from tests.test_compare import arm, cases
