@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions, parse_suite
@@ -17,6 +17,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError, StoreError, Tar
 from fairtrial.core.json_text import last_json
 from fairtrial.store import Saver, Store
 from fairtrial.store.ledger import charged
+from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
 
 KEY = "sk-super-secret-123"
@@ -50,7 +51,7 @@ class TestSecrets:
             retry={"attempts": 1},
         )
         state.behaviour.faults = {}
-        await again.aresume(run.id, store=run.store, mode="retry")
+        await aresume(run.id, store=run.store, mode="retry")
         for body in state.bodies[-3:]:
             assert body["messages"][0]["content"] == "Never print ${LAB_KEY}."
         assert KEY not in json.dumps(state.bodies)
@@ -63,7 +64,7 @@ class TestSecrets:
             scorer="boolean",
             cases=[{"input": "q", "expected": "$${MYKEY}"}],
         )
-        rescored = await again.arescore(run.id, scorer={"type": "exact"}, store=run.store)
+        rescored = await arescore(run.id, scorer={"type": "exact"}, store=run.store)
         (trial,) = rescored.trials()
         assert trial.answer == "TOKEN=${MYKEY}" and trial.score > 0.5
 
@@ -268,19 +269,19 @@ class TestScorings:
     async def test_retry_after_rescoring_goes_on_with_that_scorer(self, run_suite, model_server, store):
         state = await model_server(faults={"500": 0.5}, answer="It is 42")
         run = await run_suite(targets=["openai:m"], cases=numbered(20), retry={"attempts": 1}, concurrency=1)
-        run = await again.arescore(run.id, scorer={"type": "boolean"}, store=store)
+        run = await arescore(run.id, scorer={"type": "boolean"}, store=store)
         state.behaviour.faults = {}
-        run = await again.aresume(run.id, store=store, mode="retry")
+        run = await aresume(run.id, store=store, mode="retry")
         assert run.status == "completed" and {t.scorer for t in run.trials()} == {"boolean"}
 
     async def test_a_scorer_that_does_not_fit_replaces_nothing(self, run_suite, store, tmp_path):
         run = await run_suite(cases=[{"id": "a", "input": "((", "expected": "(("}], scorer="exact")
         for scorer in ({"type": "regex"}, {"type": "python", "function": "none.py:f"}):
             with pytest.raises(FairtrialError, match="a: "):
-                await again.arescore(run.id, scorer=scorer, store=store)
+                await arescore(run.id, scorer=scorer, store=store)
         (tmp_path / "b.py").write_text("def f(response):\n    raise ValueError\n")
         with pytest.raises(FairtrialError, match="the old scores still count"):
-            await again.arescore(run.id, scorer={"type": "python", "function": "b.py:f"}, store=store)
+            await arescore(run.id, scorer={"type": "python", "function": "b.py:f"}, store=store)
         assert Run.find(run.id, store).arms[0].aggregate.mean == 1.0 and Run.find(run.id, store).status == "completed"
 
 
@@ -465,7 +466,7 @@ async def test_targets_that_went_away(run_suite, store, tmp_path):
 
     load_function.cache_clear()
     with pytest.raises(TargetUnusableError, match="there is no file"):
-        await again.aresume(run.id, store=store, mode="retry")
+        await aresume(run.id, store=store, mode="retry")
 
 
 def test_output_that_cannot_be_written_is_noticed_first(write_suite, capsys, tmp_path):

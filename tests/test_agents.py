@@ -15,13 +15,14 @@ import pytest
 from aiohttp import web
 
 import fairtrial as ft
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.suite import Condition, McpServer, ToolUse
 from fairtrial.core.trace import tool_use
 from fairtrial.store.ledger import charged
+from fairtrial.workflows.resume import aresume
 from tests.scripted import Say, Turn, look_up
 
 FACTS = str(Path(__file__).parent / "servers" / "facts.py")
@@ -80,7 +81,7 @@ class TestGates:
         strict = await run_suite(**keys, conditions=conditions(require_tool_use=True, on_missing_tool_use="fail"))
         assert (strict.arms[1].scored, strict.arms[1].unscored) == (used, 20 - used)
         assert strict.status == "incomplete"
-        tried = await again.aresume(strict.id, store=strict.store, mode="retry")
+        tried = await aresume(strict.id, store=strict.store, mode="retry")
         assert (tried.arms[1].scored, tried.arms[1].tools.answers) == (used, 20)
 
 
@@ -691,7 +692,7 @@ class TestKEval:
         lifts = {lift.metric: lift.paired.difference for lift in run.summary().lifts}
         assert lifts == {"": 1.0, "factual_adherence": 4.0, "completeness": 4.0, "helpfulness_and_clarity": 4.0}
         assert served.bodies
-        from fairtrial.export import export
+        from fairtrial.reports.export import export
 
         export(run, tmp_path / "run.eee.json")
         record = json.loads((tmp_path / "run.eee.json").read_text())
@@ -787,7 +788,7 @@ def _check_eee(record: dict) -> None:
 
 async def test_records_of_several_models(run_suite, tmp_path):
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
 
     targets = [{"id": name, "target": "mock:x", "options": {"answer": "4711"}} for name in ("a", "b")]
     run = await run_suite(targets=targets, cases=CASES)
@@ -801,7 +802,7 @@ async def test_records_of_several_models(run_suite, tmp_path):
 
 
 async def test_case_by_case(run_suite, tmp_path, capsys):
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
 
     verdict = {"marks": {"good": 5, "bad": 2}, "claims": ["It rains."]}
     run = await run_suite(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairtrial as ft
-from fairtrial import calibrating, pipeline
+from fairtrial import pipeline
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Score, Unscored
@@ -19,6 +19,7 @@ from fairtrial.judging.calibration import (
     load_samples,
     sample_result,
 )
+from fairtrial.workflows.calibrate import acalibrate
 
 # A text that stands only in the prompt of that sample, and the mark it deserves on 0–10.
 MARKS = {
@@ -40,7 +41,7 @@ def calibrated(write_suite, store):
     async def calibrate(runs: int = 1, scorer: str = "llm_judge", samples=None, latency_ms: float = 0, **verdict):
         options = {"verdict": {"marks": MARKS, **verdict}, "latency_ms": latency_ms}
         suite = pipeline.load(write_suite(scorer=scorer, judge={"target": "mock:j", "options": options}))
-        return await calibrating.acalibrate(
+        return await acalibrate(
             suite.settings.judges[0], scorer={"type": scorer}, runs=runs, samples=samples, store=store
         )
 
@@ -227,7 +228,7 @@ def test_from_python():
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a small model on a slow core
 def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
-    from fairtrial.weights import fetch
+    from fairtrial.providers.weights import fetch
 
     fetch("smollm2")
     judge = {"target": "local:smollm2", "params": {"max_tokens": 300}, "options": {"threads": 1}}
@@ -264,7 +265,7 @@ async def test_an_outage_is_no_calibration(write_suite, store, model_server):
     await model_server(key="another")
     suite = pipeline.load(write_suite(scorer="llm_judge", judge="openai:j"))
     with pytest.raises(FairtrialError, match="could not be asked"):
-        await calibrating.acalibrate(suite.settings.judges[0], store=store)
+        await acalibrate(suite.settings.judges[0], store=store)
     from fairtrial.core.judge import judge_key
 
     assert store.calibrations(judge_key(suite.settings.judges[0])) == []

@@ -8,22 +8,23 @@ from functools import partial
 import pytest
 from filelock import FileLock
 
-from fairtrial import pairing, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.words import run_notes
-from fairtrial.calibrating import acalibrate
 from fairtrial.cli.main import cli
 from fairtrial.config import parse_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.export import export
+from fairtrial.reports.export import export
 from fairtrial.scorers.code_judge import CRITERIA
 from fairtrial.store import Store
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.votes import votes
 from fairtrial.suites import code_arena
-from fairtrial.voting import Poll
+from fairtrial.workflows.calibrate import acalibrate
+from fairtrial.workflows.pairwise import apair
+from fairtrial.workflows.vote import Poll
 
 pytestmark = pytest.mark.usefixtures("chromium")
 PAGE = (
@@ -130,7 +131,7 @@ def test_screenshots_are_stored_once_by_content(arena):
 
 
 async def test_pairs_are_judged_with_eyes_and_make_a_board(arena):
-    summary = await pairing.apair(arena.id, store=arena.store)
+    summary = await apair(arena.id, store=arena.store)
     assert (summary.pairs[0].orders.wins, summary.pairs[0].orders.losses) == (12, 0)
     found = rank(enter(sources_of(arena)), by="verdicts")
     assert [place.label for place in found.places] == ["careful", "hasty"]
@@ -178,7 +179,7 @@ async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser, t
         assert row["worth"] == (1.0 if row["left"] == row["arm_one"] else 0.0)
     assert [row["choice"] for row in cast[8:]] == ["tie"] * 2 + ["neither"] * 2
     assert Poll(arena, "ada").remaining == 0 and Poll(arena, "grace").remaining == 12
-    await pairing.apair(arena.id, store=arena.store)
+    await apair(arena.id, store=arena.store)
     both = rank(enter(sources_of(arena)), by="both")
     assert both.matrix.battles == 24 and rank(enter(sources_of(arena)), by="votes").matrix.battles == 12
 
@@ -253,7 +254,7 @@ async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, mo
     one, two = run.trials()
     assert (one.status, one.unscored_kind, two.score) == ("unscored", "browser", 0.0) and run.status == "incomplete"
     monkeypatch.delenv("FAIRTRIAL_BROWSER")
-    from fairtrial.again import aresume
+    from fairtrial.workflows.resume import aresume
 
     again = await aresume(run.id, store=store)  # with a browser, only the looking is left
     assert again.status == "completed" and next(again.trials()).score == 1.0

@@ -92,7 +92,7 @@ async def test_examples_run(folder, store, monkeypatch):
 
 @pytest.mark.slow
 async def test_the_embedded_example_runs(store):
-    from fairtrial.weights import fetch
+    from fairtrial.providers.weights import fetch
 
     fetch("smollm2")
     run = await pipeline.arun(pipeline.load(REPO / "examples/embedded/suite.yaml"), store=store)

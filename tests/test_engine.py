@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
@@ -18,6 +18,7 @@ from fairtrial.engine.limits import Limiter
 from fairtrial.engine.prices import FREE, find_price
 from fairtrial.engine.retry import Retries
 from fairtrial.store.ledger import charged
+from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
 
 QUICK = {"wait": 0.01, "max_wait": 0.1, "empty_wait": 0.01}
@@ -98,7 +99,7 @@ async def test_failures_that_stay_have_reasons_and_are_no_scores(run_suite, mode
 
     state.behaviour.faults = {}
     before = state.calls.total()
-    run = await again.aresume(run.id, store=run.store, mode="retry")
+    run = await aresume(run.id, store=run.store, mode="retry")
     assert run.status == "completed"
     assert state.calls.total() - before == arm.failed
     retried = [t for t in run.trials() if t.attempts == 3]
@@ -152,7 +153,7 @@ async def test_a_wrong_key_stops_the_run_with_a_sentence(run_suite, model_server
     assert record.status == "incomplete"
 
     state.behaviour.key = None
-    run = await again.aresume("latest", store=store)
+    run = await aresume("latest", store=store)
     assert run.status == "completed" and len(list(run.trials())) == 500
 
 
@@ -180,7 +181,7 @@ async def test_a_run_resumes_where_it_was_interrupted(write_suite, store, model_
     stored = {trial.case_id for trial in run.trials()}
     assert 60 <= len(stored) < 200
     asked = state.calls.copy()
-    run = await again.aresume("latest", store=store)
+    run = await aresume("latest", store=store)
     assert run.status == "completed" and len(list(run.trials())) == 200
     twice = {prompt for prompt in asked if state.calls[prompt] > asked[prompt]}
     assert not {f"Question {name[1:]}?" for name in stored} & twice
@@ -196,7 +197,7 @@ async def test_answers_without_a_score_are_scored_without_asking(run_suite, mode
     with store.engine.begin() as connection:
         connection.execute(delete(schema.scores).where(schema.scores.c.case_position < 15))
     assert run.summary().arms[0].waiting == 15
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert run.status == "completed" and state.calls.total() == 20
 
 
@@ -204,13 +205,13 @@ async def test_rescoring_asks_nobody_and_keeps_the_old_scores(run_suite, model_s
     state = await model_server(answer="The answer is 42.")
     run = await run_suite(targets=["openai:m"], scorer="exact", cases=numbered(5))
     before = run.summary().arms[0].aggregate.mean
-    run = await again.arescore(run.id, scorer={"type": "numeric"}, store=store)
+    run = await arescore(run.id, scorer={"type": "numeric"}, store=store)
     assert run.summary().arms[0].aggregate.mean == 1.0 and before < 1.0
     assert state.calls.total() == 5
     assert {t.scorer for t in run.trials()} == {"numeric"}
     assert len(list(store.trial_rows(run.id, 0))) == 5
     with pytest.raises(FairtrialError, match="did you mean"):
-        await again.arescore(run.id, scorer={"type": "numerc"}, store=store)
+        await arescore(run.id, scorer={"type": "numerc"}, store=store)
 
 
 async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, store, monkeypatch):
@@ -231,13 +232,13 @@ async def test_interrupted_rescoring_changes_nothing_and_goes_on(run_suite, stor
     spec = {"type": "exact"}
 
     with pytest.raises(InterruptedWorkError):
-        await again.arescore(run.id, scorer=spec, store=store, watch=interrupted_after(5))
+        await arescore(run.id, scorer=spec, store=store, watch=interrupted_after(5))
     found = Run.find(run.id, store)
     assert found.status == "completed" and found.arms[0].aggregate.mean == 1.0
     done = len([row for row in store.trial_rows(run.id, 1) if row["score_value"] is not None])
     assert 5 <= done <= 6
     blocked = False
-    run = await again.arescore(run.id, scorer=spec, store=store)
+    run = await arescore(run.id, scorer=spec, store=store)
     assert run.record.scoring == 1 and run.arms[0].aggregate.mean == 0.5 and run.arms[0].scored == 40
 
 
@@ -245,7 +246,7 @@ async def test_one_run_one_process(run_suite, store):
     run = await run_suite()
     store.set_run(run.id, status="interrupted")
     with store.lease(run.id), pytest.raises(FairtrialError, match="still going on"):
-        await again.aresume(run.id, store=store)
+        await aresume(run.id, store=store)
 
 
 async def test_the_cache_serves_the_same_trial_and_no_other_repeat(run_suite, model_server):
@@ -301,7 +302,7 @@ class TestBudget:
         assert run.status == "incomplete" and "the budget of $0.5" in run.record.reason
         assert not any(trial.failure_kind for trial in run.trials())
         answered = state.answered.total()
-        run = await again.aresume(run.id, store=store, overrides={"budget_usd": 10.0})
+        run = await aresume(run.id, store=store, overrides={"budget_usd": 10.0})
         assert run.status == "completed" and state.answered.total() == 100 > answered
         assert charged(store, run.id) == pytest.approx(1.3, abs=0.1)
 

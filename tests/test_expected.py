@@ -7,7 +7,7 @@ import pytest
 
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
-from fairtrial.export import export
+from fairtrial.reports.export import export
 from fairtrial.store import schema
 from fairtrial.store.browsing import CaseQuery, ordered_cases
 

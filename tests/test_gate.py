@@ -129,7 +129,7 @@ async def test_the_command(run_suite, store, tmp_path, monkeypatch):
     assert moved["before"] == before.id and moved["run"] != before.id
     assert json.loads(call("list", "--json").stdout)["runs"][0]["tags"] == ["main"]
     store.delete_run(moved["run"])
-    assert json.loads(call("tag", "--json").stdout) == {"tags": {}}
+    assert json.loads(call("tag", "--json").stdout) == {"schema_version": 1, "tags": {}}
 
 
 @pytest.mark.parametrize(

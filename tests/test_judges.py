@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.core.answer import Answer, Outcome
 from fairtrial.core.judge import Judge, family_of
 from fairtrial.core.suite import TargetSpec
@@ -27,6 +27,7 @@ from fairtrial.judging.verdict import (
     read_verdict,
 )
 from fairtrial.store.ledger import charged
+from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
 
 GOOD = {"id": "good", "target": "mock:x", "options": {"answer": "right and proper"}}
@@ -156,7 +157,7 @@ async def test_an_outage_of_the_judge_leaves_answers_waiting(run_suite, model_se
     answers = {t.trial_id: (t.answer, t.started_at) for t in run.trials()}
     del state.fault
     state.behaviour.faults = {}
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert run.status == "completed" and run.arms[0].aggregate.mean == pytest.approx(0.7)
     assert {t.trial_id: (t.answer, t.started_at) for t in run.trials()} == answers  # not one new answer
 
@@ -236,26 +237,26 @@ async def test_another_judge_must_be_one(run_suite, store, model_server, monkeyp
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge=judge(), cases=numbered(4))
     for name, words in (("mock:other", "needs `answer`"), ("opnai:x", "did you mean"), ("openai:x", "OPENAI_API_KEY")):
         with pytest.raises(FairtrialError, match=words):
-            await again.arescore(run.id, judge=name, store=store)
+            await arescore(run.id, judge=name, store=store)
     state = await model_server(answer='{"reasoning": "ok", "score": 3}')
     keyed = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:m")
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(FairtrialError, match="the judge openai:m needs OPENAI_API_KEY"):
-        await again.arescore(keyed.id, store=store)
-    await again.arescore(keyed.id, scorer={"type": "boolean"}, store=store)  # which needs no judge
+        await arescore(keyed.id, store=store)
+    await arescore(keyed.id, scorer={"type": "boolean"}, store=store)  # which needs no judge
     assert state.calls.total() == 1 + 1
     plain = await run_suite(targets=[GOOD], cases=numbered(2))
     with pytest.raises(FairtrialError, match="name one with --judge"):
-        await again.arescore(plain.id, scorer={"type": "llm_judge"}, store=store)
+        await arescore(plain.id, scorer={"type": "llm_judge"}, store=store)
 
 
 async def test_rescoring_asks_the_new_judge_and_nobody_else(run_suite, model_server, store):
     state = await model_server(answer='{"reasoning": "ok", "score": 3}')
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge=judge(), cases=numbered(4))
-    run = await again.arescore(run.id, judge="openai:other", store=store)
+    run = await arescore(run.id, judge="openai:other", store=store)
     assert run.arms[0].aggregate.mean == pytest.approx(0.3) and state.calls.total() == 4
     assert {j["judge"] for j in run.judgements(next(run.trials()).trial_id)} == {"openai:other"}
-    plain = await again.arescore(run.id, scorer={"type": "boolean"}, store=store)  # no judge is needed, none is asked
+    plain = await arescore(run.id, scorer={"type": "boolean"}, store=store)  # no judge is needed, none is asked
     assert state.calls.total() == 4 and plain.arms[0].judge_calls == 0
 
 
@@ -301,7 +302,7 @@ async def test_an_older_claude_gets_the_schema_as_a_tool(run_suite, model_server
 @pytest.mark.slow
 async def test_the_embedded_model_as_a_judge(run_suite):
     """It judges badly, but with a schema it cannot judge malformed."""
-    from fairtrial.weights import fetch
+    from fairtrial.providers.weights import fetch
 
     fetch("smollm2")
     run = await run_suite(
@@ -543,9 +544,9 @@ async def test_verdicts_that_were_paid_for_are_kept_and_the_bill_adds_up(run_sui
         targets=[GOOD], scorer="llm_judge", judges=[judge("a"), judge("b"), judge("c")], cases=numbered(4)
     )
     assert run.arms[0].scored == 0
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     down = False
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert run.status == "completed" and run.arms[0].aggregate.mean == pytest.approx(0.9)
     assert calls == {"good": 4, "judge mock:a": 4, "judge mock:b": 4, "judge mock:c": 12}
     assert run.arms[0].judge_calls == 20
@@ -566,7 +567,7 @@ async def test_a_budget_that_ends_inside_a_panel_loses_nothing(run_suite, store,
     )
     assert run.status == "incomplete", charged(store, run.id)
     for budget in (1.55, 1.65, 100.0):
-        run = await again.aresume(run.id, store=store, overrides={"budget_usd": budget})
+        run = await aresume(run.id, store=store, overrides={"budget_usd": budget})
         assert charged(store, run.id) <= budget
     assert run.status == "completed"
     assert run.arms[0].judge_calls == sum(server.calls.values()) - len(judges) == 8
@@ -583,7 +584,7 @@ async def test_a_judge_that_refuses_is_not_asked_for_ever(run_suite, store, mode
     await model_server(answer="x", faults={"400": 1.0})
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:j", cases=numbered(2))
     calls = run.arms[0].judge_calls
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert run.arms[0].judge_calls == calls
 
 
@@ -596,11 +597,12 @@ async def test_the_name_of_a_judge_hides_variables(run_suite, store, monkeypatch
         scorer="llm_judge",
         judge={"target": "mock:${SECRET_MODEL}", "options": {"verdict": {"marks": MARKS}}},
     )
-    from fairtrial import calibrating, pairing
+    from fairtrial.workflows.calibrate import acalibrate
+    from fairtrial.workflows.pairwise import apair
 
-    await pairing.apair(run.id, store=store)
+    await apair(run.id, store=store)
     suite = pipeline.load(tmp_path / "suite.yaml")
-    result = await calibrating.acalibrate(suite.settings.judges[0], store=store, variables=suite.variables)
+    result = await acalibrate(suite.settings.judges[0], store=store, variables=suite.variables)
     assert "hush" not in repr(result)
     with sqlite3.connect(store.path) as connection:
         assert "hush-hush" not in "\n".join(connection.iterdump())
@@ -624,10 +626,10 @@ async def test_rescoring_keeps_to_the_budget_and_says_why_it_stops(run_suite, st
         targets=[GOOD], scorer="exact", judge=judge(), cases=numbered(3), prices=prices, budget_usd=0.01
     )
     with pytest.raises(FairtrialError, match="nobody knows the price of judge openai:unknown"):
-        await again.arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:unknown", store=store)
+        await arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:unknown", store=store)
     with pytest.raises(FairtrialError, match=r"the budget of \$0.01 is reached"):
-        await again.arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:j", store=store)
-    run = await again.arescore(
+        await arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:j", store=store)
+    run = await arescore(
         run.id, scorer={"type": "llm_judge"}, judge="openai:j", overrides={"budget_usd": 1000.0}, store=store
     )
     assert run.arms[0].aggregate.mean == pytest.approx(0.9)

@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from fairtrial import again, labelling
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.labelling import Label
 from fairtrial.stats import corrected_mean, corrected_share
+from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
+from fairtrial.workflows.resume import arescore
 from tests.test_judges import judge
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
@@ -57,19 +57,19 @@ def fill(path, bias: float = 0.0) -> None:
 async def test_a_sample_is_blind_and_random(judged, tmp_path):
     run = await judged(targets=[talker("one"), talker("two")])
     path = tmp_path / "marks.csv"
-    assert labelling.write_sample(run, path, count=15, seed=1) == 30
+    assert write_sample(run, path, count=15, seed=1) == 30
     rows = read(path)
     assert list(rows[0]) == ["trial", "input", "expected", "answer", "label", "note"]
     assert len({row["trial"] for row in rows}) == 30 and not any(row["label"] for row in rows)
     again_path, other = tmp_path / "again.csv", tmp_path / "other.csv"
-    labelling.write_sample(run, again_path, count=15, seed=1)
+    write_sample(run, again_path, count=15, seed=1)
     assert path.read_text() == again_path.read_text()
-    labelling.write_sample(run, other, count=15, seed=2)
+    write_sample(run, other, count=15, seed=2)
     assert path.read_text() != other.read_text()
     with pytest.raises(FairtrialError, match="its arms: one, two"):
-        labelling.write_sample(run, tmp_path / "third.csv", count=3, arms=["three"])
+        write_sample(run, tmp_path / "third.csv", count=3, arms=["three"])
     with pytest.raises(FairtrialError, match="is there already"):
-        labelling.write_sample(run, path, count=15)
+        write_sample(run, path, count=15)
 
 
 async def test_only_what_a_judge_scored_is_drawn(judged, run_suite, tmp_path):
@@ -78,19 +78,19 @@ async def test_only_what_a_judge_scored_is_drawn(judged, run_suite, tmp_path):
     mixed = [{**case, "scorer": "match", "expected": "x"} if n % 2 else case for n, case in enumerate(cases(20))]
     run = await judged(cases=mixed)
     path = tmp_path / "marks.csv"
-    assert labelling.write_sample(run, path, count=20, seed=1) == 10
+    assert write_sample(run, path, count=20, seed=1) == 10
     assert {int(row["input"][-3:]) % 2 for row in read(path)} == {0}
     assert {unlabelled(run.store, run.record, [0])[0] % 2 for _ in range(8)} == {0}
     plain = await run_suite(targets=[talker()], cases=cases(5, expected="x"))  # no judge: any answer will do
-    assert labelling.write_sample(plain, tmp_path / "plain.csv", count=20) == 5
+    assert write_sample(plain, tmp_path / "plain.csv", count=20) == 5
 
 
 async def test_a_biased_judge_is_corrected(judged, tmp_path):
     run = await judged(100)
     path = tmp_path / "marks.csv"
-    labelling.write_sample(run, path, count=40, seed=3)
+    write_sample(run, path, count=40, seed=3)
     fill(path, bias=-10)
-    assert labelling.add_labels(run, labelling.read_labels(path), by="ann") == 40
+    assert add_labels(run, read_labels(path), by="ann") == 40
     (arm,) = run.arms
     assert arm.aggregate.mean == pytest.approx(0.45)
     assert arm.labels.answers == 40 and arm.labels.bias == pytest.approx(0.09, abs=0.02)
@@ -100,7 +100,7 @@ async def test_a_biased_judge_is_corrected(judged, tmp_path):
     assert corrected.ci95[0] <= 0.36 <= corrected.ci95[1] and corrected.method == "labels and marks"
     # Drawing again draws others.
     more = tmp_path / "more.csv"
-    labelling.write_sample(run, more, count=100, seed=3)
+    write_sample(run, more, count=100, seed=3)
     assert len(read(more)) == 60
 
 
@@ -108,13 +108,10 @@ async def test_right_or_wrong_is_corrected(judged, tmp_path):
     marks = {key: 10 if mark > 2 else 0 for key, mark in MARKS.items()}  # too mild: people pass what is above 4
     run = await judged(200, judge=judge(marks=marks))
     path = tmp_path / "marks.csv"
-    labelling.write_sample(run, path, count=80, seed=5)
+    write_sample(run, path, count=80, seed=5)
     rows = read(path)
-    labels = [
-        Label(row["trial"], labelling.read_mark("pass" if WORDS.index(row["answer"][5:]) > 4 else "fail"))
-        for row in rows
-    ]
-    labelling.add_labels(run, labels, by="ann")
+    labels = [Label(row["trial"], read_mark("pass" if WORDS.index(row["answer"][5:]) > 4 else "fail")) for row in rows]
+    add_labels(run, labels, by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert run.arms[0].aggregate.mean == pytest.approx(0.7)
     assert corrected.ci95[0] <= 0.5 <= corrected.ci95[1] and corrected.method == "labels and verdicts"
@@ -123,9 +120,9 @@ async def test_right_or_wrong_is_corrected(judged, tmp_path):
 async def test_labels_are_stale_beside_another_judge(judged, store):
     run = await judged(30)
     trials = [trial.trial_id for trial in run.trials()]
-    labelling.add_labels(run, [Label(trial, 0.5) for trial in trials[:20]], by="ann")
+    add_labels(run, [Label(trial, 0.5) for trial in trials[:20]], by="ann")
     assert run.arms[0].labels.answers == 20
-    again_run = await again.arescore(run.id, scorer={"type": "llm_judge", "instructions": "Be kind."}, store=store)
+    again_run = await arescore(run.id, scorer={"type": "llm_judge", "instructions": "Be kind."}, store=store)
     (arm,) = again_run.arms
     assert (arm.labels.answers, arm.labels.stale, arm.labels.corrected) == (0, 20, ())
     assert _run(["label", run.id, "--renew", "--store", store.path]) == 0
@@ -136,14 +133,14 @@ async def test_labels_are_stale_beside_another_judge(judged, store):
 async def test_labels_outside_the_labelled_range_are_refused(judged):
     run = await judged(100)
     low = [trial for trial in run.trials() if trial.score < 0.3][:20]
-    labelling.add_labels(run, [Label(trial.trial_id, 0.1) for trial in low], by="ann")
+    add_labels(run, [Label(trial.trial_id, 0.1) for trial in low], by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert corrected.mean is None and "outside the labelled range (0 to 20)" in corrected.refused
 
 
 async def test_unequal_weights_are_refused(judged):
     run = await judged(cases=[{**case, "weight": 1 + n % 2} for n, case in enumerate(cases(30))])
-    labelling.add_labels(run, [Label(trial.trial_id, 0.5) for trial in list(run.trials())[:10]], by="ann")
+    add_labels(run, [Label(trial.trial_id, 0.5) for trial in list(run.trials())[:10]], by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert corrected.mean is None and "weights" in corrected.refused
 
@@ -151,8 +148,8 @@ async def test_unequal_weights_are_refused(judged):
 async def test_two_labellers_and_a_change_of_mind(judged):
     run = await judged(10)
     trial = next(run.trials()).trial_id
-    labelling.add_labels(run, [Label(trial[:12], 0.2, by="ann"), Label(trial, 0.6, by="bob")], by="x")
-    labelling.add_labels(run, [Label(trial, 0.4)], by="ann")
+    add_labels(run, [Label(trial[:12], 0.2, by="ann"), Label(trial, 0.6, by="bob")], by="x")
+    add_labels(run, [Label(trial, 0.4)], by="ann")
     assert run.arms[0].labels.answers == 1
     assert run.arms[0].labels.bias == pytest.approx(0.0 - 0.5)
 
@@ -161,7 +158,7 @@ async def test_all_labels_or_none(judged):
     run = await judged(10)
     trial = next(run.trials()).trial_id
     with pytest.raises(FairtrialError, match="`ffff` is no trial"):
-        labelling.add_labels(run, [Label(trial, 0.5), Label("ffff", 0.5)], by="ann")
+        add_labels(run, [Label(trial, 0.5), Label("ffff", 0.5)], by="ann")
     assert run.arms[0].labels is None
 
 
@@ -180,7 +177,7 @@ def test_bad_labels(tmp_path, text, reason):
     path = tmp_path / "marks.csv"
     path.write_text(text)
     with pytest.raises(FairtrialError, match=reason):
-        labelling.read_labels(path)
+        read_labels(path)
 
 
 def test_the_commands(write_suite, tmp_path, capsys):

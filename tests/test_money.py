@@ -10,7 +10,7 @@ from benchmarks.billing import PRICE, Books, start
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse.words import money
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Request, Usage
@@ -22,6 +22,7 @@ from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.prices import find_price
 from fairtrial.store.ledger import charged, ledger_row, settle_crash, spent
+from fairtrial.workflows.resume import aresume
 from tests.conftest import numbered
 from tests.test_engine import interrupted_after
 
@@ -108,7 +109,7 @@ async def test_calls_of_unknown_cost_count_when_a_run_goes_on(run_suite, books, 
     assert run.status == "incomplete" and books.usd <= 1.0
     calls = books.calls
     for _ in range(3):
-        run = await again.aresume(run.id, store=store)
+        run = await aresume(run.id, store=store)
     assert books.calls == calls and books.usd <= 1.0 and "budget of $1 is reached" in run.record.reason
 
 
@@ -159,7 +160,7 @@ async def test_an_interrupted_run_and_its_resumption_cost_what_the_server_says(w
         targets=["openai:m"], prices=PRICES, params={"max_tokens": 20}, cases=numbered(30), budget_usd=50, concurrency=1
     )
     run = await pipeline.arun(pipeline.load(path), store=store, watch=interrupted_after(10))
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert run.status == "completed"
     assert books.usd <= charged(store, run.id) and run.summary().spent.known <= books.usd + 1e-9
 

@@ -19,7 +19,7 @@ from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.rank import rank
 from fairtrial.cli.main import cli
-from fairtrial.export import export
+from fairtrial.reports.export import export
 
 TARGET = """
 import json, pathlib

@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairtrial as ft
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse.optimisation import optimisation_report
 from fairtrial.config import parse_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.suite import McpServer
-from fairtrial.folders import read_folder, write_folder
 from fairtrial.optim.answer import read_answer
 from fairtrial.optim.catalogue import Selection, baselines, by_name, select, shipped
 from fairtrial.optim.certify import baseline, components
@@ -31,6 +30,8 @@ from fairtrial.optim.styles import confounded, styles
 from fairtrial.optim.text import problem_text, statement
 from fairtrial.optim.verify import verify
 from fairtrial.toolbox.server import connected
+from fairtrial.workflows.folders import read_folder, write_folder
+from fairtrial.workflows.resume import arescore
 from tests.scripted import Say, scripted_model
 
 KINDS = st.tuples(st.sampled_from(sorted(FAMILIES)), st.sampled_from([5, 10, 20]), st.integers(1, 5)).filter(
@@ -679,4 +680,4 @@ async def test_the_table_of_variables_names_the_scorers_that_were_used(run_suite
     assert named(await run_suite(cases=cases, scorer="exact")) == "exact, numeric"
     run = await run_suite(cases=cases[:1], scorer="exact")
     assert named(run) == "numeric"
-    assert named(await again.arescore(run.id, scorer={"type": "match"}, store=run.store)) == "match"
+    assert named(await arescore(run.id, scorer={"type": "match"}, store=run.store)) == "match"

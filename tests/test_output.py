@@ -10,15 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairtrial
-from fairtrial import charts
 from fairtrial.analyse import Run
-from fairtrial.cli.main import _run
+from fairtrial.cli.main import _run, cli
 from fairtrial.core.text import name_problem, printable, without_commands
-from fairtrial.export import export
+from fairtrial.reports import charts
+from fairtrial.reports.export import export
 from fairtrial.store import Store
 
 ESC = "\x1b[31m\x1b]0;owned\x07\x9b2J"
@@ -81,12 +82,12 @@ class TestTerminal:
         )
 
     def test_json_stays_the_same_json(self, capsys):
-        from fairtrial.cli.options import print_json
+        from fairtrial.cli.options import print_plain_json
         from fairtrial.cli.output import clean_streams
 
         value = {"a": "x\x1b \x9b2J ##[error]x \n::error::"}
         with clean_streams():
-            print_json(value)
+            print_plain_json(value)
         said = capsys.readouterr().out
         assert json.loads(said) == value and not RAW.search(said) and "##[" not in said
 
@@ -218,3 +219,16 @@ class TestFigures:
 
 def test_a_sketch_is_data():
     assert msgspec.json.encode(charts.forest("t", [ROW], axis="x"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["show"], ["list"], ["compare"], ["rank"], ["variance"], ["cases"], ["power"], ["gate", "--min-score", "50"]],
+)
+async def test_every_document_says_its_version(words, run_suite, store, tmp_path):
+    from tests.test_compare import arm, cases
+
+    run = await run_suite(targets=[arm("a", 30), arm("b", 20)], cases=cases(), repeats=2)
+    found = CliRunner().invoke(cli, [*words, "--json", "--store", store.path], standalone_mode=False)
+    assert json.loads(found.stdout)["schema_version"] == 1
+    assert json.loads(export(run, tmp_path / "run.json").read_text())["schema_version"] == 1

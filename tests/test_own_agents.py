@@ -16,7 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.reported import as_answer
 from fairtrial.core.suite import McpServer
 from fairtrial.core.trace import tool_use
-from fairtrial.export import export
+from fairtrial.reports.export import export
 from tests.test_agents import CASES, conditions, facts
 
 GRAPH = McpServer(name="graph", tools=("search", "get_node"))

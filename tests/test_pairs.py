@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial import pairing
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import both_orders
 from fairtrial.store.ledger import charged
+from fairtrial.workflows.pairwise import apair
 from tests.conftest import numbered
 from tests.test_judges import BAD, GOOD, judge
 
@@ -65,19 +65,19 @@ def test_the_interval_of_the_first_place_covers():
 
 async def test_two_arms_before_a_judge(run_suite, store):
     run = await run_suite(targets=[GOOD, BAD], scorer="exact", judge=judge(), cases=numbered(4), repeats=2)
-    summary = await pairing.apair(run.id, store=store)
+    summary = await apair(run.id, store=store)
     (pair,) = summary.pairs
     assert (pair.one, pair.other) == ("good", "bad")
     assert (pair.orders.wins, pair.orders.ties, pair.orders.losses, pair.failed) == (8, 0, 0, 0)
     (told,) = summary.judges
     assert (told.calls, told.flip_rate.mean, told.first_share.mean) == (16, 0.0, 0.5)
-    again = await pairing.apair(run.id, store=store)
+    again = await apair(run.id, store=store)
     assert again.judges[0].calls == 16  # nothing was asked again
 
 
 async def test_a_judge_that_minds_the_order(run_suite, store):
     run = await run_suite(targets=[GOOD, BAD], scorer="exact", judge=judge(first=20), cases=numbered(5))
-    summary = await pairing.apair(run.id, store=store)
+    summary = await apair(run.id, store=store)
     assert summary.pairs[0].orders.ties == 5
     assert (summary.judges[0].flip_rate.mean, summary.judges[0].first_share.mean) == (1.0, 1.0)
 
@@ -85,7 +85,7 @@ async def test_a_judge_that_minds_the_order(run_suite, store):
 @pytest.mark.parametrize("mode", ["refuse", "malformed", "out_of_range"])
 async def test_no_malfunction_is_a_verdict(run_suite, store, mode):
     run = await run_suite(targets=[GOOD, BAD], scorer="exact", judge=judge(mode=mode), cases=numbered(2))
-    summary = await pairing.apair(run.id, store=store)
+    summary = await apair(run.id, store=store)
     assert summary.pairs[0].orders.pairs == 0 and summary.pairs[0].failed == 2
     assert summary.failures[0][1] == 2 and summary.failures[0][0]
 
@@ -102,15 +102,15 @@ async def test_what_failed_is_asked_again(run_suite, store, monkeypatch):
         return Failure(kind="refused", message="out of order")
 
     monkeypatch.setattr(Mock, "ask", down)
-    assert (await pairing.apair(run.id, store=store)).pairs[0].failed == 3
+    assert (await apair(run.id, store=store)).pairs[0].failed == 3
     monkeypatch.setattr(Mock, "ask", real)
-    assert (await pairing.apair(run.id, store=store)).pairs[0].orders.wins == 3
+    assert (await apair(run.id, store=store)).pairs[0].orders.wins == 3
 
 
 async def test_other_instructions_are_another_comparison(run_suite, store):
     run = await run_suite(targets=[GOOD, BAD], scorer="exact", judge=judge(), cases=numbered(2))
-    await pairing.apair(run.id, store=store)
-    summary = await pairing.apair(run.id, store=store, instructions="Prefer short answers.")
+    await apair(run.id, store=store)
+    summary = await apair(run.id, store=store, instructions="Prefer short answers.")
     assert summary.pairs[0].orders.pairs == 2 and summary.judges[0].calls == 4
 
 
@@ -118,7 +118,7 @@ async def test_only_answers_are_compared(run_suite, store):
     lazy = {"id": "lazy", "target": "mock:x", "options": {"answer": "hm", "faults": {"refused": 1}}}
     third = {"id": "third", "target": "mock:x", "options": {"answer": "right and proper"}}
     run = await run_suite(targets=[GOOD, lazy, third], scorer="exact", judge=judge(), cases=numbered(3))
-    summary = await pairing.apair(run.id, store=store)
+    summary = await apair(run.id, store=store)
     (pair,) = summary.pairs
     assert (pair.one, pair.other, pair.orders.ties) == ("good", "third", 3)
 
@@ -129,9 +129,9 @@ async def test_a_budget_is_kept(run_suite, store, model_server):
     run = await run_suite(
         targets=[GOOD, BAD], scorer="exact", judge={"target": "openai:j"}, cases=numbered(3), prices=prices
     )
-    summary = await pairing.apair(run.id, overrides={"budget_usd": 0.01}, store=store)
+    summary = await apair(run.id, overrides={"budget_usd": 0.01}, store=store)
     assert summary.exhausted and not summary.pairs and not server.calls
-    summary = await pairing.apair(run.id, overrides={"budget_usd": 1000.0}, store=store)
+    summary = await apair(run.id, overrides={"budget_usd": 1000.0}, store=store)
     assert summary.pairs[0].orders.ties == 3 and summary.judges[0].cost_usd == pytest.approx(charged(store, run.id))
 
 
@@ -144,21 +144,21 @@ def test_a_few_cases_that_agree_do_not_make_a_share_certain():
 async def test_only_the_chosen_arms_are_shown(run_suite, store):
     third = {"id": "third", "target": "mock:x", "options": {"answer": "right and proper"}}
     run = await run_suite(targets=[GOOD, BAD, third], scorer="exact", judge=judge(), cases=numbered(2))
-    assert len((await pairing.apair(run.id, store=store)).pairs) == 3
-    (pair,) = (await pairing.apair(run.id, arms=["good", "third"], store=store)).pairs
+    assert len((await apair(run.id, store=store)).pairs) == 3
+    (pair,) = (await apair(run.id, arms=["good", "third"], store=store)).pairs
     assert (pair.one, pair.other) == ("good", "third")
 
 
 async def test_arms_are_checked(run_suite, store):
     run = await run_suite(targets=[GOOD, BAD], scorer="exact", judge=judge())
     with pytest.raises(FairtrialError, match="no arm `nobody`; its arms: good, bad"):
-        await pairing.apair(run.id, arms=["nobody", "good"], store=store)
+        await apair(run.id, arms=["nobody", "good"], store=store)
     alone = await run_suite(targets=[GOOD], scorer="exact", judge=judge())
     with pytest.raises(FairtrialError, match="two arms"):
-        await pairing.apair(alone.id, store=store)
+        await apair(alone.id, store=store)
     unjudged = await run_suite(targets=[GOOD, BAD], scorer="exact")
     with pytest.raises(FairtrialError, match="--judge"):
-        await pairing.apair(unjudged.id, store=store)
+        await apair(unjudged.id, store=store)
 
 
 async def test_the_scorer_compares_with_the_expected_answer(run_suite):

@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 from benchmarks.strict import refusal
 
-from fairtrial import calibrating, drafting, pairing, pipeline
+from fairtrial import pipeline
 from fairtrial.cli.main import _run
 from fairtrial.config import judge_named
 from fairtrial.core.answer import Request
 from fairtrial.core.suite import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.variables import Variables
-from fairtrial.estimate import estimate
-from fairtrial.params import ANTHROPIC_VERSION, anthropic_params, not_taken, openai_params, room, taken
+from fairtrial.providers.params import ANTHROPIC_VERSION, anthropic_params, not_taken, openai_params, room, taken
 from fairtrial.scorers.code_judge import CRITERIA
+from fairtrial.workflows.calibrate import acalibrate
+from fairtrial.workflows.draft import adraft_prompt
+from fairtrial.workflows.estimate import estimate
+from fairtrial.workflows.pairwise import apair
 from tests.conftest import numbered
 from tests.scripted import Say, scripted_model
 from tests.test_targets import opened
@@ -261,18 +264,18 @@ class TestJudges:
     async def test_pairs(self, run_suite, model_server, store, judge):
         await model_server(answer='{"reasoning": "so", "better": "tie"}')
         run = await run_suite(targets=[GOOD, BAD], scorer="boolean", judge=judge)
-        found = await pairing.apair(run.id, store=store)
+        found = await apair(run.id, store=store)
         assert not found.failures and found.pairs[0].orders.pairs == 1
 
     async def test_calibration(self, model_server, store, judge):
         state = await model_server(answer=VERDICT)
         spec = judge_named(judge, Variables(os.environ), Path())
-        assert (await calibrating.acalibrate(spec, store=store)).summary.unscored == 0
+        assert (await acalibrate(spec, store=store)).summary.unscored == 0
         assert state.calls.total() == 8
 
     async def test_drafts(self, model_server, judge, tmp_path):
         state = await model_server(answer='{"prompt": "Better.", "changes": "All."}')
-        draft = await drafting.adraft_prompt(judge, prompt="Do.", wishes="", folder=tmp_path)
+        draft = await adraft_prompt(judge, prompt="Do.", wishes="", folder=tmp_path)
         assert draft.prompt == "Better." and state.calls.total() == 1
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fairtrial import pairing
 from fairtrial.analyse.contestants import choose, enter, sources_of
 from fairtrial.analyse.planning import arm_variances, cases_to_pass, cases_to_see, cases_within, plan_power
 from fairtrial.analyse.rank import rank
@@ -14,6 +13,7 @@ from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import power
 from fairtrial.stats.mean import Mean
+from fairtrial.workflows.pairwise import apair
 from tests.test_compare import arm, cases
 
 
@@ -75,7 +75,7 @@ class TestRank:
         field = enter(sources_of(run))
         with pytest.raises(FairtrialError, match="fairtrial pairwise"):
             rank(field, by="verdicts")
-        await pairing.apair(run.id, store=store)
+        await apair(run.id, store=store)
         found = rank(field)
         assert found.by == "verdicts" and found.matrix.wins == [[0, 0], [10, 0]]
         elo = {place.label: place.elo for place in found.places}

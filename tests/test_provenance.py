@@ -12,8 +12,8 @@ from fairtrial.cli.main import _run
 from fairtrial.core.answer import Request
 from fairtrial.core.suite import TargetSpec
 from fairtrial.engine.provenance import run_context
-from fairtrial.export import export
 from fairtrial.pipeline import _build_target
+from fairtrial.reports.export import export
 from tests.scripted import Say
 from tests.test_agents import CASES, TOOLS, conditions, facts
 

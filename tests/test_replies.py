@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial import again
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.suite import DEFAULT_PARAMS
+from fairtrial.providers.streams import EventStream, TooLargeError
+from fairtrial.providers.transport import endpoint, error_of_status
 from fairtrial.reports import md
 from fairtrial.reports.json import document
-from fairtrial.streams import EventStream, TooLargeError
-from fairtrial.wire import endpoint, error_of_status
+from fairtrial.workflows.resume import arescore
 from tests.test_targets import opened
 
 DATA = Path(__file__).parent / "data" / "providers"
@@ -237,7 +237,7 @@ class TestRefusals:
             )
         (arm,) = run.arms
         assert (arm.aggregate.mean, arm.judge_calls, arm.metrics["completeness"].mean) == (0.0, 0, 1.0)
-        rescored = await again.arescore(run.id, store=store)
+        rescored = await arescore(run.id, store=store)
         assert rescored.arms[0].judge_calls == 0 and next(rescored.trials()).notes == "refused: I can't help."
 
     async def test_they_are_counted_apart_wherever_results_stand(self, run_suite, store, capsys):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairtrial.export import export
+from fairtrial.reports.export import export
 from fairtrial.reports.html import pack
 from tests.test_compare import arm, cases
 

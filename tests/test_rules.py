@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 import fairtrial as ft
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
@@ -16,6 +16,7 @@ from fairtrial.engine.scoring import _checked
 from fairtrial.judging.fence import Fence
 from fairtrial.store.store import _runs_own_code
 from fairtrial.web.access import COOKIE, Access
+from fairtrial.workflows.resume import aresume
 from tests.test_compare import arm, cases, set_latencies
 
 
@@ -60,7 +61,7 @@ async def test_what_failed_attempts_cost_stays_on_the_bill(run_suite, model_serv
     before = {trial.case_id: trial.charged_usd for trial in run.trials()}
     assert min(before.values()) > 0
     state.behaviour.faults = {}
-    run = await again.aresume(run.id, store=store, mode="retry", overrides={"timeout": 60})
+    run = await aresume(run.id, store=store, mode="retry", overrides={"timeout": 60})
     for trial in run.trials():
         assert trial.status == "scored" and trial.attempts == 2 and trial.charged_usd > before[trial.case_id]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial.export import export
+from fairtrial.reports.export import export
 from fairtrial.web.guard import Guard
 from fairtrial.web.preview import Previews
 from fairtrial.web.serving import bound, names_of, served

@@ -20,7 +20,7 @@ from fairtrial.config.keys import env_files
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.secrets import is_credential, looks_secret
 from fairtrial.core.variables import Variables, display
-from fairtrial.wire import error_of_status
+from fairtrial.providers.transport import error_of_status
 
 KEY = "sk-Ab/12+cd&\"e'f\\gh-9876543210"
 FORMS = {
@@ -151,7 +151,7 @@ class TestRuns:
         store = Path(leaking.store.path)
         files = [store, *store.parent.glob(f"{store.name}-*")]
         for ending in ("json", "jsonl", "csv", "md", "junit.xml", "html"):
-            from fairtrial.export import export
+            from fairtrial.reports.export import export
 
             export(leaking, f"out.{ending}")
             files.append(tmp_path / f"out.{ending}")

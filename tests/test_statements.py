@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 import fairtrial as ft
-from fairtrial import labelling
 from fairtrial.analyse.compare_words import brief_lines, p_words, sentence
 from fairtrial.analyse.contestants import choose, enter, find_sources, sources_of
 from fairtrial.analyse.gate import Terms, gate
@@ -17,9 +16,9 @@ from fairtrial.analyse.rank import rank
 from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
-from fairtrial.export import export
-from fairtrial.labelling import Label
+from fairtrial.reports.export import export
 from fairtrial.reports.json import document
+from fairtrial.workflows.label import Label, add_labels
 from tests.test_compare import NUMBER, arm, as_marked, cases, marks  # noqa: F401
 from tests.test_stopping import known_orders  # noqa: F401
 
@@ -275,7 +274,7 @@ class TestLabels:
             for trial in run.trials()
             if trial.case_id in chosen
         ]
-        labelling.add_labels(run, labels, by="ann")
+        add_labels(run, labels, by="ann")
         after = ft.compare(run, "wordy", "plain")
         assert (after.labels, after.verdict) == (30, "cannot tell") and after.method == "corrected by 30 labels"
         assert after.ci95[0] < 0 < after.ci95[1] and after.as_judged.difference == before.difference

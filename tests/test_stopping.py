@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import fairtrial as ft
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.stopping import FEWEST, case_order
 from fairtrial.core.suite import Arm, Case, Condition, StopSpec, TargetSpec
 from fairtrial.engine.decision import Decision
 from fairtrial.stats import Bets, betting_sequence
+from fairtrial.workflows.resume import arescore, aresume
 from tests.test_compare import arm, cases
 
 DECIDED = RunOptions(stop_when="decided")
@@ -81,7 +82,7 @@ async def test_a_clear_difference_ends_the_run_early(run_suite, store):
     assert found.verdict == "better" and found.method == "anytime-valid bets" and found.robustness == []
     assert any("whenever it stopped" in note for note in ft.compare(run).notes)
     # Going on asks the rest; what was learnt stays valid at the new end.
-    whole = await again.aresume(run.id, store=store)
+    whole = await aresume(run.id, store=store)
     assert whole.status == "completed" and ft.compare(whole, "good", "bad").method == "anytime-valid bets"
     assert len({trial.trial_id for trial in whole.trials()}) == 800
 
@@ -140,7 +141,7 @@ async def test_interrupted_and_resumed_it_looks_at_everything(write_suite, store
 
     run = await pipeline.arun(suite, store=store, watch=watch)
     assert run.status == "interrupted"
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert run.status == "stopped" and sum(arm.scored for arm in run.arms) < 300
 
 
@@ -198,9 +199,9 @@ async def test_trying_again_leaves_it_stopped(run_suite, store):
     run = await run_suite(DECIDED, targets=frail, cases=cases(300), retry={"attempts": 1})
     assert run.status == "stopped"
     reason = run.record.reason
-    run = await again.aresume(run.id, store=store, mode="retry")
+    run = await aresume(run.id, store=store, mode="retry")
     assert (run.status, run.record.reason) == ("stopped", reason)
-    run = await again.arescore(run.id, scorer={"type": "exact"}, store=store)
+    run = await arescore(run.id, scorer={"type": "exact"}, store=store)
     assert run.status == "stopped" and gate(sources_of(run)[0], None, Terms(min_coverage=0.5)).result == "passed"
 
 

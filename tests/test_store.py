@@ -7,11 +7,12 @@ import time
 import pytest
 from sqlalchemy import event
 
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import Saver, Store
 from fairtrial.store.todo import next_step
+from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
 
 SECRETS = {"TEAM_TOKEN": "tok-team-98765", "CITY": "Reykjavik", "OPENAI_API_KEY": "sk-test-key-0001"}
@@ -19,7 +20,7 @@ SECRETS = {"TEAM_TOKEN": "tok-team-98765", "CITY": "Reykjavik", "OPENAI_API_KEY"
 
 async def test_values_of_variables_are_nowhere(write_suite, model_server, monkeypatch, tmp_path, store):
     """Not in the store, not in any export, not in errors — and the run can still be resumed and rescored."""
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
 
     state = await model_server(answer="You said: {prompt} with tok-team-98765")
     for name, value in SECRETS.items():
@@ -51,7 +52,7 @@ async def test_values_of_variables_are_nowhere(write_suite, model_server, monkey
     assert city.input == "Is ${CITY} far from ${NOWHERE:-home}?" and code.input == "What does ${x} mean?"
     assert city.answer == "You said: Is ${CITY} far from home? with ${TEAM_TOKEN}"
 
-    rescored = await again.arescore(run.id, scorer={"type": "boolean"}, store=store)
+    rescored = await arescore(run.id, scorer={"type": "boolean"}, store=store)
     assert all(t.score == 1.0 for t in rescored.trials())
     for name in ("a.json", "a.jsonl", "a.csv", "a.md", "a.junit.xml"):
         export(run, tmp_path / name)
@@ -63,7 +64,7 @@ async def test_values_of_variables_are_nowhere(write_suite, model_server, monkey
     monkeypatch.delenv("CITY")
     store.set_run(run.id, status="interrupted")
     with pytest.raises(FairtrialError, match="needs CITY, TEAM_TOKEN"):
-        await again.aresume(run.id, store=store)
+        await aresume(run.id, store=store)
 
 
 async def test_a_reader_sees_a_run_while_it_goes_on(write_suite, store, model_server):
@@ -156,7 +157,7 @@ async def test_a_full_disk_stops_the_run_and_loses_nothing(write_suite, store, m
     stored = len(list(Run.find("latest", store).trials()))
     assert 0 < stored < 300
     before = state.calls.copy()
-    run = await again.aresume("latest", store=store)
+    run = await aresume("latest", store=store)
     assert run.status == "completed"
     assert state.calls.total() - before.total() == 300 - stored
 

@@ -233,7 +233,7 @@ def _processes() -> str:
 @pytest.mark.slow
 class TestLocal:
     async def test_the_embedded_model_answers_and_is_deterministic(self, run_suite):
-        from fairtrial.weights import fetch
+        from fairtrial.providers.weights import fetch
 
         fetch("smollm2")
         run = await run_suite(

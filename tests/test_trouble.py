@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import event
 
-from fairtrial import again, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Usage
@@ -19,6 +19,7 @@ from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, Targe
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, database
 from fairtrial.store.salvage import check_store
+from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
 
 GOOD = {"id": "good", "target": "mock:x", "options": {"answer": "right and proper"}}
@@ -54,7 +55,7 @@ async def test_a_judge_that_was_heard_in_a_run_is_not_tried_again(run_suite, mod
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:j", cases=numbered(2), retry=QUICK)
     assert (run.status, state.calls.total()) == ("incomplete", 1 + 1 + 2)
     del state.fault
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store)
     assert (run.status, state.calls.total()) == ("completed", 5)
 
 
@@ -66,8 +67,8 @@ async def test_a_judge_that_fails_again_and_again_is_given_up_and_answers_stay(r
     assert run.status == "incomplete" and "the judge openai:judge: the last 2" in run.record.reason
     assert 20 <= len(answers) < 60  # not all 120 were bought for a judge that cannot judge
     state.behaviour.answer = VERDICT
-    run = await again.aresume(run.id, store=store, mode="retry")
-    run = await again.aresume(run.id, store=store)
+    run = await aresume(run.id, store=store, mode="retry")
+    run = await aresume(run.id, store=store)
     assert run.status == "completed" and answers <= {trial.trial_id for trial in run.trials()}
 
 
@@ -80,22 +81,22 @@ async def test_rescoring_back_and_forth_buys_no_verdict_twice(run_suite, model_s
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:judge", cases=numbered(5), prices=prices)
     first = [trial.score for trial in run.trials()]
     bought, spent = state.calls.total(), run.summary().spent
-    await again.arescore(run.id, scorer={"type": "boolean"}, store=store)
-    run = await again.arescore(run.id, scorer={"type": "llm_judge"}, store=store)
-    run = await again.arescore(run.id, store=store)
+    await arescore(run.id, scorer={"type": "boolean"}, store=store)
+    run = await arescore(run.id, scorer={"type": "llm_judge"}, store=store)
+    run = await arescore(run.id, store=store)
     assert state.calls.total() == bought and [trial.score for trial in run.trials()] == first
     summary = run.summary()
     assert (summary.arms[0].judge_verdicts, summary.arms[0].judge_calls) == (5, 0)
     assert summary.spent == spent and summary.spent.known > 0  # what was spent is what is shown
     (verdict,) = run.judgements(next(run.trials()).trial_id)
     assert verdict["reasoning"] and verdict["reply"] and verdict["model"] == "mock"  # and can still be contested
-    other = await again.arescore(run.id, judge="openai:other", store=store)
+    other = await arescore(run.id, judge="openai:other", store=store)
     assert state.calls.total() == bought + 5 and other.summary().spent.unknown == 5  # another judge is another verdict
 
 
 async def test_one_can_go_back_to_an_earlier_scoring(run_suite, store, capsys):
     run = await run_suite(targets=[GOOD], scorer="exact", cases=numbered(3, "right and proper"))
-    await again.arescore(run.id, scorer={"type": "regex"}, store=store)
+    await arescore(run.id, scorer={"type": "regex"}, store=store)
     assert Run.find(run.id, store).record.scoring == 1
     assert _run(["rescore", run.id, "--scoring", "0", "--store", store.path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["arms"][0]["mean"] == 100
@@ -112,9 +113,9 @@ async def test_a_rescoring_that_failed_succeeds_once_its_judge_is_repaired(run_s
     run = await run_suite(targets=[GOOD], cases=numbered(3))
     for _ in range(2):
         with pytest.raises(FairtrialError, match="no answer could be scored"):
-            await again.arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:judge", store=store)
+            await arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:judge", store=store)
     state.behaviour.answer = VERDICT
-    run = await again.arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:judge", store=store)
+    run = await arescore(run.id, scorer={"type": "llm_judge"}, judge="openai:judge", store=store)
     assert run.arms[0].aggregate.mean == pytest.approx(0.7)
 
 
@@ -196,7 +197,7 @@ async def test_a_full_disk_with_judges_is_one_sentence(write_suite, store, capfd
 
     gc.collect()
     assert "never retrieved" not in capfd.readouterr().err
-    assert (await again.aresume("latest", store=store)).status == "completed"
+    assert (await aresume("latest", store=store)).status == "completed"
 
 
 async def test_a_locked_store_is_waited_for(run_suite, store, monkeypatch):
@@ -258,7 +259,7 @@ async def test_a_damaged_store_is_called_damaged_and_what_is_whole_is_saved(dama
     assert check_store(saved).whole
     kept = list(Run.find("latest", Store(str(saved))).trials())
     assert 40 <= len(kept) < 60 and all(trial.answer.startswith("sentinel") for trial in kept)
-    run = await again.aresume("latest", store=Store(str(saved)))
+    run = await aresume("latest", store=Store(str(saved)))
     assert run.status == "completed" and len(list(run.trials())) == 60
 
 

@@ -4,8 +4,8 @@ import zipfile
 
 import pytest
 
-from fairtrial import weights
 from fairtrial.core.errors import FairtrialError
+from fairtrial.providers import weights
 
 
 @pytest.fixture

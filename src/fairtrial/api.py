@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from fairtrial import again, calibrating, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.accepted import case_problems, score_answer
@@ -19,6 +19,8 @@ from fairtrial.core.suite import Case, ScorerSpec, read_expected
 from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
+from fairtrial.workflows.calibrate import acalibrate
+from fairtrial.workflows.resume import arescore, aresume
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
@@ -57,18 +59,18 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
 
 def resume(run: Run) -> Run:
     """Go on with a run that was stopped; no finished call is repeated."""
-    return wait_for(again.aresume(run.id, store=run.store))
+    return wait_for(aresume(run.id, store=run.store))
 
 
 def retry(run: Run) -> Run:
     """Try the failed trials of a run again."""
-    return wait_for(again.aresume(run.id, store=run.store, mode="retry"))
+    return wait_for(aresume(run.id, store=run.store, mode="retry"))
 
 
 def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | None = None) -> Run:
     """Score the stored answers of a run anew, with another scorer or another judge."""
     spec = {"type": scorer} if isinstance(scorer, str) else scorer
-    return wait_for(again.arescore(run.id, scorer=spec, judge=judge, store=run.store))
+    return wait_for(arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
 
 def score(scorer: str, *, response: str, expected: Any = None, input: str = "", **options: Any) -> Score | Unscored:
@@ -95,7 +97,7 @@ def calibrate(
     """See what a judge makes of answers whose worth is known: samples, summary, rating, recommendation."""
     variables = variables_of()
     spec = judge_named(judge, variables, Path())
-    work = calibrating.acalibrate(
+    work = acalibrate(
         spec,
         scorer={"type": scorer} if isinstance(scorer, str) else scorer,
         samples=Path(samples) if samples else None,

@@ -41,7 +41,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine, Work
 from fairtrial.importers import Imported, suite_text
 from fairtrial.importers.k_eval import KEval, looks_like_k_eval
-from fairtrial.params import not_taken
+from fairtrial.providers.params import not_taken
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import RunRecord
 from fairtrial.toolbox.preflight import Inventory, preflight, with_tools

@@ -378,7 +378,7 @@ def test_output_into_a_closed_pipe(tmp_path, finished):
 
 @pytest.mark.slow
 def test_demo(tmp_path):
-    from fairtrial.weights import fetch
+    from fairtrial.providers.weights import fetch
 
     fetch("smollm2")
     process = _start("demo", "--json", cwd=tmp_path)

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from starlette.testclient import TestClient
 
-from fairtrial import again
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.store import Store
@@ -20,6 +19,7 @@ from fairtrial.store.votes import votes
 from fairtrial.web.app import make_app
 from fairtrial.web.desk import Desk
 from fairtrial.web.trials import difference
+from fairtrial.workflows.resume import arescore
 
 from .conftest import CAPITALS
 from .test_suites import changed, load
@@ -227,7 +227,7 @@ async def test_digests_of_another_time_are_worked_out_anew(
 async def test_what_is_added_to_a_run_changes_its_numbers(client: TestClient, run_suite: Any, store: Store) -> None:
     run = await run_suite(cases=[{"id": str(n), "input": f"Say {n}", "expected": f"{n}"} for n in range(4)])
     before = client.get(f"/runs/{run.id}/numbers").text
-    await again.arescore(run.id, scorer={"type": "boolean"}, store=store)
+    await arescore(run.id, scorer={"type": "boolean"}, store=store)
     after = client.get(f"/runs/{run.id}/numbers").text
     assert "100.0" in after and before != after
     client.post(f"/runs/{run.id}/label", data={"place": "0.0.0", "by": "me", "mark": "40"})

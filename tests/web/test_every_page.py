@@ -31,10 +31,10 @@ async def findings(page: Any, only: str | None = None) -> list[str]:
 async def addresses(tmp_path: Path, store: Store) -> list[str]:
     """Every kind of page there is, with something on it."""
     from fairtrial import pipeline
-    from fairtrial.calibrating import acalibrate
     from fairtrial.config import judge_named
     from fairtrial.config.suite import RunOptions
     from fairtrial.core.variables import Variables
+    from fairtrial.workflows.calibrate import acalibrate
 
     (tmp_path / "capitals.yaml").write_text(CAPITALS)
     (tmp_path / "broken.yaml").write_text("name: broken\ntargets: [mock:nobody]\ncases: [{inputt: x}]\n")

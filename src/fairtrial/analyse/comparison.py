@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, Equivalence, Interaction, Paired, RunMeansTest
+from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals hold whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
@@ -31,14 +31,14 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     p_value: float | None = None
-    ci95: tuple[float, float] | None = None
+    ci95: Interval | None = None
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
     """The difference with every failure counted against one of the two, at the level of the pair."""
 
-    difference: float | None
-    ci95: tuple[float, float] | None
+    difference: Measured | None
+    ci95: Interval | None
     verdict: Verdict
     count: int
 
@@ -56,8 +56,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     value: str
     verdict: Verdict
-    difference: float | None
-    ci95: tuple[float, float] | None
+    difference: Measured | None
+    ci95: Interval | None
     p_value: float | None
     count: int
 
@@ -77,21 +77,21 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     a: str
     b: str
     metric: str  # empty for the score
-    scale: Scale  # worst and best
+    scale: tuple[Measured | None, Measured | None]  # worst and best
     verdict: Verdict
-    difference: float | None
-    ci95: tuple[float, float] | None  # 95 % for all pairs together: the verdict is read off it
+    difference: Measured | None
+    ci95: Interval | None  # 95 % for all pairs together: the verdict is read off it
     level: float  # what that is for this pair alone: 0.95 where there is one, more where there are several
     p_value: float | None
     p_adjusted: float | None  # below 5 % where `ci95` leaves out 0
     comparisons: int  # how many pairs interval and p are adjusted for
     primary: bool  # whether the verdict is about what was asked, and not about one of the other metrics
-    std_err: float | None
-    std_dev: float | None  # of the differences
+    std_err: Measured | None
+    std_dev: Measured | None  # of the differences
     method: str
     rough: bool  # few cases carry the difference, and no scale says what others could show
-    mean_a: float | None
-    mean_b: float | None
+    mean_a: Measured | None
+    mean_b: Measured | None
     count: int
     units: int
     ahead: int  # cases on which a is better
@@ -99,7 +99,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     only_one: int  # cases that only one of the two has a score for
     effect_size: float | None  # d_z: the mean over the deviation of the differences
     superiority: float | None
-    detectable: float | None  # with a power of 80 %
+    detectable: Measured | None  # with a power of 80 %
     equivalence: Equivalence | None = None
     failures: Failures | None = None  # None where nothing failed, or no scale says what a failure could be worth
     variance_saved: float | None = None  # by an earlier run on more cases
@@ -136,5 +136,5 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[Comparison]
     metrics: list[Comparison]
     metric: str
-    margin: float | None
+    margin: Measured | None
     notes: list[str]

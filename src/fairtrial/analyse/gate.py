@@ -15,6 +15,7 @@ from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, chec
 from fairtrial.analyse.planning import cases_to_pass
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
+from fairtrial.stats.units import Interval, Measured
 
 Result = Literal["passed", "failed", "cannot tell"]
 Unsure = Literal["pass", "fail", "101"]  # how a gate ends when nobody can tell
@@ -43,9 +44,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     arm: str
     result: Result
     message: str
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    limit: float | None = None
+    value: Measured | None = None
+    interval: Interval | None = None
+    limit: Measured | None = None
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from fairtrial.analyse.rank import better_than
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.folding import bare, fold
 from fairtrial.stats.items import Subset, closest, items, subsets
+from fairtrial.stats.units import Measured
 
 _SURE = 0.95  # of draws in which the order of the arms must be kept
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -28,11 +29,11 @@ class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
     """One case over all arms. Scores are 0–1; `difficulty` is what is missing to 1."""
 
     id: str
-    difficulty: float
+    difficulty: Measured
     discrimination: float | None
     dead: str  # "always right", "always wrong", or empty
     suspicious: str  # why its expected answer is perhaps wrong, or empty
-    scores: dict[str, float]
+    scores: dict[str, Measured]
 
 
 class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):

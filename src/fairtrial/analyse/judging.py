@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
+from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord
@@ -25,8 +26,8 @@ class JudgeRating(msgspec.Struct, frozen=True, kw_only=True):
     rating: str | None
     fits: bool  # calibrated with the very prompt that was used
     created_at: float | None = None
-    mean_absolute_error: float | None = None
-    bias: float | None = None
+    mean_absolute_error: Measured | None = None
+    bias: Measured | None = None
 
 
 class Kappa(msgspec.Struct, frozen=True):
@@ -44,9 +45,9 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     alpha: Agreement | None = None
     kappas: list[Kappa] = []
     effective_judges: float | None = None
-    judge_sd: float | None = None  # the same judge on the same answer, once more
-    repeat_sd: float | None = None  # another answer to the same case, as judged
-    answer_sd: float | None = None  # the same with the judges' noise taken out
+    judge_sd: Measured | None = None  # the same judge on the same answer, once more
+    repeat_sd: Measured | None = None  # another answer to the same case, as judged
+    answer_sd: Measured | None = None  # the same with the judges' noise taken out
 
 
 def judging(store: Store, record: RunRecord) -> Judging | None:

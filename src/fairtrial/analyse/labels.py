@@ -10,6 +10,7 @@ import numpy as np
 
 from fairtrial.stats.agreement import Agreement, krippendorff_alpha
 from fairtrial.stats.correction import Corrected, corrected_mean, corrected_share
+from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions, totals
 from fairtrial.store.store import RunRecord
 
@@ -21,7 +22,7 @@ class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
 
     answers: int  # that have a label held against today's judge
     stale: int  # labels held against another judge or prompt: not used
-    bias: float | None  # how much higher the judge marks than people do
+    bias: Measured | None  # how much higher the judge marks than people do
     agreement: Agreement | None
     corrected: tuple[Corrected, ...]
 

@@ -24,6 +24,7 @@ from fairtrial.stats import (
 from fairtrial.stats.distributions import normal_quantile
 from fairtrial.stats.mean import Mean
 from fairtrial.stats.planning import by_the_rule, chance_to_pass, detectable_by_the_rule
+from fairtrial.stats.units import Measured
 from fairtrial.store import opinions, totals
 
 Floats = NDArray[np.float64]
@@ -40,11 +41,11 @@ class PairPower(msgspec.Struct, frozen=True, kw_only=True):
     a: str
     b: str
     count: int
-    std_dev: float
-    case_sd: float  # of the differences between cases, with the noise of repeats taken out
-    noise_sd: float | None  # of one repeat's difference on one case; None where no case has two
+    std_dev: Measured
+    case_sd: Measured  # of the differences between cases, with the noise of repeats taken out
+    noise_sd: Measured | None  # of one repeat's difference on one case; None where no case has two
     repeats: float
-    detectable: float | None  # None where no difference can show
+    detectable: Measured | None  # None where no difference can show
     cases_needed: list[tuple[float, list[tuple[int, int]]]]  # difference: (repeats, cases), …
     for_margin: list[ForMargin] = []
 
@@ -52,7 +53,7 @@ class PairPower(msgspec.Struct, frozen=True, kw_only=True):
 class ForMargin(msgspec.Struct, frozen=True, kw_only=True):
     """With as many repeats as there were, and no true difference: what it takes to say that none matters."""
 
-    margin: float
+    margin: Measured
     equivalent: int  # cases that put the interval inside ±margin
     gate: int  # cases that rule out a loss beyond it
     chance: float | None  # that a gate passes with the cases that there are; None where few carry the spread
@@ -192,7 +193,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     more: float  # cases, repeats of each, or judgements of each answer
-    std_err: float
+    std_err: Measured
 
 
 class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,7 +202,7 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     components: Components
     shares: dict[str, float | None]  # None where it is unknown, and part of the one before
-    std_err: float
+    std_err: Measured
     best_repeats: float | None
     calls: int  # what each step takes, the making of cases included
     cost_usd: float | None  # None where prices are unknown

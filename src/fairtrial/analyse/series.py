@@ -10,6 +10,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.one_arm import aggregate
 from fairtrial.stats.runs import RunMeansTest, multi_run, run_means_test
+from fairtrial.stats.units import Interval, Measured
 from fairtrial.store import totals
 
 
@@ -17,12 +18,12 @@ class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
     """One arm over several runs; scores are the runs' means, 0–1."""
 
     run_ids: tuple[str, ...]
-    scores: tuple[float, ...]
-    mean: float
-    std_dev: float | None
-    min: float
-    max: float
-    ci95: tuple[float, float] | None
+    scores: tuple[Measured, ...]
+    mean: Measured
+    std_dev: Measured | None
+    min: Measured
+    max: Measured
+    ci95: Interval | None
 
 
 def over_runs(runs: Sequence[Run]) -> dict[str, MultiRun]:

@@ -77,13 +77,13 @@ def command(
 
 def _compare(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:
     """Pages two at a time, and the board that comes of it."""
-    from fairtrial import pairing
     from fairtrial.analyse import Run
     from fairtrial.cli.pairwise import print_pairs
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
+    from fairtrial.workflows.pairwise import apair
 
     opened = open_store(store)
-    summary = work_quietly(pairing.apair("latest", store=opened))
+    summary = work_quietly(apair("latest", store=opened))
     if not quiet:
         click.echo()
         print_pairs(summary)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, option, print_json
+from fairtrial.cli.options import json_option, option, print_json, print_plain_json
 
 if TYPE_CHECKING:
     from fairtrial.optim.problem import Baseline
@@ -36,9 +36,9 @@ def command(
         return _verify(time_limit, as_json=as_json)
     if problem is None:
         raise click.UsageError("name a problem, or use --list or --verify")
-    from fairtrial.folders import write_answer
     from fairtrial.optim.catalogue import baselines, by_name
     from fairtrial.optim.text import problem_text
+    from fairtrial.workflows.folders import write_answer
 
     chosen = by_name(problem)
     if text:
@@ -48,8 +48,10 @@ def command(
     answer = found.as_answer()
     if output is not None:
         write_answer(Path(output), answer)
-    print_json({**answer, "baseline": found} if as_json else answer)
-    if not as_json:
+    if as_json:
+        print_json({**answer, "baseline": found})
+    else:  # as a model would have to answer
+        print_plain_json(answer)
         click.echo(_line(found), err=True)
     return 0
 

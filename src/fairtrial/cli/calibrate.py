@@ -78,8 +78,9 @@ def _calibrate(
     """Every judge that is meant, one after the other."""
     import msgspec
 
-    from fairtrial import calibrating, pipeline
+    from fairtrial import pipeline
     from fairtrial.cli.rescore import scorer_spec
+    from fairtrial.workflows.calibrate import aattack, acalibrate, judges_of, settings_of
 
     spec = scorer_spec(scorer)
     if suite is None:
@@ -88,17 +89,17 @@ def _calibrate(
         judges = [common.pop("judge")]
     else:
         loaded = pipeline.load(suite)
-        judges, common = calibrating.judges_of(loaded, judge), calibrating.settings_of(loaded)
+        judges, common = judges_of(loaded, judge), settings_of(loaded)
         if spec is None:
             spec = _scorer_of(loaded)
     settings = msgspec.structs.replace(common.pop("settings"), concurrency=concurrency, timeout=timeout)
     common |= {"scorer": spec, "settings": settings}
     for chosen in judges:
         if injection:
-            yield work_quietly(calibrating.aattack(chosen, **common))
+            yield work_quietly(aattack(chosen, **common))
         else:
             opened = open_store(store, create=True)
-            yield work_quietly(calibrating.acalibrate(chosen, samples=samples, runs=runs, store=opened, **common))
+            yield work_quietly(acalibrate(chosen, samples=samples, runs=runs, store=opened, **common))
 
 
 def _by_name(judge: str) -> dict[str, Any]:
@@ -122,9 +123,9 @@ def _scorer_of(suite: Suite) -> dict[str, Any] | None:
     """The scorer that a suite's judges give marks for; the first, where there are several, and it is said."""
     import msgspec
 
-    from fairtrial import calibrating
+    from fairtrial.workflows.calibrate import marking_scorers
 
-    scorers: list[dict[str, Any] | None] = [*calibrating.marking_scorers(suite)]
+    scorers: list[dict[str, Any] | None] = [*marking_scorers(suite)]
     scorer, *others = scorers or [None]
     if others:
         shown = msgspec.json.encode(scorer).decode()

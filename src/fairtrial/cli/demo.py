@@ -17,8 +17,8 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
     from fairtrial import pipeline
     from fairtrial.cli.finish import check_outputs
     from fairtrial.cli.run import run_suite
+    from fairtrial.providers.weights import fetch, weights_path
     from fairtrial.suites import suite_path
-    from fairtrial.weights import fetch, weights_path
 
     check_outputs(outputs)
     if not weights_path("smollm2").is_file():

@@ -166,7 +166,7 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _weights() -> Iterator[Finding]:
-    from fairtrial.weights import WEIGHTS, weights_path
+    from fairtrial.providers.weights import WEIGHTS, weights_path
 
     for name in WEIGHTS:
         if weights_path(name).is_file():
@@ -212,7 +212,7 @@ async def _providers() -> list[Finding]:
 async def _provider(name: str, url: str, variables: Variables) -> Finding:
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.suite import TargetSpec
-    from fairtrial.wire import reach
+    from fairtrial.providers.transport import reach
 
     shown = variables.hide(url)
     if variables.missing:

@@ -15,7 +15,7 @@ def command(run: str, outputs: tuple[str, ...], store: str | None) -> None:
     """Write RUN to a file; its name says how: .json .jsonl .csv .parquet .md .html .junit.xml."""
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
 
     check_outputs(outputs)
     found = Run.find(run, open_store(store))

@@ -9,6 +9,6 @@ import click
 @click.argument("model", default="smollm2")
 def command(model: str) -> None:
     """Get the weights of the embedded MODEL (default smollm2, 98 MB) into the cache folder, once."""
-    from fairtrial.weights import fetch
+    from fairtrial.providers.weights import fetch
 
     click.echo(fetch(model))

@@ -18,7 +18,7 @@ _CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
 def check_outputs(outputs: Sequence[str]) -> None:
     """Refuse a file that cannot be written before anything is run."""
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.export import format_of
+    from fairtrial.reports.export import format_of
 
     for output in outputs:
         format_of(Path(output))
@@ -40,7 +40,7 @@ def finish(
     series: Sequence[Run] = (),
 ) -> int:
     """Report a run, and the series that it ends, and return the exit code."""
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
 
     summary = run.summary()
     for output in outputs:

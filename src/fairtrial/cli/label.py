@@ -53,9 +53,9 @@ def command(
 
     Without options it shows what the labels say.
     """
-    from fairtrial import labelling
     from fairtrial.analyse import Run
     from fairtrial.store import opinions
+    from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
 
     found = Run.find(run, open_store(store))
     if (sample is None) != (output is None):
@@ -65,7 +65,7 @@ def command(
     if sample is not None and (file or trial or renew):
         raise click.UsageError("--sample draws answers to mark; take marks in with a command of its own")
     if sample is not None and output is not None:
-        count = labelling.write_sample(found, output, count=sample, arms=arms, seed=seed)
+        count = write_sample(found, output, count=sample, arms=arms, seed=seed)
         if as_json:
             print_json({"run_id": found.id, "file": str(output), "answers": count})
         else:
@@ -73,10 +73,10 @@ def command(
             click.echo(f"then: fairtrial label {found.id} --import {output}")
         return
     if file is not None:
-        count = labelling.add_labels(found, labelling.read_labels(file), by=by)
+        count = add_labels(found, read_labels(file), by=by)
         click.echo(f"{count} answers labelled", err=True)
     if trial is not None and score is not None:
-        labelling.add_labels(found, [labelling.Label(trial, labelling.read_mark(score), note)], by=by)
+        add_labels(found, [Label(trial, read_mark(score), note)], by=by)
     if renew:
         count = opinions.renew_labels(found.store, found.id, found.record.scoring)
         click.echo(f"{count} labels were stale and are held against today's judge now", err=True)

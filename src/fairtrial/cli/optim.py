@@ -94,7 +94,7 @@ def export(run: str, folder: str, store: str | None) -> None:
     from pathlib import Path
 
     from fairtrial.analyse import Run
-    from fairtrial.folders import write_folder
+    from fairtrial.workflows.folders import write_folder
 
     count = write_folder(Run.find(run, open_store(store)), Path(folder))
     click.echo(f"{count} answers written to {folder}", err=True)
@@ -114,7 +114,7 @@ def evaluate(folder: str, weights: tuple[float, float], store: str | None, as_js
     from fairtrial import pipeline
     from fairtrial.analyse.optimisation import optimisation_report
     from fairtrial.cli.options import work_quietly
-    from fairtrial.folders import read_folder
+    from fairtrial.workflows.folders import read_folder
 
     found = work_quietly(pipeline.arun(read_folder(Path(folder)), store=open_store(store, create=True)))
     report = optimisation_report(found, weights)

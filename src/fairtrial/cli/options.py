@@ -97,8 +97,15 @@ def open_store(url: str | None, *, create: bool = False) -> Store:
     return Store(url, create=create)
 
 
-def print_json(value: Any) -> None:
-    """The one JSON document on stdout."""
+def print_json(value: dict[str, Any]) -> None:
+    """The one JSON document on stdout, with the version of its shape."""
+    from fairtrial.reports.json import SCHEMA_VERSION
+
+    print_plain_json({"schema_version": SCHEMA_VERSION, **value})
+
+
+def print_plain_json(value: Any) -> None:
+    """JSON of somebody else's shape."""
     import msgspec
 
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -50,14 +50,14 @@ def command(
 
     A preference that changes with the order counts as a tie. What was compared before is not asked again.
     """
-    from fairtrial import pairing
     from fairtrial.reports.json import pairs_document
+    from fairtrial.workflows.pairwise import apair
 
     opened = open_store(store)
     load_dotenv_of(run, opened)
     with _progress(quiet) as watch:
         summary = work_quietly(
-            pairing.apair(
+            apair(
                 run,
                 judge=judge,
                 arms=arms or (),

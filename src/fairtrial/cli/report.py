@@ -16,7 +16,7 @@ def command(run: str, output: str, store: str | None) -> None:
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.export import export
+    from fairtrial.reports.export import export
 
     if not output.lower().endswith(".html"):
         raise FairtrialError(f"{output}: a report is .html; `fairtrial export` writes other formats")

@@ -45,9 +45,9 @@ def command(
     Nobody is asked for new answers, and no verdict is bought twice: what a judge said of an answer, asked in the same
     way, is used again. The earlier scores stay in the store; the new ones count from now on.
     """
-    from fairtrial import again
     from fairtrial.cli.finish import check_outputs, finish
     from fairtrial.cli.watch import watcher
+    from fairtrial.workflows.resume import arescore, use_scoring
 
     opened = open_store(store)
     load_dotenv_of(run, opened)
@@ -57,9 +57,9 @@ def command(
             raise click.UsageError(
                 "--scoring names a scoring that is there already: it goes without --scorer and --judge"
             )
-        earlier = again.use_scoring(run, scoring, store=opened)
+        earlier = use_scoring(run, scoring, store=opened)
         return finish(earlier, outputs=outputs, as_json=as_json, quiet=quiet)
-    work = again.arescore(
+    work = arescore(
         run,
         scorer=scorer_spec(scorer),
         judge=judge,

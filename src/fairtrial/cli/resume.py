@@ -39,9 +39,9 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
     def command(
         run: str, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool, **overrides: Any
     ) -> int:
-        from fairtrial import again
         from fairtrial.cli.finish import check_outputs, exit_code, finish
         from fairtrial.cli.watch import watcher
+        from fairtrial.workflows.resume import aresume, aresume_series
 
         opened = open_store(store)
         load_dotenv_of(run, opened)
@@ -51,11 +51,11 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
             series = work_quietly(
-                again.aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part))
+                aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part))
             )
             code = finish(series[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=series)
             return max(code, *(exit_code(one.status) for one in series))
-        work = again.aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
+        work = aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
         return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command

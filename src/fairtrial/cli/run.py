@@ -83,18 +83,19 @@ def run_suite(
     suite: Suite, *, runs: int, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool
 ) -> int:
     """Run a loaded suite once or as a series, and report each run."""
-    from fairtrial import calibrating, pipeline
+    from fairtrial import pipeline
     from fairtrial.cli.finish import exit_code, finish
     from fairtrial.cli.watch import watcher
     from fairtrial.core.ids import new_id
+    from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 
     keep_collector_calm()
     allow_many_files()
     for warning in pipeline.warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
-    scorers = calibrating.scorers_of(suite)
-    for note in calibrating.calibration_notes(opened, suite.settings.judges, scorers, suite.file):
+    scorers = scorers_of(suite)
+    for note in calibration_notes(opened, suite.settings.judges, scorers, suite.file):
         click.echo(note, err=True)
     series = pipeline.Series(new_id(), runs) if runs > 1 else None
     done: list[Run] = []
@@ -111,11 +112,13 @@ def run_suite(
 
 
 def _show_plan(suite: Suite, *, as_json: bool) -> int:
-    from fairtrial.estimate import estimate
+    from fairtrial.workflows.estimate import estimate
 
     plan = estimate(suite)
     if as_json:
-        print_json(plan)
+        import msgspec
+
+        print_json(msgspec.to_builtins(plan))
         return 0
     from rich.table import Table
 

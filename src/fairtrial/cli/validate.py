@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fairtrial.cli.options import json_option, load_dotenv, option, print_json
+from fairtrial.cli.options import json_option, load_dotenv, option, print_json, print_plain_json
 
 
 @click.command()
@@ -19,7 +19,7 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
     if schema:
         from fairtrial.config.schema import suite_schema
 
-        print_json(suite_schema())
+        print_plain_json(suite_schema())
         return 0
     if suite is None:
         raise click.UsageError("name the suite to check, or use --schema")
@@ -29,7 +29,7 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
 
 def _report(suite: str) -> int:
     from fairtrial import pipeline
-    from fairtrial.estimate import estimate
+    from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite)
     for warning in pipeline.warnings(loaded):
@@ -44,7 +44,7 @@ def _report_json(suite: str) -> int:
 
     from fairtrial import pipeline
     from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-    from fairtrial.estimate import estimate
+    from fairtrial.workflows.estimate import estimate
 
     problems: list[Problem] = []
     try:

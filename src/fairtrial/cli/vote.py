@@ -28,7 +28,7 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
     from fairtrial.analyse import Run
     from fairtrial.cli.serve import serve
     from fairtrial.core.errors import NotInstalledError
-    from fairtrial.voting import Poll
+    from fairtrial.workflows.vote import Poll
 
     try:
         import starlette  # noqa: F401

@@ -35,8 +35,8 @@ from fairtrial.engine.limits import Limiter, calls_allowed
 from fairtrial.engine.prices import FREE, find_price
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.scoring import Scoring
+from fairtrial.engine.trials import trials_of
 from fairtrial.judging.trying import try_judge
-from fairtrial.plan import trials_of
 from fairtrial.store import Saver, Store
 from fairtrial.store import rows as store_rows
 from fairtrial.store.ledger import ledger_row

@@ -12,7 +12,7 @@ from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
 from fairtrial.core.suite import TargetSpec
 from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_verdict
-from fairtrial.params import room
+from fairtrial.providers.params import room
 
 _MOST_TOKENS = 2048  # of a verdict; a model that thinks first needs more
 _FINAL = frozenset({"refused", "crashed"})

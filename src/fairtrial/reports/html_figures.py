@@ -9,14 +9,14 @@ from statistics import stdev
 import msgspec
 import numpy as np
 
-from fairtrial import charts
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.summary import RunSummary, ranked
-from fairtrial.charts import Figure, Sketch, short
 from fairtrial.core.errors import FairtrialError
+from fairtrial.reports import charts
+from fairtrial.reports.charts import Figure, Sketch, short
 from fairtrial.store import totals
 from fairtrial.store.rows import decode
 

@@ -9,10 +9,9 @@ import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.cases import CaseResult, case_results
-from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.items import CaseAnalysis
-from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
@@ -21,15 +20,12 @@ from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
+from fairtrial.analyse.units import in_points, points
 from fairtrial.core.money import Cost
 from fairtrial.stats import Aggregate
 
+SCHEMA_VERSION = 1  # of every document: counted on when a name goes or means something else, not when one is added
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
-
-
-def percent(value: float | None) -> float | None:
-    """A score as people read it: 0–100."""
-    return None if value is None else round(100 * value, 10)
 
 
 def document(summary: RunSummary) -> dict[str, Any]:
@@ -42,7 +38,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "status": summary.status,
         "dataset_sha256": summary.dataset_sha256,
         "arms": [_arm(arm) for arm in summary.arms],
-        "judging": _judging(summary.judging),
+        "judging": None if summary.judging is None else in_points(summary.judging),
         "lifts": [_lift(lift) for lift in summary.lifts],
         "spent": _cost(summary.spent),
         **{name: fields[name] for name in _SUMMARY_ONLY},
@@ -55,13 +51,13 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "arm": arm.arm,
         "target": arm.target,
         "condition": arm.condition,
-        "mean": percent(numbers.mean),
-        "std_dev": percent(numbers.std_dev),
+        "mean": points(numbers.mean),
+        "std_dev": points(numbers.std_dev),
         "ci95": _bounds(numbers.ci95),
         "method": numbers.method,
         "passes": [_passes(found) for found in arm.passes],
-        "min": percent(numbers.min),
-        "max": percent(numbers.max),
+        "min": points(numbers.min),
+        "max": points(numbers.max),
         "count": numbers.count,
         "total_weight": numbers.total_weight,
         "interval_method": numbers.method,
@@ -86,7 +82,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         **{f"judge_{name}": value for name, value in _cost(arm.judge_cost).items()},
         "labels": labels_document(arm.labels),
         "tools": _tools(arm.tools),
-        "repeat_sd": percent(arm.repeat_sd),
+        "repeat_sd": points(arm.repeat_sd),
     }
 
 
@@ -102,11 +98,7 @@ def _cost(cost: Cost) -> dict[str, Any]:
 
 def _lift(lift: Lift) -> dict[str, Any]:
     """Differences of scores are points of 100, those of metrics are on their own scales."""
-    found = msgspec.to_builtins(lift.paired)
-    if not lift.metric:
-        for name in ("difference", "std_err", "std_dev"):
-            found[name] = percent(found[name])
-        found["ci95"] = _bounds(lift.paired.ci95)
+    found = _measured(lift.paired, lift.metric)
     return {"arm": lift.arm, "baseline": lift.baseline, "metric": lift.metric or "score", **found}
 
 
@@ -132,34 +124,7 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:
     """What people's marks say of an arm; scores are 0–100."""
-    if labels is None:
-        return None
-    return {
-        "answers": labels.answers,
-        "stale": labels.stale,
-        "bias": percent(labels.bias),
-        "agreement": msgspec.to_builtins(labels.agreement),
-        "corrected": [
-            {
-                **msgspec.to_builtins(item),
-                "mean": percent(item.mean),
-                "ci95": _bounds(item.ci95),
-                "uncorrected": percent(item.uncorrected),
-            }
-            for item in labels.corrected
-        ],
-    }
-
-
-def _judging(judging: Judging | None) -> dict[str, Any] | None:
-    if judging is None:
-        return None
-    spreads = {name: percent(getattr(judging, name)) for name in ("judge_sd", "repeat_sd", "answer_sd")}
-    ratings = [
-        {**msgspec.to_builtins(r), "mean_absolute_error": percent(r.mean_absolute_error), "bias": percent(r.bias)}
-        for r in judging.judges
-    ]
-    return {**msgspec.to_builtins(judging), **spreads, "judges": ratings}
+    return None if labels is None else in_points(labels)
 
 
 def pairs_document(summary: PairsSummary) -> dict[str, Any]:
@@ -199,77 +164,46 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
     }
 
 
-# Fields that hold scores or differences of scores wherever they occur in a comparison.
-_POINTS = {
-    *("difference", "ci95", "std_err", "std_dev", "mean", "min", "max", "mean_a", "mean_b"),
-    *("detectable", "margin", "score_diff", "pooled_std_err", "scale"),
-}
-
-
-def in_points(value: Any, *, inside: bool = False) -> Any:
-    """A document with every score in it as 0–100."""
-    if isinstance(value, dict):
-        return {name: in_points(item, inside=inside or name in _POINTS) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [in_points(item, inside=inside) for item in value]
-    return percent(value) if inside and isinstance(value, float) else value
+def _measured(found: msgspec.Struct, metric: str) -> dict[str, Any]:
+    """Numbers of the score are 0–100, those of a metric are on its own scale."""
+    document: dict[str, Any] = msgspec.to_builtins(found) if metric else in_points(found)
+    return document
 
 
 def comparison_document(found: Comparisons) -> dict[str, Any]:
     """The published shape of a comparison; what is measured in points of the score is 0–100."""
-    shape: dict[str, Any] = msgspec.to_builtins(found)
-    score = not found.metric
     return {
-        **shape,
-        "margin": percent(found.margin) if score else found.margin,
+        **_measured(found, found.metric),
         "metric": found.metric or "score",
-        "standings": in_points(shape["standings"]) if score else shape["standings"],
-        "pairs": [_comparison(pair) for pair in shape["pairs"]],
-        "metrics": [_comparison(pair) for pair in shape["metrics"]],
+        "pairs": [_comparison(pair) for pair in found.pairs],
+        "metrics": [_comparison(pair) for pair in found.metrics],
     }
 
 
-def _comparison(pair: dict[str, Any]) -> dict[str, Any]:
-    return {**(in_points(pair) if not pair["metric"] else pair), "metric": pair["metric"] or "score"}
+def _comparison(pair: Comparison) -> dict[str, Any]:
+    return {**_measured(pair, pair.metric), "metric": pair.metric or "score"}
 
 
 def series_document(summary: SeriesSummary) -> dict[str, Any]:
     """The published shape of a series; scores are 0–100."""
-    arms = {
-        name: {**in_points(msgspec.to_builtins(found)), "scores": [percent(score) for score in found.scores]}
-        for name, found in summary.arms.items()
-    }
     compared = summary.comparisons
-    return {
-        **msgspec.to_builtins(summary),
-        "arms": arms,
-        "comparisons": None if compared is None else comparison_document(compared),
-    }
+    return {**in_points(summary), "comparisons": None if compared is None else comparison_document(compared)}
 
 
 def ranking_document(found: Ranking) -> dict[str, Any]:
     """The published shape of a ranking; scores are 0–100, ratings are ratings."""
-    shape: dict[str, Any] = msgspec.to_builtins(found)
-    if not found.metric:
-        for place in shape["places"]:
-            place["aggregate"] = in_points(place["aggregate"])
-    return {**shape, "metric": found.metric or "score"}
+    return {**_measured(found, found.metric), "metric": found.metric or "score"}
 
 
 def power_document(found: Power) -> dict[str, Any]:
     """The published shape of a power analysis; scores are 0–100."""
     pairs = [
         {
-            **msgspec.to_builtins(pair),
-            **{name: percent(getattr(pair, name)) for name in ("std_dev", "case_sd", "noise_sd", "detectable")},
+            **in_points(pair),
             "cases_needed": [
-                {"difference": percent(delta), "repeats": repeats, "cases": cases}
+                {"difference": points(delta), "repeats": repeats, "cases": cases}
                 for delta, needed in pair.cases_needed
                 for repeats, cases in needed
-            ],
-            "for_margin": [
-                {**msgspec.to_builtins(row), "margin": percent(row.margin), "chance": row.chance}
-                for row in pair.for_margin
             ],
         }
         for pair in found.pairs
@@ -279,44 +213,31 @@ def power_document(found: Power) -> dict[str, Any]:
 
 def variance_document(run_id: str, arms: Sequence[ArmVariance]) -> dict[str, Any]:
     """The published shape of a variance budget; standard errors are in points, variances are of scores 0–1."""
-    shape = [msgspec.to_builtins(arm) for arm in arms]
-    for arm in shape:
-        for item in (arm, *arm["steps"]):
-            item["std_err"] = percent(item["std_err"])
-    return {"run_id": run_id, "arms": shape}
+    return {"run_id": run_id, "arms": [in_points(arm) for arm in arms]}
 
 
 def cases_document(found: CaseAnalysis) -> dict[str, Any]:
     """The published shape of an analysis of cases; scores are 0–100, difficulty is what is missing to 100."""
-    shape: dict[str, Any] = msgspec.to_builtins(found)
-    for case in shape["cases"]:
-        case["difficulty"] = percent(case["difficulty"])
-        case["scores"] = {arm: percent(score) for arm, score in case["scores"].items()}
-    for subset in shape["subsets"]:
-        subset["off"] = percent(subset["off"])
-    return shape
+    return in_points(found)
 
 
 def gate_document(found: Gate, metric: str = "") -> dict[str, Any]:
     """The published shape of a gate's result; scores and coverage are 0–100, a metric is on its own scale."""
-    shape: dict[str, Any] = msgspec.to_builtins(found)
-    for check in shape["checks"]:
-        if check["name"] == "coverage" or not metric:
-            check.update({name: in_points(check[name], inside=True) for name in ("value", "interval", "limit")})
-    return {**shape, "result": found.result, "exit_code": found.exit_code}
+    checks = [_measured(check, "" if check.name == "coverage" else metric) for check in found.checks]
+    return {**msgspec.to_builtins(found), "checks": checks, "result": found.result, "exit_code": found.exit_code}
 
 
 def _share(share: Aggregate) -> dict[str, Any]:
-    return {"mean": percent(share.mean), "ci95": _bounds(share.ci95)}
+    return {"mean": points(share.mean), "ci95": _bounds(share.ci95)}
 
 
 def _bounds(ci95: tuple[float, float] | None) -> list[float | None] | None:
-    return None if ci95 is None else [percent(bound) for bound in ci95]
+    return None if ci95 is None else [points(bound) for bound in ci95]
 
 
 def trial_document(trial: TrialRecord) -> dict[str, Any]:
     """One trial; its score is 0–100."""
-    return {**msgspec.structs.asdict(trial), "score": percent(trial.score)}
+    return {**msgspec.structs.asdict(trial), "score": points(trial.score)}
 
 
 def context_document(run: Run) -> dict[str, Any]:
@@ -338,14 +259,14 @@ def context_document(run: Run) -> dict[str, Any]:
 def case_document(result: CaseResult) -> dict[str, Any]:
     """One case under one arm; its score is 0–100."""
     score = result.score
-    shown = score and {"mean": percent(score.mean), "std_dev": percent(score.std_dev), "count": score.count}
+    shown = score and {"mean": points(score.mean), "std_dev": points(score.std_dev), "count": score.count}
     return {**msgspec.to_builtins(result), "score": shown}
 
 
 def write(run: Run, file: IO[str]) -> None:
     """The summary, the context, every case under every arm, and every trial, streamed."""
-    head = msgspec.json.encode({**document(run.summary()), **context_document(run)}).decode()
-    file.write(head[:-1])
+    head = {"schema_version": SCHEMA_VERSION, **document(run.summary()), **context_document(run)}
+    file.write(msgspec.json.encode(head).decode()[:-1])
     _write_list(file, "cases", map(case_document, case_results(run)))
     _write_list(file, "trials", map(trial_document, run.trials()))
     file.write("}\n")

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairtrial.stats.distributions import beta_quantile, normal_quantile
 from fairtrial.stats.mean import ALPHA, StudentMean
+from fairtrial.stats.units import Interval, Measured
 
 FEWEST_LABELS = 20
 _CHANCE = 0.01
@@ -24,9 +25,9 @@ Floats = NDArray[np.float64]
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     """A corrected mean. `mean` is None where the correction is refused, and `refused` says why."""
 
-    mean: float | None
-    ci95: tuple[float, float] | None
-    uncorrected: float
+    mean: Measured | None
+    ci95: Interval | None
+    uncorrected: Measured
     labelled: int
     unlabelled: int
     method: str

@@ -8,6 +8,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.stats.units import Measured
+
 Floats = NDArray[np.float64]
 _FEWEST_ARMS = 3  # a correlation over two says only which of them was better
 
@@ -42,7 +44,7 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
 
     cases: int
     kept: float  # the share of draws in which everybody who was better still has the higher mean
-    off: float  # how far an arm's mean is from the one over all cases, on average over draws (root mean square)
+    off: Measured  # how far an arm's mean is from the one over all cases, on average over draws (root mean square)
     wider: float  # how many times as wide intervals over cases get
 
 

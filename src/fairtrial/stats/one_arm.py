@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairtrial.stats.mean import Mean
+from fairtrial.stats.units import Interval, Measured
 
 Floats = NDArray[np.float64]
 Scale = tuple[float | None, float | None]  # worst and best; None where there is no such bound
@@ -17,14 +18,14 @@ Scale = tuple[float | None, float | None]  # worst and best; None where there is
 class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of an arm over its cases. `ci95` is None where one value says nothing about spread."""
 
-    mean: float | None
-    std_dev: float | None
-    min: float | None
-    max: float | None
+    mean: Measured | None
+    std_dev: Measured | None
+    min: Measured | None
+    max: Measured | None
     count: int
     total_weight: float
-    ci95: tuple[float, float] | None
-    std_err: float | None = None
+    ci95: Interval | None
+    std_err: Measured | None = None
     method: str = "none"
     rough: bool = False  # few cases carry the spread, and no scale says what others could be
 

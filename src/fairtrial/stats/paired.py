@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from fairtrial.stats.distributions import normal_cdf
 from fairtrial.stats.mean import ALPHA, Mean
 from fairtrial.stats.one_arm import Scale, limits
+from fairtrial.stats.units import Interval, Measured
 
 _EXACT = 12
 _METHODS = {"no scores": "no common cases", "n = 1": "one case"}
@@ -19,11 +20,11 @@ _METHODS = {"no scores": "no common cases", "n = 1": "one case"}
 class Paired(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of the differences a − b over cases. What cannot be said is None, and `method` tells why."""
 
-    difference: float | None
-    ci95: tuple[float, float] | None
+    difference: Measured | None
+    ci95: Interval | None
     p_value: float | None
-    std_err: float | None
-    std_dev: float | None
+    std_err: Measured | None
+    std_dev: Measured | None
     count: int
     method: str
     units: int = 0  # clusters, or cases where there are none
@@ -104,7 +105,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     equivalent: bool
-    margin: float
+    margin: Measured
     p_value: float
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairtrial.stats.distributions import t_quantile, t_two_sided
+from fairtrial.stats.units import Interval, Measured
 
 _WORDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
@@ -16,21 +17,21 @@ _WORDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 class MultiRunStats(msgspec.Struct, frozen=True, kw_only=True):
     """Run means in numbers; one run says nothing about spread."""
 
-    mean: float
-    std_dev: float | None
-    min: float
-    max: float
-    ci95: tuple[float, float] | None
+    mean: Measured
+    std_dev: Measured | None
+    min: Measured
+    max: Measured
+    ci95: Interval | None
     count: int
 
 
 class RunMeansTest(msgspec.Struct, frozen=True, kw_only=True):
     """Two arms by their run means: the pooled-variance Student t."""
 
-    mean_a: float
-    mean_b: float
-    score_diff: float
-    pooled_std_err: float
+    mean_a: Measured
+    mean_b: Measured
+    score_diff: Measured
+    pooled_std_err: Measured
     t_statistic: float
     p_value: float
     is_significant: bool

@@ -112,7 +112,7 @@ def migrate(connection: Connection) -> None:
     if version == CURRENT:
         return
     if version == 0:
-        schema.metadata.create_all(connection)
+        schema.metadata.create_all(connection, checkfirst=False)  # nothing is there yet
     else:
         for step in UPGRADES[version - 1 :]:
             step(connection)

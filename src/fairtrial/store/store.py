@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 from filelock import FileLock, Timeout
-from sqlalchemy import Select, Table, Text, and_, cast, delete, func, insert, literal_column, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Select, Table, Text, and_, cast, delete, func, insert, or_, select, update
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.core.suite import Arm, Case, ScorerSpec
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
-from fairtrial.store.database import PreparedInsert, lock_beside, open_engine, translated
+from fairtrial.store.database import lock_beside, open_engine, translated
+from fairtrial.store.statements import INSERT_CASES, UPSERTS, replacing
 
 _BATCH = 1000
 _UNFINISHED = -1  # the number of cases of a plan that is being written
@@ -71,19 +71,6 @@ class Store:
     def __init__(self, url: str | None = None, *, create: bool = True) -> None:
         self.engine = open_engine(url, create=create)
         self.path = self.engine.url.database or ":memory:"
-        self._insert_cases = PreparedInsert(self.engine, insert(schema.cases))
-        self._upserts = {
-            "trials": PreparedInsert(self.engine, _adding(schema.trials, "attempts")),
-            "scores": PreparedInsert(self.engine, _replacing(schema.scores)),
-            "labels": PreparedInsert(self.engine, _replacing(schema.labels)),
-            "judgements": PreparedInsert(self.engine, _adding(schema.judgements, "asked")),
-            "files": PreparedInsert(self.engine, upsert(schema.files).on_conflict_do_nothing()),
-            "attachments": PreparedInsert(self.engine, _replacing(schema.attachments)),
-            "votes": PreparedInsert(self.engine, _replacing(schema.votes)),
-            "pairs": PreparedInsert(self.engine, _adding(schema.pairs, "asked")),
-            "ledgers": PreparedInsert(self.engine, _adding(schema.ledgers)),
-        }
-
         # However a process ends, the last connection to go moves what is in the log into the one file.
         self._finalizer = weakref.finalize(self, self.engine.dispose)
 
@@ -105,7 +92,7 @@ class Store:
             count = 0
             while batch := list(islice(stream, _BATCH)):
                 with self.engine.begin() as connection:
-                    self._insert_cases.execute(connection, batch)
+                    INSERT_CASES.execute(connection, batch)
                 count += len(batch)
             with self.engine.begin() as connection:
                 whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
@@ -142,7 +129,7 @@ class Store:
         """Write answers and scores in one transaction."""
         with translated(self.path), self.engine.begin() as connection:
             for table, items in batch.items():
-                self._upserts[table].execute(connection, items)
+                UPSERTS[table].execute(connection, items)
 
     def add_scoring(self, run_id: str, scorer: bytes | None) -> int:
         """The number of a new scoring, or of an unfinished one with the same scorer."""
@@ -210,7 +197,7 @@ class Store:
         with translated(self.path), self.engine.begin() as connection:
             had = func.coalesce(table.c.series_id, table.c.run_id)
             before: str | None = connection.scalar(select(had).where(table.c.name == name))
-            connection.execute(_replacing(table).values(row))
+            connection.execute(replacing(table).values(row))
         return before
 
     def delete_tag(self, name: str) -> bool:
@@ -447,19 +434,3 @@ def _runs_own_code(how: Any) -> bool:
     if isinstance(how, dict):
         return how.get("type") == "python" or any(map(_runs_own_code, how.values()))
     return isinstance(how, list) and any(map(_runs_own_code, how))
-
-
-def _adding(table: Table, *counts: str) -> Any:
-    """Trying again replaces the failure, but what the failed attempts cost stays on the bill."""
-    statement = upsert(table)
-    fresh = statement.excluded
-    changes: dict[str, Any] = {c.name: fresh[c.name] for c in table.c if not c.primary_key}
-    for name in (*counts, "cost_usd", "charged_usd", "unknown_costs"):
-        changes[name] = func.coalesce(table.c[name], literal_column("0")) + fresh[name]
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
-
-
-def _replacing(table: Table) -> Any:
-    statement = upsert(table)
-    changes = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from fairtrial import wire
 from fairtrial.core.answer import REFUSED, TOOL_CALLS, Answer, Failure, Request
-from fairtrial.params import ANTHROPIC_VERSION, REPLY_TOOL, anthropic_params
-from fairtrial.replies import UNREADABLE, anthropic_usage, calls_trace, finish_of, loose, name_of, refusal_text
-from fairtrial.streams import sse_data
+from fairtrial.providers import transport
+from fairtrial.providers.params import ANTHROPIC_VERSION, REPLY_TOOL, anthropic_params
+from fairtrial.providers.replies import (
+    UNREADABLE,
+    anthropic_usage,
+    calls_trace,
+    finish_of,
+    loose,
+    name_of,
+    refusal_text,
+)
+from fairtrial.providers.streams import sse_data
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -64,13 +72,13 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 _decode_message = msgspec.json.Decoder(_Message).decode
 
 
-class AnthropicApi(wire.HttpTarget):
+class AnthropicApi(transport.HttpTarget):
     """One model behind the Messages API."""
 
     takes_images: ClassVar[bool] = True
 
     def url(self) -> str:
-        return wire.endpoint(self.spec.base_url, "/v1/messages")
+        return transport.endpoint(self.spec.base_url, "/v1/messages")
 
     def headers(self) -> dict[str, str]:
         return {"x-api-key": self.spec.api_key, "anthropic-version": ANTHROPIC_VERSION}
@@ -111,7 +119,7 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     try:
         message = _decode_message(body)
     except UNREADABLE as error:
-        return wire.unreadable(body, "message", error)
+        return transport.unreadable(body, "message", error)
     if message.error is not None:
         return _failure_in_reply(message.error)
     if message.type != "message":
@@ -151,7 +159,7 @@ class _Streamed:
     """A message that comes in events."""
 
     def __init__(self) -> None:
-        self.collected = wire.Collected()
+        self.collected = transport.Collected()
         self.usage: dict[str, Any] = {}
         self.finish: str | None = None
         self.details = self.model = msgspec.Raw()
@@ -198,9 +206,9 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
         try:
             event = _decode_event(data)
         except UNREADABLE as error:
-            return wire.unreadable_event(error)
+            return transport.unreadable_event(error)
         if event.type == "error":  # what was said until then is counted
-            return wire.in_the_middle(_failure_in_reply(event.error), anthropic_usage(streamed.usage))
+            return transport.in_the_middle(_failure_in_reply(event.error), anthropic_usage(streamed.usage))
         streamed.take(event)
     if not streamed.done:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
@@ -220,6 +228,6 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
 def _failure_in_reply(error: Any) -> Failure:
     """An error that came with status 200, as in the middle of a stream."""
     kind = error.get("type") if isinstance(error, dict) else ""
-    result = wire.error_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))
+    result = transport.error_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))
     assert isinstance(result, Failure), "Messages has no filter of its own"
     return result

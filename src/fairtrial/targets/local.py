@@ -16,8 +16,8 @@ from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
+from fairtrial.providers.weights import WEIGHTS, is_whole, weights_path
 from fairtrial.targets.openai_api import OpenaiApi
-from fairtrial.weights import WEIGHTS, is_whole, weights_path
 
 _QUIET = -1  # llama.cpp's log belongs to nobody's terminal
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from fairtrial import wire
 from fairtrial.core.answer import FILTERED, REFUSED, TOOL_CALLS, Answer, Failure, Request
-from fairtrial.params import openai_params
-from fairtrial.replies import UNREADABLE, calls_trace, finish_of, loose, name_of, openai_cost, openai_usage
-from fairtrial.streams import sse_data
+from fairtrial.providers import transport
+from fairtrial.providers.params import openai_params
+from fairtrial.providers.replies import UNREADABLE, calls_trace, finish_of, loose, name_of, openai_cost, openai_usage
+from fairtrial.providers.streams import sse_data
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -58,13 +58,13 @@ _NULL = msgspec.Raw(b"null")
 _ERROR = msgspec.Raw(b'"error"')
 
 
-class OpenaiApi(wire.HttpTarget):
+class OpenaiApi(transport.HttpTarget):
     """One model behind an OpenAI-compatible server."""
 
     takes_images: ClassVar[bool] = True
 
     def url(self) -> str:
-        return wire.endpoint(self.spec.base_url, "/chat/completions")
+        return transport.endpoint(self.spec.base_url, "/chat/completions")
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.spec.api_key}"} if self.spec.api_key else {}
@@ -103,7 +103,7 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     try:
         reply = _decode(body)
     except UNREADABLE as error:
-        return wire.unreadable(body, "chat completion", error)
+        return transport.unreadable(body, "chat completion", error)
     if (failure := _error_in(reply, body)) is not None:
         return failure
     if not reply.choices or reply.choices[0].message is None:
@@ -139,7 +139,7 @@ class _Streamed:
     """A completion that comes in chunks."""
 
     def __init__(self) -> None:
-        self.collected = wire.Collected()
+        self.collected = transport.Collected()
         self.refusal = ""
         self.finish: str | None = None
         self.model = self.usage = msgspec.Raw()
@@ -175,9 +175,9 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
         try:
             reply = _decode(data)
         except UNREADABLE as error:
-            return wire.unreadable_event(error)
+            return transport.unreadable_event(error)
         if (failure := _error_in(reply, data)) is not None:
-            return wire.in_the_middle(failure)
+            return transport.in_the_middle(failure)
         streamed.take(reply)
     if streamed.finish is None:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
@@ -217,4 +217,4 @@ def _error_in(reply: _Reply, body: bytes) -> Answer | Failure | None:
         return None
     code = reply.error.get("code") if isinstance(reply.error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else 400 if code == FILTERED else 500
-    return wire.as_answer(wire.error_of_status(status, body))
+    return transport.as_answer(transport.error_of_status(status, body))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial import wire
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
-from fairtrial.params import taken
-from fairtrial.streams import read_body
+from fairtrial.providers import transport
+from fairtrial.providers.params import taken
+from fairtrial.providers.streams import read_body
 from fairtrial.toolbox.dialects import DIALECTS, Call, Dialect, Result, Said, Tool
 from fairtrial.toolbox.preflight import all_tools
 from fairtrial.toolbox.server import ServerError, all_connected, sentence
@@ -50,7 +50,7 @@ class ToolAgent(Target):
         self._dialect = DIALECTS[spec.api]
 
     async def open(self, concurrency: int) -> None:
-        self._session = await wire.open_session(self.spec, self._dialect.headers(self.spec))
+        self._session = await transport.open_session(self.spec, self._dialect.headers(self.spec))
 
     async def close(self) -> None:
         if hasattr(self, "_session"):
@@ -96,12 +96,12 @@ class ToolAgent(Target):
         try:
             async with self._session.post(dialect.url, data=body, allow_redirects=False) as response:
                 if response.status != 200:
-                    result = await wire.error_of(response, streaming=False)
-                    return _filtered(result) if isinstance(result, wire.Filtered) else result
+                    result = await transport.error_of(response, streaming=False)
+                    return _filtered(result) if isinstance(result, transport.Filtered) else result
                 answering = True
                 return dialect.read(await read_body(response))
         except Exception as error:  # the seam: `failure_of` raises again what is not the network's
-            return wire.failure_of(error, answering=answering, streaming=False)
+            return transport.failure_of(error, answering=answering, streaming=False)
 
 
 class _Trial:
@@ -210,7 +210,7 @@ class _Trial:
         )
 
 
-def _filtered(result: wire.Filtered) -> Said:
+def _filtered(result: transport.Filtered) -> Said:
     """A filter that stops the prompt ends the conversation: that is the answer."""
     return Said(text=result.text, calls=(), finish_reason=FILTERED, usage=Usage(), model=None, raw=None)
 

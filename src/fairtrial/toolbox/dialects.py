@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from fairtrial import wire
 from fairtrial.core.answer import REFUSED, Failure, Request, Usage
 from fairtrial.core.suite import TargetSpec
-from fairtrial.params import ANTHROPIC_VERSION, anthropic_params, openai_params
-from fairtrial.replies import (
+from fairtrial.providers import transport
+from fairtrial.providers.params import ANTHROPIC_VERSION, anthropic_params, openai_params
+from fairtrial.providers.replies import (
     UNREADABLE,
     anthropic_usage,
     finish_of,
@@ -89,7 +89,7 @@ class Dialect:
     @property
     def url(self) -> str:
         """Where requests go."""
-        return wire.endpoint(self.spec.base_url, self.path)
+        return transport.endpoint(self.spec.base_url, self.path)
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
@@ -145,7 +145,7 @@ class OpenAi(Dialect):
                 for call in message.get("tool_calls") or ()
             )
         except _UNREADABLE as error:
-            return wire.unreadable(reply, "turn of a model", error)
+            return transport.unreadable(reply, "turn of a model", error)
         refusal = name_of(message.get("refusal"))
         usage = loose(found.usage)
         return Said(
@@ -201,7 +201,7 @@ class Anthropic(Dialect):
             )
             text = "".join(block["text"] for block in blocks if block["type"] == "text")
         except _UNREADABLE as error:
-            return wire.unreadable(reply, "turn of a model", error)
+            return transport.unreadable(reply, "turn of a model", error)
         finish = finish_of(found.stop_reason)
         return Said(
             text=text or (refusal_text(loose(found.stop_details)) if finish == REFUSED else ""),

@@ -11,20 +11,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial import calibrating, models, pipeline
+from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import BENCHMARK_LOCK, DEFAULT_PARAMS
-from fairtrial.estimate import estimate
+from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import files, numbers
 from fairtrial.web.desk import Desk, posted
 from fairtrial.web.entries import number, number_in
 from fairtrial.web.runs import await_run
+from fairtrial.workflows.calibrate import calibration_notes, scorers_of
+from fairtrial.workflows.estimate import estimate
 
 PARAMS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed")
 _WHOLE = ("repeats", "concurrency", "limit")
@@ -136,8 +138,8 @@ class Arena:
 
     def _warnings(self, suite: Suite) -> Iterator[str]:
         yield from pipeline.warnings(suite)
-        scorers = calibrating.scorers_of(suite)
-        for note in calibrating.calibration_notes(self._desk.store, suite.settings.judges, scorers):
+        scorers = scorers_of(suite)
+        for note in calibration_notes(self._desk.store, suite.settings.judges, scorers):
             yield note.removeprefix("warning: ")
 
     def _seconds(self, suite: Suite, trials: dict[str, int]) -> float | None:

@@ -16,7 +16,6 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from fairtrial import models
 from fairtrial.analyse import Run
 from fairtrial.analyse.words import milliseconds, money, number
 from fairtrial.config.editing import Editor
@@ -24,6 +23,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.money import Cost
 from fairtrial.core.suite import show_expected
 from fairtrial.core.text import printable
+from fairtrial.providers import models
 from fairtrial.store import Store
 from fairtrial.web.digests import Digests
 from fairtrial.web.markdown import rendered

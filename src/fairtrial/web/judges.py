@@ -17,7 +17,6 @@ from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
-from fairtrial.labelling import read_mark
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
@@ -27,6 +26,7 @@ from fairtrial.web.entries import number
 from fairtrial.web.grid import is_position, page_number, pager
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
+from fairtrial.workflows.label import read_mark
 
 _PAGE = 25
 _SCORERS = ("llm_judge", "golden_judge", "code_judge")

@@ -19,7 +19,7 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.words import reporting_line
 from fairtrial.core.errors import FairtrialError
-from fairtrial.export import export
+from fairtrial.reports.export import export
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk
 

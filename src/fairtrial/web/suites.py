@@ -18,12 +18,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from fairtrial import drafting, models, pipeline
+from fairtrial import pipeline
 from fairtrial.api import wait_for
 from fairtrial.config.dataset import FORMATS
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.suite import read_expected, show_expected
+from fairtrial.providers import models
 from fairtrial.suites import suite_path
 from fairtrial.web import files
 from fairtrial.web.changes import apply, list_of
@@ -31,6 +32,7 @@ from fairtrial.web.desk import Desk, attachment, go_to, posted, url, whole_body
 from fairtrial.web.form import form_of
 from fairtrial.web.grid import page_number
 from fairtrial.web.tables import LARGEST, case_rows, given, read_cases, table_text
+from fairtrial.workflows.draft import adraft_cases, adraft_prompt, adraft_suite, suite_text
 
 _MOST_EDITORS = 8
 _BEGINNINGS = Path(__file__).parent / "starts"
@@ -198,11 +200,11 @@ class Suites:
         count = max(1, min(50, int(asked.get("count") or 5)))
         folder = self._desk.folder
         if kind == "suite":
-            draft = wait_for(drafting.adraft_suite(model, description=str(asked["about"]), count=count, folder=folder))
-            return {"text": drafting.suite_text(draft, model), "draft": msgspec.to_builtins(draft)}
+            draft = wait_for(adraft_suite(model, description=str(asked["about"]), count=count, folder=folder))
+            return {"text": suite_text(draft, model), "draft": msgspec.to_builtins(draft)}
         if kind == "prompt":
             prompt, wishes = str(asked["prompt"]), str(asked.get("about", ""))
-            better = wait_for(drafting.adraft_prompt(model, prompt=prompt, wishes=wishes, folder=folder))
+            better = wait_for(adraft_prompt(model, prompt=prompt, wishes=wishes, folder=folder))
             return {"draft": msgspec.to_builtins(better)}
         value = Editor(str(asked["text"])).value
         examples = [
@@ -211,7 +213,7 @@ class Suites:
             if isinstance(case, dict)
         ]
         about = str(asked.get("about") or value.get("description") or value.get("name") or "")
-        drafted = wait_for(drafting.adraft_cases(model, about=about, examples=examples, count=count, folder=folder))
+        drafted = wait_for(adraft_cases(model, about=about, examples=examples, count=count, folder=folder))
         return {"draft": [given(msgspec.to_builtins(case)) for case in drafted.cases]}
 
     def _models(self, request: Request) -> Response:

@@ -18,12 +18,12 @@ from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import opinions
 from fairtrial.store.votes import votes
-from fairtrial.voting import SIDES, Ballot, Poll
 from fairtrial.web import numbers
 from fairtrial.web.desk import Desk, go_to, posted, url
 from fairtrial.web.digests import patience
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
+from fairtrial.workflows.vote import SIDES, Ballot, Poll
 
 _MOST_POLLS = 50
 _MOST_OPEN = 20

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fairtrial import again, calibrating, pipeline
+from fairtrial import pipeline
 from fairtrial.config import Suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.hearing import Ear
@@ -27,6 +27,8 @@ from fairtrial.engine.session import Engine
 from fairtrial.store import Store
 from fairtrial.store.store import Place
 from fairtrial.store.todo import Mode
+from fairtrial.workflows.calibrate import acalibrate
+from fairtrial.workflows.resume import aresume
 
 _LONGEST_HEARD = 400_000  # characters of one answer that are kept while it is given
 _MOST_ENDED = 50
@@ -198,9 +200,7 @@ class Works:
         """Resume a run, or try its failures again."""
         return self._start(
             Work(mode, run_id),
-            lambda work: again.aresume(
-                run_id, store=self._store, mode=mode, overrides=overrides or {}, watch=work.watch
-            ),
+            lambda work: aresume(run_id, store=self._store, mode=mode, overrides=overrides or {}, watch=work.watch),
         )
 
     def calibrate(self, judge: JudgeSpec, *, scorer: ScorerSpec | None, runs: int, variables: Variables) -> Work:
@@ -212,7 +212,7 @@ class Works:
         work = Work("calibration", judge.name)
         return self._start(
             work,
-            lambda _: calibrating.acalibrate(
+            lambda _: acalibrate(
                 judge, scorer=scorer, runs=runs, variables=variables, store=self._store, judged=judged
             ),
         )

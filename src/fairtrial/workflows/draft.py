@@ -15,8 +15,8 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.suite import Settings
 from fairtrial.core.variables import escape_all
 from fairtrial.engine.bench import Bench
-from fairtrial.params import room
 from fairtrial.pipeline import opened_targets
+from fairtrial.providers.params import room
 
 T = TypeVar("T")
 _MOST_TOKENS = 4096

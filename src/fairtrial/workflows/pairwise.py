@@ -26,8 +26,8 @@ from fairtrial.store.files import attachments, contents
 from fairtrial.store.ledger import charged, ledger_row, settle_crash
 from fairtrial.store.rows import decode, read_answer
 from fairtrial.store.store import Place
-from fairtrial.stored import check_keys, stored_work, with_judge
 from fairtrial.webpage.looking import fact_lines
+from fairtrial.workflows.stored import check_keys, stored_work, with_judge
 
 _SLICE = 250
 _HOPELESS = 20  # so many failures in a row mean that nobody is there

@@ -34,7 +34,7 @@ from fairtrial.pipeline import (
 from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
-from fairtrial.stored import check_keys, stored_work, with_judge
+from fairtrial.workflows.stored import check_keys, stored_work, with_judge
 
 _MOST_PROBLEMS = 20
 _ENDED = ("completed", "stopped")

@@ -19,9 +19,9 @@ from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.hearing import listening
 from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Target
-from fairtrial.params import taken
-from fairtrial.replies import UNREADABLE
-from fairtrial.streams import TooLargeError, read_beginning, read_body
+from fairtrial.providers.params import taken
+from fairtrial.providers.replies import UNREADABLE
+from fairtrial.providers.streams import TooLargeError, read_beginning, read_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession

@@ -2,7 +2,7 @@
 
 Drawn by Vega-Lite inside vl-convert: no network, no browser, no build step. Lines and text take the colour of the page
 around them, so that light and dark both work. vl-convert ends the whole process where it meets what it did not expect,
-so it has a process of its own (`python -m fairtrial.charts`): a line of JSON in, a line of JSON out.
+so it has a process of its own (`python -m fairtrial.reports.charts`): a line of JSON in, a line of JSON out.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Pen:
 def _start() -> subprocess.Popen[bytes]:
     # -P: nothing is imported from the folder that somebody happens to be in.
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "fairtrial.charts"],
+        [sys.executable, "-P", "-m", "fairtrial.reports.charts"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

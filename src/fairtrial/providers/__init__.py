@@ -1,0 +1,1 @@
+"""What is known of model providers: how they are reached, what their models take, and what their replies mean."""
