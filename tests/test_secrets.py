@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fairtrial as ft
@@ -65,6 +65,7 @@ class TestForms:
         assert "/home/me" in variables.hide("in /home/me")
 
     @settings(max_examples=50, deadline=None)
+    @example("00000000000ß", "upper", "")
     @given(st.text(min_size=12, alphabet=st.characters(codec="utf-8")), st.sampled_from(sorted(FORMS)), st.text())
     def test_whatever_the_key_and_the_text_around_it(self, key: str, form: str, around: str) -> None:
         variables = Variables({}, {"K": key})

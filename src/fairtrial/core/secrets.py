@@ -184,6 +184,7 @@ def _forms(value: str) -> list[str]:
     escaped = json.dumps(value)[1:-1]
     forms = [
         value,
+        value.upper(),  # which some letters do not come back from: ß is SS
         quote(value, safe="", errors="surrogatepass"),
         quote(value, errors="surrogatepass"),
         quote_plus(value, errors="surrogatepass"),
