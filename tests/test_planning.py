@@ -183,5 +183,6 @@ def test_what_is_planned_is_seen(sd, delta):
     assert share(seen // 2, delta, lambda mean: mean.p_value() < 0.05) < 0.72
     within = cases_within(sd, delta, alpha=0.05, beta=0.2, pilot=100_000)
     assert share(within, 0, lambda mean: mean.p_within(delta) < 0.05) > 0.72
+    assert cases_within(sd, 1.5, alpha=0.05, beta=0.2, pilot=100_000) < 10  # p is 0 there, which is not nothing
     passing = cases_to_pass(sd, delta, alpha=0.05)
     assert share(passing, 0, lambda mean: 2 * mean.p_above(-delta) < 0.05) > 0.72

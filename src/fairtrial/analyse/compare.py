@@ -6,7 +6,6 @@ among all pairs; its verdict is read off that interval, and so is everything tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -39,7 +38,6 @@ from fairtrial.stats import (
     Equivalence,
     RunMeansTest,
     bootstrap_ci,
-    detectable,
     holm,
     holm_levels,
     interaction,
@@ -49,8 +47,8 @@ from fairtrial.stats import (
     superiority,
     wilcoxon,
 )
-from fairtrial.stats.mean import ALPHA, Estimate, Mean
-from fairtrial.stats.planning import detectable_by_the_rule
+from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
+from fairtrial.stats.planning import detectable_again
 
 Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[Contestant, Contestant]]
@@ -96,11 +94,11 @@ def compare(
         metrics=decided(field, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
         metric=metric,
         margin=margin,
-        notes=[*guidance(field, pairs, chosen, metric), *_unused(chosen, earlier)],
+        notes=[*guidance(field, pairs, chosen, metric), *_why_unused(chosen, earlier)],
     )
 
 
-def _unused(pairs: Sequence[Comparison], earlier: Field | None) -> list[str]:
+def _why_unused(pairs: Sequence[Comparison], earlier: Field | None) -> list[str]:
     if earlier is None or any(pair.variance_saved is not None for pair in pairs):
         return []
     return [
@@ -246,7 +244,7 @@ class _Pair:
             only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if some else None,
-            detectable=_detectable(found, level),
+            detectable=detectable_again(found, alpha=level) if isinstance(found, Mean | StudentMean) else None,
             equivalence=self._equivalence(found, interval),
             failures=failures,
             labels=known.labels,
@@ -352,23 +350,6 @@ def _method(known: Evidence, plain: Mean) -> str:
     if known.labels:
         return f"corrected by {known.labels} labels"
     return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, plain.method_words)
-
-
-def _detectable(found: Estimate, level: float) -> float | None:
-    """The smallest difference that such an experiment would show in 80 % of its repetitions; None where none can."""
-    error = getattr(found, "std_err", None)
-    if isinstance(found, Anytime) or error is None:
-        return None
-    if isinstance(found, Mean) and found.method == "bounded":
-        units, span = max(2, round(found.effective)), found.span
-        by_rule = detectable_by_the_rule(error * units**0.5 / span, units, alpha=level)
-        return None if by_rule is None else by_rule * span
-    freedom = getattr(found, "freedom", 0.0)
-    if not error or freedom < 1:
-        return None
-    smallest = detectable(error, freedom + 1, alpha=level) * (freedom + 1) ** 0.5
-    span = getattr(found, "span", math.inf)
-    return smallest if smallest <= span else None
 
 
 def _robustness(common: Common) -> list[Robustness]:

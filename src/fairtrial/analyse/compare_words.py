@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
+
+from fairtrial.stats.planning import fewest_cases
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness
 
 ALPHA = 0.05
-
-
-def fewest_cases(alpha: float) -> int:
-    """With fewer, not even a full difference in every case leaves out 0: 2·2^−n must be below alpha."""
-    return math.floor(1 - math.log2(alpha)) + 1
 
 
 class Scale:

@@ -49,8 +49,6 @@ class Anytime:
         """Of the margin that the bets were made about."""
         if margin != self._margin:
             return None
-        if margin >= self._bets.largest:  # no difference is that large
-            return 0.0
         return max(self._bets.p_above(-margin), self._bets.p_below(margin))
 
 

@@ -17,13 +17,11 @@ from fairtrial.stats import (
     Components,
     cases_for_equivalence,
     cases_for_gate,
-    detectable,
     power,
     variance_components,
 )
 from fairtrial.stats.distributions import normal_quantile
-from fairtrial.stats.mean import Mean
-from fairtrial.stats.planning import by_the_rule, chance_to_pass, detectable_by_the_rule
+from fairtrial.stats.planning import by_the_rule, chance_to_pass, detectable_again
 from fairtrial.stats.units import Measured
 from fairtrial.store import opinions, totals
 
@@ -132,7 +130,7 @@ def _pair_power(
         case_sd=math.sqrt(case_variance),
         noise_sd=None if noise is None else math.sqrt(noise),
         repeats=repeats,
-        detectable=_detectable(spread, mean, alpha, beta),
+        detectable=detectable_again(mean, alpha=alpha, beta=beta),
         cases_needed=needed,
         for_margin=[
             ForMargin(
@@ -155,7 +153,7 @@ def cases_to_see(sd: float, delta: float, *, alpha: float, beta: float, pilot: i
         power(sd, delta, alpha=alpha, beta=beta, pilot=pilot),
         sd,
         lambda n: delta - z * sd / math.sqrt(n),
-        lambda mean: (mean.p_value() or 1.0) < alpha,
+        lambda mean: _below(mean.p_value(), alpha),
     )
 
 
@@ -166,7 +164,7 @@ def cases_within(sd: float, margin: float, *, alpha: float, beta: float, pilot: 
         cases_for_equivalence(sd, margin, alpha=alpha, beta=beta, pilot=pilot),
         sd,
         lambda n: z * sd / math.sqrt(n),
-        lambda mean: (mean.p_within(margin) or 1.0) < alpha,
+        lambda mean: _below(mean.p_within(margin), alpha),
     )
 
 
@@ -181,11 +179,8 @@ def cases_to_pass(sd: float, margin: float, *, alpha: float, beta: float = 0.2, 
     )
 
 
-def _detectable(spread: float, mean: Mean, alpha: float, beta: float) -> float | None:
-    n = max(2, round(mean.freedom) + 1)
-    if mean.method == "t":
-        return min(1.0, detectable((mean.std_err or 0.0) * math.sqrt(n), n, alpha=alpha, beta=beta))
-    return detectable_by_the_rule(spread, n, alpha=alpha, beta=beta)
+def _below(p: float | None, alpha: float) -> bool:
+    return p is not None and p < alpha
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

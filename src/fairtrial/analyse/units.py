@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import inspect
-
-Converter = Callable[[Any], Any]
 
 
 def points(value: float | None) -> float | None:
@@ -19,43 +16,29 @@ def points(value: float | None) -> float | None:
 
 def in_points(struct: msgspec.Struct) -> dict[str, Any]:
     """A struct as a document, with every number that its type calls `Measured` as 0–100."""
-    return _converter(type(struct))(struct)  # type: ignore[no-any-return]
+    document: dict[str, Any] = _document(struct, _type_info(type(struct)))
+    return document
 
 
-@lru_cache
-def _converter(kind: type) -> Converter:
-    return _of(inspect.type_info(kind))
+_type_info = lru_cache(inspect.type_info)
 
 
-def _of(kind: inspect.Type) -> Converter:
-    """How a value of a type becomes part of a document."""
-    convert: Converter = msgspec.to_builtins
+def _document(value: Any, kind: inspect.Type) -> Any:
     match kind:
         case inspect.Metadata(extra={"measured": True}):
-            convert = points
+            document: Any = points(value)
         case inspect.Metadata(type=inner):
-            convert = _of(inner)
+            document = _document(value, inner)
         case inspect.StructType(fields=fields):
-            parts = [(field.name, _of(field.type)) for field in fields]
-            convert = lambda value: {name: part(getattr(value, name)) for name, part in parts}  # noqa: E731
-        case inspect.UnionType(types=types):
-            convert = _optional(types)
+            document = {field.name: _document(getattr(value, field.name), field.type) for field in fields}
         case inspect.ListType(item_type=item) | inspect.VarTupleType(item_type=item):
-            one = _of(item)
-            convert = lambda value: [one(item) for item in value]  # noqa: E731
+            document = [_document(one, item) for one in value]
         case inspect.TupleType(item_types=items):
-            each = [_of(item) for item in items]
-            convert = lambda value: [part(item) for part, item in zip(each, value, strict=True)]  # noqa: E731
+            document = [_document(one, item) for one, item in zip(value, items, strict=True)]
         case inspect.DictType(value_type=item):
-            one = _of(item)
-            convert = lambda value: {name: one(item) for name, item in value.items()}  # noqa: E731
-    return convert
-
-
-def _optional(types: tuple[inspect.Type, ...]) -> Converter:
-    """None, or a value of one type; other unions have no scores in them."""
-    known = [kind for kind in types if not isinstance(kind, inspect.NoneType)]
-    if len(known) != 1:
-        return msgspec.to_builtins
-    one = _of(known[0])
-    return lambda value: None if value is None else one(value)
+            document = {name: _document(one, item) for name, one in value.items()}
+        case inspect.UnionType(types=(inspect.NoneType(), one) | (one, inspect.NoneType())) if value is not None:
+            document = _document(value, one)
+        case _:
+            document = msgspec.to_builtins(value)
+    return document

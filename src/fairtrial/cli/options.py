@@ -99,7 +99,7 @@ def open_store(url: str | None, *, create: bool = False) -> Store:
 
 def print_json(value: dict[str, Any]) -> None:
     """The one JSON document on stdout, with the version of its shape."""
-    from fairtrial.reports.json import SCHEMA_VERSION
+    from fairtrial.reports import SCHEMA_VERSION
 
     print_plain_json({"schema_version": SCHEMA_VERSION, **value})
 

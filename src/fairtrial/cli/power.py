@@ -90,7 +90,11 @@ def _print_pair(pair: PairPower, power: float) -> None:
         console.print(
             f"If they do not differ: {row.equivalent:,} cases call them equivalent within ±{number(row.margin)}, "
             f"{row.gate:,} pass a gate with that margin"
-            + (f"; the {pair.count} there are pass it in {100 * row.chance:.0f} % of runs." if row.chance else ".")
+            + (
+                f"; the {pair.count} there are pass it in {100 * row.chance:.0f} % of runs."
+                if row.chance is not None
+                else "."
+            )
         )
     if pair.noise_sd is None:
         console.print("What repeats would bring is unknown: no case has two answers of both; --repeats 3 shows it.")

@@ -22,9 +22,9 @@ from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import in_points, points
 from fairtrial.core.money import Cost
+from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 
-SCHEMA_VERSION = 1  # of every document: counted on when a name goes or means something else, not when one is added
 _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
 
 

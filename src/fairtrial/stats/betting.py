@@ -47,11 +47,6 @@ class Bets:
         self._open = np.full(len(self._candidates), True)
         self.count, self._sum, self._squares = 0, 0.0, 0.0
 
-    @property
-    def largest(self) -> float:
-        """The largest value that there can be, whatever its sign."""
-        return max(abs(self._low), abs(self._low + self._width))
-
     def _inside(self, d: float) -> float:
         """A value as a number from 0 to 1."""
         return (d - self._low) / self._width

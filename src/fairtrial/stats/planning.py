@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.stats.distributions import normal_quantile, t_quantile
-from fairtrial.stats.mean import Mean
+from fairtrial.stats.mean import Mean, StudentMean
 
 Floats = NDArray[np.float64]
 _NODES = 96
@@ -123,15 +123,37 @@ def by_the_rule(
     return cases
 
 
-def detectable_by_the_rule(sd: float, n: int, *, alpha: float = 0.05, beta: float = 0.2) -> float | None:
-    """The smallest difference, on the scale ±1, that typical differences of n cases show; None where none can."""
+def fewest_cases(alpha: float = 0.05) -> int:
+    """With fewer, not even a full difference in every case leaves out 0: 2·2^−n must be below alpha."""
+    return math.floor(1 - math.log2(alpha)) + 1
+
+
+def detectable_again(found: Mean | StudentMean, *, alpha: float = 0.05, beta: float = 0.2) -> float | None:
+    """The smallest difference that an experiment like this one would show with probability 1 − beta, read off the same
+    kind of interval; None where none can."""
+    span = found.span if isinstance(found, Mean) else math.inf
+    if isinstance(found, Mean) and found.method == "bounded":
+        units = max(2, round(found.effective))
+        share = _detectable_by_bounds((found.std_err or 0.0) * math.sqrt(units) / span, units, alpha, beta)
+        return None if share is None else share * span
+    if not found.std_err or found.freedom < 1:
+        return None
+    n = found.freedom + 1
+    smallest = detectable(found.std_err * math.sqrt(n), n, alpha=alpha, beta=beta)
+    return smallest if smallest <= span else None
+
+
+def _detectable_by_bounds(sd: float, n: int, alpha: float, beta: float) -> float | None:
+    """On the scale ±1, by typical differences of n cases."""
+    if n < fewest_cases(alpha):
+        return None
     back = normal_quantile(1 - beta) * sd / math.sqrt(n)
 
     def told(delta: float) -> bool:
         p = Mean(typical(n, delta - back, sd), bounds=(-1.0, 1.0), span=1.0).p_value()
         return p is not None and p < alpha
 
-    if not (Mean(np.ones(n), bounds=(-1.0, 1.0), span=1.0).p_value() or 1.0) < alpha or not told(1.0 + back):
+    if not told(1.0 + back):
         return None
     low, high = 0.0, 1.0 + back
     for _ in range(12):
