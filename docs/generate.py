@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
-from fairtrial.core.suite import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.webpage import checks
 
 FOLDER = Path(__file__).parent / "reference"

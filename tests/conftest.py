@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -25,7 +27,36 @@ from tests.scripted import Script, Scripted, look_up, scripted_model
 hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("any machine")
 _PATIENCE = 240_000  # milliseconds
+_MEMORY = Path("/dev/shm")
+_ROOM = 4 * 2**30  # bytes that the folders of all tests may take
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests write thousands of small stores, each commit of which waits for a disk: folders in memory where possible."""
+    if config.option.basetemp is None and not hasattr(config, "workerinput") and os.access(_MEMORY, os.W_OK):
+        if shutil.disk_usage(_MEMORY).free > _ROOM:
+            config.option.basetemp = tempfile.mkdtemp(prefix="fairtrial-tests-", dir=_MEMORY)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Memory is given back."""
+    if not hasattr(config, "workerinput") and str(config.option.basetemp or "").startswith(
+        f"{_MEMORY}/fairtrial-tests-"
+    ):
+        shutil.rmtree(config.option.basetemp, ignore_errors=True)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half of the time a test waits, for a process or a server: two workers a core."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for a browser is marked so."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
 
 
 @pytest.fixture(autouse=True)

@@ -117,8 +117,8 @@ def test_the_recipe_for_a_scorer_works(tmp_path):
     exec(code, names)
     import asyncio
 
+    from fairtrial.core.experiment import Case
     from fairtrial.core.score import ScoreContext
-    from fairtrial.core.suite import Case
 
     context = ScoreContext(response="LOUD", case=Case(id="c", input="q"))
     assert asyncio.run(names["Shout"]().score(context)).value == 1.0

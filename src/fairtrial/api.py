@@ -13,9 +13,9 @@ from fairtrial.analyse import Run
 from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Case, ScorerSpec, read_expected
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
-from fairtrial.core.suite import Case, ScorerSpec, read_expected
 from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
@@ -166,11 +166,11 @@ def compare(
     that a case can show, where that is less than the scale allows.
     """
     from fairtrial.analyse.compare import compare as compared
-    from fairtrial.analyse.contestants import choose, enter, pooled, sources_of
+    from fairtrial.analyse.score_table import choose, pooled, read_scores, sources_of
 
     if (a is None) != (b is None):
         raise FairtrialError("name two arms, or none")
     names = () if a is None or b is None else (a, b)
-    field = enter(pooled(sources_of(runs), names))
-    found = compared(field, choose(field, names), metric=metric, margin=margin, largest=largest)
+    scores = read_scores(pooled(sources_of(runs), names))
+    found = compared(scores, choose(scores, names), metric=metric, margin=margin, largest=largest)
     return found.pairs[0] if names else found

@@ -98,8 +98,8 @@ class FairTrial:
         """Fail the test unless the run keeps its terms; scores are 0–100 as on the command line, metrics on their own
         scale. `unsure` is for what nobody can tell."""
         __tracebackhide__ = True
-        from fairtrial.analyse.contestants import find_sources, sources_of
         from fairtrial.analyse.gate import Terms, gate, gate_line
+        from fairtrial.analyse.score_table import find_sources, sources_of
         from fairtrial.core.errors import FairtrialError
 
         if unsure not in ("fail", "skip", "pass"):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems, score_answer
+from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 
 _CHECKS = [{"name": "c", "steps": [{"click": "button"}]}]
 # One example of every scorer, with an expected text that fits it.

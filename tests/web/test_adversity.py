@@ -17,7 +17,7 @@ from fairtrial.cli.main import _run
 from fairtrial.store import Store
 from fairtrial.store.votes import votes
 from fairtrial.web.app import make_app
-from fairtrial.web.desk import Desk
+from fairtrial.web.site import Site
 from fairtrial.web.trials import difference
 from fairtrial.workflows.resume import arescore
 
@@ -26,15 +26,15 @@ from .test_suites import changed, load
 
 
 @pytest.fixture
-def desk(store: Store, tmp_path: Path) -> Any:
-    made = Desk(store, tmp_path)
+def site(store: Store, tmp_path: Path) -> Any:
+    made = Site(store, tmp_path)
     yield made
     made.close()
 
 
 @pytest.fixture
-def client(desk: Desk) -> TestClient:
-    return TestClient(make_app(desk), headers={"origin": "http://testserver"}, raise_server_exceptions=False)
+def client(site: Site) -> TestClient:
+    return TestClient(make_app(site), headers={"origin": "http://testserver"}, raise_server_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_the_command_that_is_shown_repeats_the_run(
     )
 
 
-@pytest.mark.parametrize("name", ["html", "md", "json", "jsonl", "csv", "parquet", "junit", "eee"])
+@pytest.mark.parametrize("name", ["html", "md", "json", "jsonl", "csv", "parquet", "junit", "eee_lines"])
 async def test_everything_that_is_offered_can_be_taken_along(client: TestClient, run_suite: Any, name: str) -> None:
     targets = [{"id": n, "target": f"mock:{n}", "options": {"answer": "Paris"}} for n in ("a", "b")]
     run = await run_suite(targets=targets)
@@ -211,13 +211,13 @@ async def test_two_tabs_of_one_voter_and_two_voters_without_a_name(
 
 
 async def test_digests_of_another_time_are_worked_out_anew(
-    desk: Desk, client: TestClient, run_suite: Any, store: Store
+    site: Site, client: TestClient, run_suite: Any, store: Store
 ) -> None:
     run = await run_suite()
     assert client.get(f"/runs/{run.id}/numbers").status_code == 200
     with store.engine.begin() as connection:
         assert connection.exec_driver_sql("update digests set body = x'80'").rowcount
-    fresh = Desk(store, desk.folder)
+    fresh = Site(store, site.folder)
     other = TestClient(make_app(fresh), raise_server_exceptions=False)
     page = other.get(f"/runs/{run.id}/numbers")
     fresh.close()
@@ -252,7 +252,7 @@ async def test_a_run_on_fewer_cases_does_not_stand_on_the_board(client: TestClie
 
 async def test_the_board_is_shown_once(client: TestClient, run_suite: Any, monkeypatch: Any) -> None:
     """Half of it was shown while the other half was worked out, and then all of it once more below."""
-    monkeypatch.setattr("fairtrial.web.digests.PATIENCE", 0.0)
+    monkeypatch.setattr("fairtrial.web.cache.PATIENCE", 0.0)
     targets = [{"id": name, "target": "mock:x", "options": {"answer": name}} for name in ("Say 0", "b")]
     await run_suite(
         targets=targets, cases=[{"input": f"Say {n}", "expected": "Say 0", "difficulty": "easy"} for n in range(6)]
@@ -324,10 +324,10 @@ def test_texts_that_look_like_formulas_come_back(client: TestClient, tmp_path: P
     assert reply.json()["text"].count("\n  - ") == 2  # one below the other
 
 
-def test_a_token_is_small(desk: Desk) -> None:
+def test_a_token_is_small(site: Site) -> None:
     from fairtrial.web.access import Access
 
-    client = TestClient(Access(make_app(desk), "a-token-that-nobody-guesses"), follow_redirects=False)
+    client = TestClient(Access(make_app(site), "a-token-that-nobody-guesses"), follow_redirects=False)
     assert client.post("/enter", content=b"token=" + b"x" * 10_000).status_code == 413
 
 

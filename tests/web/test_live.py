@@ -15,7 +15,7 @@ from fairtrial import pipeline
 from fairtrial.core.trial import Trial
 from fairtrial.engine.session import Engine
 from fairtrial.store import Store
-from fairtrial.web.works import Heard
+from fairtrial.web.tasks import LiveAnswer
 
 from .conftest import TOKEN
 
@@ -81,7 +81,7 @@ async def test_a_judges_reply_is_not_for_those_who_listen(write_suite: Any, stor
 
 
 def test_what_is_heard_is_bounded() -> None:
-    heard = Heard((0, 0, 0), lambda place: None)
+    heard = LiveAnswer((0, 0, 0), lambda place: None)
     heard.begin()
     for _ in range(1000):
         heard.piece("x" * 1000)

@@ -17,9 +17,9 @@ from fairtrial.store import Store
 from fairtrial.web import files
 from fairtrial.web.access import Access
 from fairtrial.web.app import make_app
-from fairtrial.web.desk import Desk
 from fairtrial.web.guard import Guard
 from fairtrial.web.markdown import rendered
+from fairtrial.web.site import Site
 
 from .conftest import CAPITALS, TOKEN
 
@@ -28,15 +28,15 @@ SECRET = "sk-very-secret-value-0042"
 
 
 @pytest.fixture
-def desk(store: Store, tmp_path: Path) -> Any:
-    made = Desk(store, tmp_path, preview_port=9)
+def site(store: Store, tmp_path: Path) -> Any:
+    made = Site(store, tmp_path, preview_port=9)
     yield made
     made.close()
 
 
 @pytest.fixture
-def client(desk: Desk) -> TestClient:
-    return TestClient(Guard(make_app(desk), ["127.0.0.1:8321"]), base_url=HERE, raise_server_exceptions=False)
+def client(site: Site) -> TestClient:
+    return TestClient(Guard(make_app(site), ["127.0.0.1:8321"]), base_url=HERE, raise_server_exceptions=False)
 
 
 def test_only_our_own_name_and_our_own_pages(client: TestClient) -> None:
@@ -60,8 +60,8 @@ def test_served_to_others_any_address_in_numbers_is_ours_and_no_foreign_name() -
         assert guarded.get("/", headers={"host": host}).status_code == status, host
 
 
-def test_who_has_no_token_sees_nothing(desk: Desk) -> None:
-    client = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+def test_who_has_no_token_sees_nothing(site: Site) -> None:
+    client = TestClient(Access(make_app(site), TOKEN), base_url=HERE, follow_redirects=False)
     page = {"accept": "text/html"}
     assert client.get("/runs").status_code == 401
     assert client.get("/", headers=page).headers["location"] == "/enter"
@@ -124,9 +124,9 @@ async def test_the_link_that_is_printed_lets_one_in(monkeypatch: pytest.MonkeyPa
     assert TOKEN not in said and TOKEN in page  # whoever chose it knows it; logs need not
 
 
-def test_a_stranger_gets_nothing_but_the_door(desk: Desk) -> None:
+def test_a_stranger_gets_nothing_but_the_door(site: Site) -> None:
     """Anybody on this machine can send whatever headers a browser would."""
-    own = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+    own = TestClient(Access(make_app(site), TOKEN), base_url=HERE, follow_redirects=False)
     addresses = [
         "/",
         "/runs",
@@ -136,7 +136,7 @@ def test_a_stranger_gets_nothing_but_the_door(desk: Desk) -> None:
         "/suites/edit",
         "/nowhere",
     ]
-    for path in [*addresses, "/enter/", "/Enter", "//enter", "/static/%2e%2e/runs", "/works/x/state", "/models?q=x"]:
+    for path in [*addresses, "/enter/", "/Enter", "//enter", "/static/%2e%2e/runs", "/tasks/x/state", "/models?q=x"]:
         reply = own.get(path, headers={"origin": HERE})
         assert reply.status_code == (404 if path.startswith("/static/") else 401), path
     for path in ("/suites/new", "/arena/run", "/suites/check", "/runs/x/delete", "/suites/import", "/judges/calibrate"):
@@ -156,27 +156,27 @@ def test_a_stranger_gets_nothing_but_the_door(desk: Desk) -> None:
         ("", "/"),
     ],
 )
-def test_the_door_leads_only_to_our_own_pages(desk: Desk, wanted: str, led: str) -> None:
-    client = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+def test_the_door_leads_only_to_our_own_pages(site: Site, wanted: str, led: str) -> None:
+    client = TestClient(Access(make_app(site), TOKEN), base_url=HERE, follow_redirects=False)
     assert client.post("/enter", data={"token": TOKEN, "next": wanted}).headers["location"] == led
     assert client.post("/enter", data={"token": TOKEN}).status_code == 303  # also for those who are in already
 
 
-def test_a_page_that_was_asked_for_is_shown_after_the_door(desk: Desk) -> None:
-    client = TestClient(Access(make_app(desk), TOKEN), base_url=HERE, follow_redirects=False)
+def test_a_page_that_was_asked_for_is_shown_after_the_door(site: Site) -> None:
+    client = TestClient(Access(make_app(site), TOKEN), base_url=HERE, follow_redirects=False)
     door = client.get("/runs?page=2", headers={"accept": "text/html"}).headers["location"]
     assert door == "/enter?next=%2Fruns%3Fpage%3D2"
     assert 'name="next" value="/runs?page=2"' in client.get(door).text
 
 
-def test_a_restart_throws_nobody_out(desk: Desk, tmp_path: Path) -> None:
+def test_a_restart_throws_nobody_out(site: Site, tmp_path: Path) -> None:
     from fairtrial.web.state import cookie_key
 
-    first = TestClient(Access(make_app(desk), "one-token-0123456789", key=cookie_key()), base_url=HERE)
+    first = TestClient(Access(make_app(site), "one-token-0123456789", key=cookie_key()), base_url=HERE)
     first.post("/enter", data={"token": "one-token-0123456789"})
-    again = Access(make_app(desk), "another-token-0123456789", key=cookie_key())
+    again = Access(make_app(site), "another-token-0123456789", key=cookie_key())
     assert TestClient(again, base_url=HERE, cookies=first.cookies).get("/runs").status_code == 200
-    other = Access(make_app(desk), TOKEN)  # a token of one's own: who changes it changes the lock
+    other = Access(make_app(site), TOKEN)  # a token of one's own: who changes it changes the lock
     assert TestClient(other, base_url=HERE, cookies=first.cookies).get("/runs").status_code == 401
 
 
@@ -296,7 +296,7 @@ async def test_the_value_of_a_key_never_leaves_the_server(
 )
 def test_only_suites_of_this_folder(client: TestClient, tmp_path: Path, name: str) -> None:
     with pytest.raises(FairtrialError):
-        files.place_of(tmp_path.resolve(), name)
+        files.path_of(tmp_path.resolve(), name)
     for path, key in (("/suites/edit", "params"),):
         assert client.get(path, **{key: {"file": name}}).status_code == 400
     for path in ("/suites/delete", "/suites/duplicate"):
@@ -328,9 +328,9 @@ def test_an_error_is_a_page_with_a_sentence(client: TestClient) -> None:
     assert client.get("/files/" + "0" * 64).status_code == 404
 
 
-async def test_too_much_is_refused_before_it_is_read(desk: Desk) -> None:
+async def test_too_much_is_refused_before_it_is_read(site: Site) -> None:
     """By its length where the sender says it, else as soon as that much has come."""
-    app, taken, said = make_app(desk), 0, []
+    app, taken, said = make_app(site), 0, []
 
     async def more() -> Any:
         nonlocal taken

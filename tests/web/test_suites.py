@@ -18,8 +18,8 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 from fairtrial.web.app import make_app
 from fairtrial.web.changes import apply
-from fairtrial.web.desk import Desk
 from fairtrial.web.form import scorer_guides
+from fairtrial.web.site import Site
 from fairtrial.web.tables import read_cases, table_text
 
 from .conftest import CAPITALS
@@ -38,9 +38,9 @@ def changed(text: str, *changes: dict[str, Any]) -> str:
 
 @pytest.fixture
 def client(store: Store, tmp_path: Path) -> Any:
-    desk = Desk(store, tmp_path)
-    yield TestClient(make_app(desk), headers={"origin": "http://testserver"})
-    desk.close()
+    site = Site(store, tmp_path)
+    yield TestClient(make_app(site), headers={"origin": "http://testserver"})
+    site.close()
 
 
 def test_a_change_leaves_everything_else_as_it_was_written() -> None:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.contestants import Contestant, Field
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import ArmScores, ScoreTable
+from fairtrial.core.place import Place, place_of
 from fairtrial.store import opinions
 from fairtrial.store.votes import votes
 
@@ -38,12 +39,12 @@ class Battles(msgspec.Struct, frozen=True):
         self.style.append(style)
 
 
-def from_pairs(field: Field, people: Sequence[Contestant], by: By, *, styled: bool = False) -> Battles | None:
-    """What judges and people said of pairs of answers; None where nobody said anything."""
-    number = {id(one): place for place, one in enumerate(people)}
+def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled: bool = False) -> Battles | None:
+    """What judges and arms said of pairs of answers; None where nobody said anything."""
+    number = {id(one): place for place, one in enumerate(arms)}
     found = Battles()
-    for source in field.sources:
-        own = {one.arm.name: number[id(one)] for one in people if one.source is source}
+    for source in scores.sources:
+        own = {one.arm.name: number[id(one)] for one in arms if one.source is source}
         for run in source.runs:
             rows = list(_said(run, by))
             styles = _styles(run) if rows and styled else {}
@@ -53,7 +54,7 @@ def from_pairs(field: Field, people: Sequence[Contestant], by: By, *, styled: bo
                 if a is None or b is None:
                     continue
                 case, repeat = row["case_position"], row["repeat"]
-                mine, theirs = (styles.get((case, row[arm], repeat)) for arm in ("arm_one", "arm_other"))
+                mine, theirs = (styles.get(Place(case, row[arm], repeat)) for arm in ("arm_one", "arm_other"))
                 found.add(a, b, row["worth"], f"{run.plan.id}:{case}", _difference(mine, theirs))
     return found if found.one else None
 
@@ -68,10 +69,10 @@ def _said(run: Run, by: By) -> Iterator[dict[str, Any]]:
         yield from votes(run.store, run.id)
 
 
-def _styles(run: Run) -> dict[tuple[int, int, int], tuple[float, ...]]:
+def _styles(run: Run) -> dict[Place, tuple[float, ...]]:
     """How long every answer is, and how much markdown it has around its code."""
     return {
-        (row["case_position"], row["arm_position"], row["repeat"]): style_of(row["answer"])
+        place_of(row): style_of(row["answer"])
         for row in run.store.trial_rows(run.id, run.record.scoring)
         if row["answer"] is not None
     }

@@ -26,11 +26,20 @@ from fairtrial.analyse.comparison import (
     Verdict,
     read_verdict,
 )
-from fairtrial.analyse.contestants import SCORE, TAKEN, Contestant, Field, check_metric, choose, enter, sources_of
 from fairtrial.analyse.evidence import Anytime, Evidence
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.kinds import kinds_of
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import (
+    SCORE,
+    TAKEN,
+    ArmScores,
+    ScoreTable,
+    check_metric,
+    choose,
+    read_scores,
+    sources_of,
+)
 from fairtrial.analyse.series import run_means
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import (
@@ -51,19 +60,19 @@ from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
 from fairtrial.stats.planning import detectable_again
 
 Floats = NDArray[np.float64]
-Pairs = Sequence[tuple[Contestant, Contestant]]
+Pairs = Sequence[tuple[ArmScores, ArmScores]]
 _RESAMPLES = (10_000, 3_000)  # of few cases, and of many: there the interval hardly depends on chance
 _EXACT, _FEWEST_CLUSTERS = 12, 6  # of sign flips
 
 
 def compare(
-    field: Field,
+    scores: ScoreTable,
     pairs: Pairs,
     *,
     metric: str | None = None,
     margin: float | None = None,
     largest: float | None = None,
-    earlier: Field | None = None,
+    earlier: ScoreTable | None = None,
     others: Sequence[str] | None = None,
 ) -> Comparisons:
     """Every pair by what the suites call primary (the score, unless they say otherwise) or by a metric, and by every
@@ -75,30 +84,30 @@ def compare(
     """
     if not pairs:
         raise FairtrialError("it takes two arms to compare: this is one")
-    people = list(dict.fromkeys(one for pair in pairs for one in pair))
-    metric = field.primary if metric is None else metric
-    check_metric(people, metric)
+    arms = list(dict.fromkeys(one for pair in pairs for one in pair))
+    metric = scores.primary if metric is None else metric
+    check_metric(arms, metric)
     if margin is None and metric == SCORE:
-        margin = next((one.stop.margin for one in people if one.stop is not None), None)
+        margin = next((one.stop.margin for one in arms if one.stop is not None), None)
     try:
-        chosen = decided(field, pairs, [metric], margin=margin, largest=largest, earlier=earlier)
+        chosen = decided(scores, pairs, [metric], margin=margin, largest=largest, earlier=earlier)
     except ValueError as error:
         raise FairtrialError(str(error)) from None
     if not any(pair.count for pair in chosen):
         raise FairtrialError(_nothing_common(pairs, metric))
     return Comparisons(
-        sources=[source.label for source in field.sources],
-        run_ids=[run.id for source in field.sources for run in source.runs],
-        standings=[_standing(field, one, metric) for one in people],
+        sources=[source.label for source in scores.sources],
+        run_ids=[run.id for source in scores.sources for run in source.runs],
+        standings=[_standing(scores, one, metric) for one in arms],
         pairs=chosen,
-        metrics=decided(field, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
+        metrics=decided(scores, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
         metric=metric,
         margin=margin,
-        notes=[*guidance(field, pairs, chosen, metric), *_why_unused(chosen, earlier)],
+        notes=[*guidance(scores, pairs, chosen, metric), *_why_unused(chosen, earlier)],
     )
 
 
-def _why_unused(pairs: Sequence[Comparison], earlier: Field | None) -> list[str]:
+def _why_unused(pairs: Sequence[Comparison], earlier: ScoreTable | None) -> list[str]:
     if earlier is None or any(pair.variance_saved is not None for pair in pairs):
         return []
     return [
@@ -116,9 +125,9 @@ def other_metrics(pairs: Pairs, metric: str) -> list[str]:
 
 def compared(run: Run) -> Comparisons | None:
     """Every two arms of a run; None where there is one, or where no two have a scored case in common."""
-    field = enter(sources_of(run))
+    scores = read_scores(sources_of(run))
     try:
-        return compare(field, choose(field)) if len(run.plan_arms) > 1 else None
+        return compare(scores, choose(scores)) if len(run.plan_arms) > 1 else None
     except FairtrialError:
         return None
 
@@ -131,13 +140,13 @@ def _nothing_common(pairs: Pairs, metric: str) -> str:
 
 
 def decided(
-    field: Field,
+    scores: ScoreTable,
     pairs: Pairs,
     metrics: Sequence[str],
     *,
     margin: float | None = None,
     largest: float | None = None,
-    earlier: Field | None = None,
+    earlier: ScoreTable | None = None,
     primary: bool = True,
     qualified: bool | None = None,
 ) -> list[Comparison]:
@@ -148,7 +157,7 @@ def decided(
     found = [
         _Pair(
             Evidence(
-                field, a, b, metric, margin=margin, largest=largest, earlier=earlier, family=len(metrics) * len(pairs)
+                scores, a, b, metric, margin=margin, largest=largest, earlier=earlier, family=len(metrics) * len(pairs)
             ),
             margin,
         )
@@ -280,7 +289,7 @@ class _Pair:
 
     @cached_property
     def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
-        return kinds_of([self.evidence.field.facts[key] for key in self.evidence.common.keys])
+        return kinds_of([self.evidence.scores.facts[key] for key in self.evidence.common.keys])
 
     def _groups(self, family: int) -> Iterable[Group]:
         """The kinds of one attribute are a family, and all attributes of all pairs share 5 %; they are scored as they
@@ -378,12 +387,12 @@ def _binary(values: Floats) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-def _standing(field: Field, one: Contestant, metric: str) -> Standing:
+def _standing(scores: ScoreTable, one: ArmScores, metric: str) -> Standing:
     return Standing(
         label=one.label,
         arm=one.arm.name,
         source=one.source.label,
-        aggregate=field.aggregate(one, metric),
+        aggregate=scores.aggregate(one, metric),
         coverage=one.coverage,
         failed=sum(one.failed.values()),
     )

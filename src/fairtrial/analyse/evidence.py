@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from fairtrial.analyse.common import Common
-from fairtrial.analyse.contestants import SCORE, Contestant, Ends, Field
+from fairtrial.analyse.score_table import SCORE, ArmScores, Ends, ScoreTable
 from fairtrial.core.score import Scale
 from fairtrial.core.stopping import case_order
 from fairtrial.stats import Bets, ControlledMean, LabelledMean
@@ -57,22 +57,22 @@ class Evidence:
 
     def __init__(
         self,
-        field: Field,
-        a: Contestant,
-        b: Contestant,
+        scores: ScoreTable,
+        a: ArmScores,
+        b: ArmScores,
         metric: str,
         *,
         margin: float | None = None,
         largest: float | None = None,
-        earlier: Field | None = None,
+        earlier: ScoreTable | None = None,
         family: int = 1,
     ) -> None:
         """`family` is how many comparisons share what bets may lose."""
-        self.field, self.a, self.b, self.metric = field, a, b, metric
+        self.scores, self.a, self.b, self.metric = scores, a, b, metric
         holder = a if metric in a.scales else b
         self.scale: Scale = holder.scales.get(metric, (None, None))
         self.sign = holder.sign(metric)
-        self.common = field.common(a, b, metric)
+        self.common = scores.common(a, b, metric)
         self._margin, self._largest, self._earlier, self._family = margin, largest, earlier, family
 
     @cached_property
@@ -142,7 +142,7 @@ class Evidence:
         """Where an earlier run has both arms on these cases and on more of them, and t holds for the difference."""
         if self._earlier is None or not self.common.plain or self.plain.method != "t":
             return None
-        before = {one.arm.name: one for one in self._earlier.contestants}
+        before = {one.arm.name: one for one in self._earlier.arms}
         a, b = before.get(self.a.arm.name), before.get(self.b.arm.name)
         if a is None or b is None or a is b:
             return None
@@ -186,4 +186,4 @@ class Evidence:
         best: Ends = "best" if against > 0 else "worst"
         one: Mapping[str, float] = self.a.means(self.metric, failures=worst)
         other: Mapping[str, float] = self.b.means(self.metric, failures=best)
-        return self.field.joined(one, other)
+        return self.scores.joined(one, other)

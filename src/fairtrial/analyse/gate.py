@@ -9,10 +9,10 @@ from typing import Literal
 import msgspec
 
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparison
-from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, check_metric, enter, pick
 from fairtrial.analyse.planning import cases_to_pass
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, check_metric, pick, read_scores
+from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
 from fairtrial.stats.units import Interval, Measured
@@ -37,7 +37,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     unsure: Unsure = "101"
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One demand on one arm, in words and in numbers (scores 0–1)."""
 
     name: str
@@ -54,7 +54,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     run_ids: list[str]
     against: list[str]
-    checks: list[Check]
+    checks: list[GateCheck]
     notes: list[str] = []
     unsure: Unsure = "101"
 
@@ -77,17 +77,17 @@ def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
     _check_terms(terms, against)
     if against is not None and {run.id for run in source.runs} & {run.id for run in against.runs}:
         raise FairtrialError("a run cannot be held against itself: name an earlier one, or give it a tag")
-    field = enter([source] if against is None else [source, against])
-    own = [one for one in field.contestants if one.source is source]
+    scores = read_scores([source] if against is None else [source, against])
+    own = [one for one in scores.arms if one.source is source]
     check_metric(own, terms.metric)
     if terms.arms:
-        own = [pick(field._replace(contestants=tuple(own)), name) for name in terms.arms]
+        own = [pick(scores._replace(arms=tuple(own)), name) for name in terms.arms]
     checks = [*_coverage(own, terms)]
     notes: list[str] = []
     if terms.min_score is not None:
-        checks += _minimum(field, own, terms, terms.min_score)
+        checks += _minimum(scores, own, terms, terms.min_score)
     if against is not None:
-        found, notes = _regression(field, own, against, terms)
+        found, notes = _regression(scores, own, against, terms)
         checks += found
     if terms.min_score is None and against is None:
         notes = ["Only coverage was asked for: --min-score and --against ask for more."]
@@ -117,10 +117,10 @@ def _check_terms(terms: Terms, against: Source | None) -> None:
         raise FairtrialError(f"scores are 0 to 100: a margin of {100 * terms.margin:g} points allows everything")
 
 
-def _coverage(own: Sequence[Contestant], terms: Terms) -> Iterator[Check]:
+def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
     for one in own:
         share = one.scored / one.planned if one.planned else 0.0
-        yield Check(
+        yield GateCheck(
             name="coverage",
             arm=one.arm.name,
             result="passed" if share >= terms.min_coverage - _ROUNDING else "failed",
@@ -130,13 +130,13 @@ def _coverage(own: Sequence[Contestant], terms: Terms) -> Iterator[Check]:
         )
 
 
-def _minimum(field: Field, own: Sequence[Contestant], terms: Terms, least: float) -> Iterator[Check]:
+def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: float) -> Iterator[GateCheck]:
     """Met only if it is met with failures left out, and with failures counted as the worst."""
     scale = Scale(terms.metric)
     if own and own[0].sign(terms.metric) < 0:
         raise FairtrialError(f"less of `{terms.metric}` is better: a minimum cannot be asked of it; --against can")
     for one in own:
-        found = field.aggregate(one, terms.metric)
+        found = scores.aggregate(one, terms.metric)
         result = _above(found, least, terms)
         message = "no score"
         if found.mean is not None:
@@ -145,13 +145,13 @@ def _minimum(field: Field, own: Sequence[Contestant], terms: Terms, least: float
             shown = "on these cases" if terms.these_cases else shown
             message = f"{scale.plain(found.mean)} ({shown}), at least {scale.plain(least)}"
         if result == "passed" and one.failed:
-            strict = field.aggregate(one, terms.metric, failures="worst")
+            strict = scores.aggregate(one, terms.metric, failures="worst")
             if _above(strict, least, terms) != "passed":
                 result = "cannot tell"
                 message += (
                     f"; with {sum(one.failed.values())} failures counted as the worst it is {scale.plain(strict.mean)}"
                 )
-        yield Check(
+        yield GateCheck(
             name="minimum",
             arm=one.arm.name,
             result=result,
@@ -174,12 +174,12 @@ def _above(found: Aggregate, least: float, terms: Terms) -> Result:
 
 
 def _regression(
-    field: Field, own: Sequence[Contestant], against: Source, terms: Terms
-) -> tuple[list[Check], list[str]]:
+    scores: ScoreTable, own: Sequence[ArmScores], against: Source, terms: Terms
+) -> tuple[list[GateCheck], list[str]]:
     margin = terms.margin if terms.margin is not None else 0.0 if terms.these_cases else BEARABLE
     if margin <= 0 and not terms.these_cases:
         raise FairtrialError("a loss of nothing at all can never be ruled out: give a --margin above 0")
-    before = {one.arm.name: one for one in field.contestants if one.source is against}
+    before = {one.arm.name: one for one in scores.arms if one.source is against}
     names = {one.arm.name for one in own}
     checks = [_unknown(one.arm.name, f"{against.label} has no such arm") for one in own if one.arm.name not in before]
     if not terms.arms:
@@ -193,13 +193,13 @@ def _regression(
     ]
     if not usable:
         return checks, []
-    compared = compare(field, usable, metric=terms.metric, margin=margin or None, largest=terms.largest)
+    compared = compare(scores, usable, metric=terms.metric, margin=margin or None, largest=terms.largest)
     for (one, other), pair in zip(usable, compared.pairs, strict=True):
         result, message = _held(pair, margin, terms)
         if result == "passed" and (trouble := _waved_through(one, other, pair, margin, terms)):
             result, message = "cannot tell", f"{message}; {trouble}"
         checks.append(
-            Check(
+            GateCheck(
                 name="regression",
                 arm=one.arm.name,
                 result=result,
@@ -212,11 +212,11 @@ def _regression(
     return checks, compared.notes
 
 
-def _unknown(arm: str, message: str) -> Check:
-    return Check(name="regression", arm=arm, result="cannot tell", message=message)
+def _unknown(arm: str, message: str) -> GateCheck:
+    return GateCheck(name="regression", arm=arm, result="cannot tell", message=message)
 
 
-def _waved_through(one: Contestant, other: Contestant, pair: Comparison, margin: float, terms: Terms) -> str:
+def _waved_through(one: ArmScores, other: ArmScores, pair: Comparison, margin: float, terms: Terms) -> str:
     """Why a regression may have passed unseen: hardly a case in common, or failures instead of wrong answers."""
     cases = _asked(one)
     if pair.count < terms.min_coverage * min(cases, _asked(other)) * (1 - _ROUNDING):
@@ -232,7 +232,7 @@ def _waved_through(one: Contestant, other: Contestant, pair: Comparison, margin:
     return "" if kept else f"if every failure spoke against it, it would be {shown}"
 
 
-def _asked(one: Contestant) -> int:
+def _asked(one: ArmScores) -> int:
     """How many cases it should have an answer to; a run that stopped early, those that it asked."""
     if one.stop is None:
         return len(one.places)
@@ -284,6 +284,6 @@ def _less_is_better(pair: Comparison) -> bool:
     return best is not None and (worst is None or best < worst)
 
 
-def gate_line(check: Check) -> str:
+def gate_line(check: GateCheck) -> str:
     """One check in a line."""
     return f"{check.result}: {check.name} of {check.arm}: {check.message}"

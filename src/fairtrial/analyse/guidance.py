@@ -1,36 +1,36 @@
-"""What should be known before a comparison is believed, said where people look at it."""
+"""What should be known before a comparison is believed, said where arms look at it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from fairtrial.analyse.comparison import ANYTIME, Comparison
-from fairtrial.analyse.contestants import SCORE, Contestant, Field
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 
 _FEW_CASES = 20
 _FEW_CLUSTERS = 10
 
-Pairs = Sequence[tuple[Contestant, Contestant]]
+Pairs = Sequence[tuple[ArmScores, ArmScores]]
 
 
-def guidance(field: Field, pairs: Pairs, found: Sequence[Comparison], metric: str = SCORE) -> list[str]:
+def guidance(scores: ScoreTable, pairs: Pairs, found: Sequence[Comparison], metric: str = SCORE) -> list[str]:
     """One sentence for each thing to mind."""
     return [
-        *_about_cases(field, [(pair.count, pair.units) for pair in found]),
+        *_about_cases(scores, [(pair.count, pair.units) for pair in found]),
         *_about_method(found),
-        *_about_weights(field, pairs, metric),
-        *_about_scores(field, pairs),
-        *_about_runs(field),
+        *_about_weights(scores, pairs, metric),
+        *_about_scores(scores, pairs),
+        *_about_runs(scores),
         *_about_stopping(pairs, found),
         *_about_noise(pairs),
     ]
 
 
-def _about_cases(field: Field, counts: Sequence[tuple[int, int]]) -> Iterator[str]:
+def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Iterator[str]:
     cases = [count for count, _ in counts if count]
     if not cases:
         return
-    if not field.same_cases:
+    if not scores.same_cases:
         shown = f"{min(cases)}" if min(cases) == max(cases) else f"{min(cases)} to {max(cases)}"
         yield f"The runs have different cases: compared on the {shown} that they have in common."
     if min(cases) < _FEW_CASES:
@@ -55,16 +55,16 @@ def _about_method(found: Sequence[Comparison]) -> Iterator[str]:
         yield f"People's labels (on {least} cases) correct what the judges said of both."
 
 
-def _about_weights(field: Field, pairs: Pairs, metric: str) -> Iterator[str]:
-    if field.uneven_facts:
+def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[str]:
+    if scores.uneven_facts:
         yield (
-            f"{field.uneven_facts} cases have another weight or cluster in another run: those of the run named first "
+            f"{scores.uneven_facts} cases have another weight or cluster in another run: those of the run named first "
             "count."
         )
-    if not field.clusters and len(set(field.weights.values())) == 1:
+    if not scores.clusters and len(set(scores.weights.values())) == 1:
         return
     for a, b in pairs:
-        common = field.common(a, b, metric)
+        common = scores.common(a, b, metric)
         if common.plain or len(common.keys) < 2:
             continue
         sizes: dict[str, float] = {}
@@ -80,7 +80,7 @@ def _about_weights(field: Field, pairs: Pairs, metric: str) -> Iterator[str]:
             return
 
 
-def _about_scores(field: Field, pairs: Pairs) -> Iterator[str]:
+def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[str]:
     if any(_scored_otherwise(a, b) for a, b in pairs):
         yield "Not all of these were scored in the same way (another scorer or judge): the difference may be theirs."
     a, b = max(pairs, key=lambda pair: abs(pair[0].coverage - pair[1].coverage))
@@ -93,14 +93,14 @@ def _about_scores(field: Field, pairs: Pairs) -> Iterator[str]:
         )
 
 
-def _scored_otherwise(a: Contestant, b: Contestant) -> bool:
+def _scored_otherwise(a: ArmScores, b: ArmScores) -> bool:
     if a.judges != b.judges and (a.judges or b.judges) and a.source is not b.source:
         return True
     return any(a.scorers[case] != b.scorers[case] for case in a.scorers.keys() & b.scorers.keys())
 
 
-def _about_runs(field: Field) -> Iterator[str]:
-    for source in field.sources:
+def _about_runs(scores: ScoreTable) -> Iterator[str]:
+    for source in scores.sources:
         for run in source.runs:
             if run.status not in ("completed", "stopped"):
                 yield f"Run {run.id} is {run.status}: this is how things stand, not how they end."
@@ -125,10 +125,10 @@ def _about_stopping(pairs: Pairs, found: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _about_noise(pairs: Pairs) -> Iterator[str]:
-    people = dict.fromkeys(one for pair in pairs for one in pair)
+    arms = dict.fromkeys(one for pair in pairs for one in pair)
     once = [
         one
-        for one in people
+        for one in arms
         if one.judges and one.values[SCORE] and all(len(found) < 2 for found in one.values[SCORE].values())
     ]
     if once:

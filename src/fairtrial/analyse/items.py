@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.analyse.contestants import SCORE, Contestant, Field
 from fairtrial.analyse.rank import better_than
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.folding import bare, fold
 from fairtrial.stats.items import Subset, closest, items, subsets
@@ -60,14 +60,14 @@ class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 class _Table:
     """Arms × cases, where all arms have a score."""
 
-    def __init__(self, field: Field) -> None:
-        self.people = [one for one in field.contestants if one.values.get(SCORE)]
+    def __init__(self, scores: ScoreTable) -> None:
+        self.people = [one for one in scores.arms if one.values.get(SCORE)]
         if not self.people:
             raise FairtrialError("no arm has a score yet: there is nothing to say of the cases")
         means = [one.means() for one in self.people]
         shared = set.intersection(*(set(found) for found in means))
-        self.keys = sorted((key for key in shared if field.weights[key] > 0), key=self._place)
-        self.weights = np.asarray([field.weights[key] for key in self.keys], dtype=np.float64)
+        self.keys = sorted((key for key in shared if scores.weights[key] > 0), key=self._place)
+        self.weights = np.asarray([scores.weights[key] for key in self.keys], dtype=np.float64)
         self.left_out = len(set().union(*means)) - len(self.keys)
         if not self.keys:
             raise FairtrialError("no case has a score of every arm: nothing can be said of the cases")
@@ -77,14 +77,14 @@ class _Table:
         return min(one.places[key] for one in self.people if key in one.places), key
 
 
-def analyse_cases(field: Field) -> CaseAnalysis:
+def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
     """Difficulty, discrimination, dead and suspicious cases, and how many of them would do."""
-    table = _Table(field)
-    better = better_than(field, table.people, SCORE)
-    wrong = _common_wrong(field, table)
+    table = _Table(scores)
+    better = better_than(scores, table.people, SCORE)
+    wrong = _common_wrong(scores, table)
     cases = [
         CaseItem(
-            id=field.facts[key].id,
+            id=scores.facts[key].id,
             difficulty=1 - item.mean,
             discrimination=item.discrimination,
             dead=_dead(table.people, key),
@@ -97,7 +97,7 @@ def analyse_cases(field: Field) -> CaseAnalysis:
     sizes = sorted({max(_FEWEST, round(share * count)) for share in _SHARES if share * count < count - 1})
     found = subsets(table.scores, better, [size for size in sizes if size < count], table.weights)
     return CaseAnalysis(
-        sources=[source.label for source in field.sources],
+        sources=[source.label for source in scores.sources],
         arms=[one.label for one in table.people],
         cases=cases,
         left_out=table.left_out,
@@ -106,13 +106,13 @@ def analyse_cases(field: Field) -> CaseAnalysis:
     )
 
 
-def choose_cases(field: Field, size: int) -> list[str]:
+def choose_cases(scores: ScoreTable, size: int) -> list[str]:
     """The ids of so many cases that together stand for all of them."""
-    table = _Table(field)
+    table = _Table(scores)
     if not 1 <= size <= len(table.keys):
         raise FairtrialError(f"choose 1 to {len(table.keys)} cases")
-    chosen = closest(table.scores, better_than(field, table.people, SCORE), size, table.weights)
-    return [field.facts[table.keys[place]].id for place in chosen]
+    chosen = closest(table.scores, better_than(scores, table.people, SCORE), size, table.weights)
+    return [scores.facts[table.keys[place]].id for place in chosen]
 
 
 def _cheapest(found: Sequence[Subset]) -> int | None:
@@ -121,7 +121,7 @@ def _cheapest(found: Sequence[Subset]) -> int | None:
     return next((subset.cases for place, subset in enumerate(found) if all(good[place:])), None)
 
 
-def _dead(people: Sequence[Contestant], key: str) -> str:
+def _dead(people: Sequence[ArmScores], key: str) -> str:
     """Every answer of every arm is right, or every one wrong."""
     values = [value for one in people for value in one.values[SCORE].get(key, ())]
     if len(people) < 2 or not values:
@@ -142,14 +142,14 @@ def _upside_down(table: _Table, better: NDArray[np.bool_], place: int, discrimin
     return "better arms miss it, worse ones get it right" if against > _RIGHT and plain else ""
 
 
-def _common_wrong(field: Field, table: _Table) -> dict[str, str]:
+def _common_wrong(scores: ScoreTable, table: _Table) -> dict[str, str]:
     """Cases on which nearly every answer, of several arms, is the same and counts as wrong."""
     suspects = {key for place, key in enumerate(table.keys) if table.scores[:, place].mean() < _RIGHT}
     if len(table.people) < 2 or not suspects:
         return {}
     said: dict[str, Counter[str]] = {}
     by: dict[tuple[str, str], set[str]] = {}
-    for key, arm, answer in _answers(field, table.people, suspects):
+    for key, arm, answer in _answers(scores, table.people, suspects):
         said.setdefault(key, Counter())[answer] += 1
         by.setdefault((key, answer), set()).add(arm)
     found = {}
@@ -160,10 +160,10 @@ def _common_wrong(field: Field, table: _Table) -> dict[str, str]:
     return found
 
 
-def _answers(field: Field, people: Sequence[Contestant], keys: set[str]) -> Iterator[tuple[str, str, str]]:
+def _answers(scores: ScoreTable, people: Sequence[ArmScores], keys: set[str]) -> Iterator[tuple[str, str, str]]:
     """Short answers to these cases that count as wrong, in folded words; longer ones count as different."""
-    for source in field.sources:
-        arms: Mapping[str, Contestant] = {one.arm.name: one for one in people if one.source is source}
+    for source in scores.sources:
+        arms: Mapping[str, ArmScores] = {one.arm.name: one for one in people if one.source is source}
         places = {one.places[key]: key for one in arms.values() for key in keys if key in one.places}
         for run in source.runs:
             names = [arm.name for arm in run.plan_arms]

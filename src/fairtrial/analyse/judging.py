@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.core.place import place_of
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions
@@ -102,7 +103,7 @@ def _effective(store: Store, record: RunRecord, said: opinions.JudgeValues, matr
     labels: dict[tuple[int, int, int], list[float]] = {}
     for row in opinions.labelled(store, record.id, record.scoring):
         if not row["stale"]:
-            place = (row["case_position"], row["arm_position"], row["repeat"])
+            place = place_of(row)
             labels.setdefault(place, []).append(row["value"])
     chosen = [number for number, place in enumerate(said.answers) if place in labels]
     if len(chosen) < _FEW:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from fairtrial.analyse.contestants import enter, sources_of
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.stats import Aggregate, aggregate
 
 BY = ("category", "difficulty")
@@ -19,18 +19,18 @@ class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
 
 def by_kind(run: Run) -> KindMeans:
     """The means of a run's arms, kind by kind."""
-    field = enter(sources_of(run))
+    scores = read_scores(sources_of(run))
     means: dict[str, dict[str, dict[str, Aggregate]]] = {}
-    for one in field.contestants:
-        scores = one.means()
+    for one in scores.arms:
+        values = one.means()
         for by in BY:
             groups: dict[str, list[str]] = {}
-            for key in scores:
-                kind = getattr(field.facts[key], by)
-                if kind is not None and field.weights[key] > 0:
+            for key in values:
+                kind = getattr(scores.facts[key], by)
+                if kind is not None and scores.weights[key] > 0:
                     groups.setdefault(kind, []).append(key)
             for kind, keys in groups.items():
-                clusters = [field.clusters.get(key, f"\0{key}") for key in keys] if field.clusters else None
-                found = aggregate([scores[key] for key in keys], [field.weights[key] for key in keys], clusters)
+                clusters = [scores.clusters.get(key, f"\0{key}") for key in keys] if scores.clusters else None
+                found = aggregate([values[key] for key in keys], [scores.weights[key] for key in keys], clusters)
                 means.setdefault(by, {}).setdefault(kind, {})[one.label] = found
     return KindMeans(means=means)

@@ -8,8 +8,8 @@ import msgspec
 
 from fairtrial.analyse.comparison import Comparison
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
-from fairtrial.core.suite import Arm
 from fairtrial.stats import Paired
 from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
@@ -52,13 +52,13 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
 def _compared(store: Store, record: RunRecord) -> list[Comparison]:
     """Every two arms by the score, and by every metric: the families of `compare`."""
     from fairtrial.analyse.compare import decided, other_metrics
-    from fairtrial.analyse.contestants import choose, enter, sources_of
     from fairtrial.analyse.run import Run
+    from fairtrial.analyse.score_table import choose, read_scores, sources_of
 
-    field = enter(sources_of(Run(store, record)))
-    pairs = choose(field)
-    first = decided(field, pairs, [field.primary], qualified=False)
-    return first + decided(field, pairs, other_metrics(pairs, field.primary), primary=False)
+    scores = read_scores(sources_of(Run(store, record)))
+    pairs = choose(scores)
+    first = decided(scores, pairs, [scores.primary], qualified=False)
+    return first + decided(scores, pairs, other_metrics(pairs, scores.primary), primary=False)
 
 
 def _lift(pair: Comparison, arm: str, base: str, *, turned: bool) -> Lift:

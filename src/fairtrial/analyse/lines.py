@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.judge_words import judging_notes, label_lines
-from fairtrial.analyse.words import lift_lines, metric_lines, pass_lines, refusal_lines, run_notes, tool_lines
+from fairtrial.analyse.wording.judges import judging_notes, label_lines
+from fairtrial.analyse.wording.runs import lift_lines, metric_lines, pass_lines, refusal_lines, run_notes, tool_lines
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary

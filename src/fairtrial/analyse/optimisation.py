@@ -10,8 +10,8 @@ import msgspec
 
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.contestants import Contestant, choose, enter, sources_of
 from fairtrial.analyse.run import Run, TrialRecord
+from fairtrial.analyse.score_table import ArmScores, choose, read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
 
 COMPOSITE = "composite"
@@ -131,15 +131,15 @@ def _slice(trials: Sequence[TrialRecord], weights: tuple[float, float]) -> Slice
 
 
 def _compared(run: Run, weights: tuple[float, float]) -> Comparisons | None:
-    field = enter(sources_of(run))
-    for one in field.contestants:
+    scores = read_scores(sources_of(run))
+    for one in scores.arms:
         _add_composite(one, weights)
-    pairs = [(a, b) for a, b in choose(field) if a.values[COMPOSITE] and b.values[COMPOSITE]]
+    pairs = [(a, b) for a, b in choose(scores) if a.values[COMPOSITE] and b.values[COMPOSITE]]
     # The score is the quality, which is half of the composite: as a second headline it would contradict the first.
-    return compare(field, pairs, metric=COMPOSITE, others=BESIDE) if pairs else None
+    return compare(scores, pairs, metric=COMPOSITE, others=BESIDE) if pairs else None
 
 
-def _add_composite(one: Contestant, weights: tuple[float, float]) -> None:
+def _add_composite(one: ArmScores, weights: tuple[float, float]) -> None:
     following, quality = one.values.get("instruction_following", {}), one.values.get("quality", {})
     one.scales[COMPOSITE] = (0.0, 1.0)
     one.values[COMPOSITE] = {

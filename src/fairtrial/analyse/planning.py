@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.analyse.contestants import SCORE, Contestant, Field
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import (
     Components,
@@ -67,8 +67,8 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_power(
-    field: Field,
-    pairs: Sequence[tuple[Contestant, Contestant]],
+    scores: ScoreTable,
+    pairs: Sequence[tuple[ArmScores, ArmScores]],
     *,
     deltas: Sequence[float] = DELTAS,
     margins: Sequence[float] = (),
@@ -76,25 +76,25 @@ def plan_power(
 ) -> Power:
     """From the differences seen so far. With clusters, a case counts as much as it did here."""
     alpha = 0.05 / max(1, len(pairs))
-    planned = (_pair_power(field, a, b, deltas, margins, alpha, beta) for a, b in pairs)
+    planned = (_pair_power(scores, a, b, deltas, margins, alpha, beta) for a, b in pairs)
     found = [pair for pair in planned if pair is not None]
     if not found:
         raise FairtrialError(
             "no two arms differ from case to case on two common cases: there is nothing to plan by yet"
         )
-    return Power(sources=[source.label for source in field.sources], beta=beta, alpha=alpha, pairs=found)
+    return Power(sources=[source.label for source in scores.sources], beta=beta, alpha=alpha, pairs=found)
 
 
 def _pair_power(
-    field: Field,
-    a: Contestant,
-    b: Contestant,
+    scores: ScoreTable,
+    a: ArmScores,
+    b: ArmScores,
     deltas: Sequence[float],
     margins: Sequence[float],
     alpha: float,
     beta: float,
 ) -> PairPower | None:
-    common = field.common(a, b)
+    common = scores.common(a, b)
     mean = common.mean((0.0, 1.0))
     if not mean.std_err or mean.count < 2:
         return None

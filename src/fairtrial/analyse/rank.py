@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
 from fairtrial.analyse.compare import decided
-from fairtrial.analyse.contestants import Contestant, Field, check_metric
+from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate, Ratings, bradley_terry, elo, holm
 from fairtrial.stats.mean import ALPHA
@@ -21,7 +21,7 @@ Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
 _FEW_PROMPTS = 6  # of fewer, even five wins out of five may be luck
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class RankedArm(msgspec.Struct, frozen=True, kw_only=True):
     """One arm in a ranking. `rank` and `worst_rank` are the ranks that are left open by who is better than whom."""
 
     label: str
@@ -51,7 +51,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     cases: int
     left_out: int  # cases that some arm has no score for
     by: By
-    places: list[Place]
+    places: list[RankedArm]
     matrix: WinMatrix | None
     notes: list[str]
     style: list[Style] = []  # what was controlled for
@@ -66,29 +66,31 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
     ci95: tuple[float, float] | None
 
 
-def rank(field: Field, *, metric: str | None = None, by: By | None = None, control_style: bool = False) -> Ranking:
+def rank(
+    scores: ScoreTable, *, metric: str | None = None, by: By | None = None, control_style: bool = False
+) -> Ranking:
     """Rank every arm; ratings come from judges' verdicts on pairs, else from people's votes, else from scores.
 
     An arm's best possible rank is one more than the arms that are better than it, its worst leaves out those that it
     is better than: the verdicts are those of `compare` on all pairs, so both always agree. With `control_style`,
     ratings are those of answers of equal length and markup.
     """
-    metric = field.primary if metric is None else metric
-    check_metric(field.contestants, metric)
-    people = [one for one in field.contestants if one.values.get(metric)]
-    silent = [one.label for one in field.contestants if not one.values.get(metric)]
-    if len(people) < 2:
+    metric = scores.primary if metric is None else metric
+    check_metric(scores.arms, metric)
+    arms = [one for one in scores.arms if one.values.get(metric)]
+    silent = [one.label for one in scores.arms if not one.values.get(metric)]
+    if len(arms) < 2:
         raise FairtrialError("it takes two arms with scores to rank them")
-    means = [one.means(metric) for one in people]
+    means = [one.means(metric) for one in arms]
     everywhere = set.intersection(*(set(found) for found in means))
-    keys = sorted(key for key in everywhere if field.weights[key] > 0)
+    keys = sorted(key for key in everywhere if scores.weights[key] > 0)
     if not keys:
         raise FairtrialError("these have no case in common: nothing can be ranked")
-    clusters = [field.clusters.get(key, f"\0{key}") for key in keys] if field.clusters else None
-    numbers = [field.aggregate(one, metric, keys=keys) for one in people]
-    sign = people[0].sign(metric)
+    clusters = [scores.clusters.get(key, f"\0{key}") for key in keys] if scores.clusters else None
+    numbers = [scores.aggregate(one, metric, keys=keys) for one in arms]
+    sign = arms[0].sign(metric)
     by_pairs = by not in (None, "scores")  # who asks for votes wants to see who won them
-    by, judged = _judged(field, people, by, styled=control_style)
+    by, judged = _judged(scores, arms, by, styled=control_style)
     if control_style and judged is None:
         raise FairtrialError("style can be controlled for where pairs were compared: `fairtrial pairwise` or `vote`")
     battles = judged or from_scores(means, keys, sign, clusters or keys)
@@ -98,22 +100,22 @@ def rank(field: Field, *, metric: str | None = None, by: By | None = None, contr
         battles.other,
         battles.worth,
         prompts=battles.prompts,
-        players=len(people),
+        players=len(arms),
         covariates=battles.style if control_style else None,
     )
-    better = _better_by_rating(ratings) if by_pairs else better_than(field, people, metric)
-    places = _places(people, numbers, battles, ratings, better)
+    better = _better_by_rating(ratings) if by_pairs else better_than(scores, arms, metric)
+    places = _places(arms, numbers, battles, ratings, better)
     strength = _by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0)
     places.sort(key=lambda place: (place.rank, place.worst_rank, strength(place)))
     return Ranking(
-        sources=[source.label for source in field.sources],
+        sources=[source.label for source in scores.sources],
         metric=metric,
         cases=len(keys),
         left_out=count - len(keys),
         by=by,
         places=places,
-        matrix=_matrix(people, places, battles, by),
-        notes=_notes(len(keys), count, places, silent, people, ratings, by_pairs=by_pairs),
+        matrix=_matrix(arms, places, battles, by),
+        notes=_notes(len(keys), count, places, silent, arms, ratings, by_pairs=by_pairs),
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )
@@ -128,13 +130,13 @@ def _style(battles: Battles, ratings: Ratings) -> list[Style]:
     return [Style(name=name, points=effect.points, ci95=effect.interval) for name, effect, differs in found if differs]
 
 
-def _judged(field: Field, people: Sequence[Contestant], by: By | None, *, styled: bool) -> tuple[By, Battles | None]:
+def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, styled: bool) -> tuple[By, Battles | None]:
     """What ratings come from, and the comparisons behind them where somebody compared."""
     if by == "scores":
         return by, None
     choices: tuple[By, ...] = ("verdicts", "votes") if by is None else (by,)
     for choice in choices:
-        if found := from_pairs(field, people, choice, styled=styled):
+        if found := from_pairs(scores, arms, choice, styled=styled):
             return choice, found
     if by == "votes":
         raise FairtrialError("nobody has voted on these arms yet: `fairtrial vote RUN` asks people")
@@ -143,21 +145,21 @@ def _judged(field: Field, people: Sequence[Contestant], by: By | None, *, styled
     return "scores", None
 
 
-def rank_sets(field: Field, people: Sequence[Contestant], metric: str) -> list[tuple[int, int]]:
+def rank_sets(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> list[tuple[int, int]]:
     """The best and the worst rank that each of these may have, by the verdicts of `compare` on every two of them."""
-    better = better_than(field, people, metric)
-    return [_open_ranks(better, number) for number in range(len(people))]
+    better = better_than(scores, arms, metric)
+    return [_open_ranks(better, number) for number in range(len(arms))]
 
 
 def _open_ranks(better: Table, number: int) -> tuple[int, int]:
     return 1 + int(better[:, number].sum()), len(better) - int(better[number].sum())
 
 
-def better_than(field: Field, people: Sequence[Contestant], metric: str) -> Table:
+def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> Table:
     """Who is better than whom, by the verdicts of `compare` on every pair."""
-    place = {one.label: number for number, one in enumerate(people)}
-    better = np.zeros((len(people), len(people)), dtype=bool)
-    for pair in decided(field, list(combinations(people, 2)), [metric], qualified=False):
+    place = {one.label: number for number, one in enumerate(arms)}
+    better = np.zeros((len(arms), len(arms)), dtype=bool)
+    for pair in decided(scores, list(combinations(arms, 2)), [metric], qualified=False):
         if pair.verdict in ("better", "worse"):
             winner, loser = (pair.a, pair.b) if pair.verdict == "better" else (pair.b, pair.a)
             better[place[winner], place[loser]] = True
@@ -178,13 +180,13 @@ def _better_by_rating(ratings: Ratings) -> Table:
 
 
 def _places(
-    people: Sequence[Contestant], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, better: Table
-) -> list[Place]:
+    arms: Sequence[ArmScores], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, better: Table
+) -> list[RankedArm]:
     running = elo(battles.one, battles.other, battles.worth)
     known = ratings.bounded and not ratings.confounded
     fought = {*battles.one, *battles.other}
     return [
-        Place(
+        RankedArm(
             label=one.label,
             aggregate=numbers[number],
             rank=_open_ranks(better, number)[0],
@@ -193,24 +195,24 @@ def _places(
             rating_ci95=ratings.intervals[number] if ratings.intervals and known else None,
             elo=running.ratings[number] if number in fought else None,
         )
-        for number, one in enumerate(people)
+        for number, one in enumerate(arms)
     ]
 
 
-def _by_rating(place: Place) -> float:
+def _by_rating(place: RankedArm) -> float:
     """Best first; who never met anybody comes last."""
     strength = place.elo if place.rating is None else place.rating
     return math.inf if strength is None or place.elo is None else -strength
 
 
-def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Battles, by: By) -> WinMatrix:
+def _matrix(arms: Sequence[ArmScores], places: Sequence[RankedArm], battles: Battles, by: By) -> WinMatrix:
     """In the order of the ranking."""
-    k = len(people)
+    k = len(arms)
     wins = np.zeros((k, k))
     one, other, worth = np.asarray(battles.one), np.asarray(battles.other), np.asarray(battles.worth)
     np.add.at(wins, (one, other), worth)
     np.add.at(wins, (other, one), 1 - worth)
-    labels = [person.label for person in people]
+    labels = [arm.label for arm in arms]
     order = [labels.index(place.label) for place in places]
     return WinMatrix(
         by=by,
@@ -224,9 +226,9 @@ def _matrix(people: Sequence[Contestant], places: Sequence[Place], battles: Batt
 def _notes(
     common: int,
     everything: int,
-    places: Sequence[Place],
+    places: Sequence[RankedArm],
     silent: Sequence[str],
-    people: Sequence[Contestant],
+    arms: Sequence[ArmScores],
     ratings: Ratings,
     *,
     by_pairs: bool,
@@ -239,7 +241,7 @@ def _notes(
         notes.append(f"Without a score, and so not ranked: {', '.join(silent)}.")
     if len(set(ratings.groups)) > 1:
         apart = [
-            ", ".join(one.label for one, own in zip(people, ratings.groups, strict=True) if own == group)
+            ", ".join(one.label for one, own in zip(arms, ratings.groups, strict=True) if own == group)
             for group in dict.fromkeys(ratings.groups)
         ]
         notes.append(f"Never compared with each other, not even in a chain: {' | '.join(apart)}. No ratings then.")

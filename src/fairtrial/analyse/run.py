@@ -10,12 +10,14 @@ import msgspec
 
 from fairtrial.analyse.sent import sent_params
 from fairtrial.core.errors import FairtrialError, NotInstalledError
-from fairtrial.core.suite import Arm, Case, Expected, ToolUse
+from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
+from fairtrial.core.place import Place, place_of
 from fairtrial.core.variables import display
+from fairtrial.store import schema
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.opinions import reasonings
 from fairtrial.store.rows import decode, read_cost
-from fairtrial.store.store import Place, PlanRecord, RunRecord, Store
+from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
 
 if TYPE_CHECKING:
@@ -24,12 +26,6 @@ if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _SLICE = 500
-_TRIAL_FIELDS = (
-    *("trial_id", "repeat", "started_at", "finish_reason", "model", "failure_kind", "failure_message"),
-    *("attempts", "cached", "waited_ms", "latency_ms", "first_token_ms", "charged_usd", "reasoning"),
-    *("tool_calls", "tool_errors"),
-    *("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
-)
 
 
 class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,16 +81,20 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     missing: str  # what the condition requires and the answer lacks
 
 
-class Verdict(NamedTuple):
+# Columns that are shown as they are stored.
+_PLAIN_FIELDS = tuple(
+    name
+    for name in TrialRecord.__struct_fields__
+    if name in schema.trials.c and name not in ("answer", "tried", "trace", "cost_usd")
+)
+
+
+class JudgeComment(NamedTuple):
     """What one judge said of an answer."""
 
     judge: str
     value: float | None
     reasoning: str
-
-
-def _place(row: dict[str, Any]) -> Place:
-    return row["case_position"], row["arm_position"], row["repeat"]
 
 
 class Run:
@@ -161,7 +161,7 @@ class Run:
         """Every stored trial, streamed in the order of cases, arms and repeats."""
         return (trial for _, trial in self.placed_trials())
 
-    def judged_trials(self) -> Iterator[tuple[TrialRecord, list[Verdict]]]:
+    def judged_trials(self) -> Iterator[tuple[TrialRecord, list[JudgeComment]]]:
         """Every stored trial with what judges said of its answer, streamed in the same order."""
         said = reasonings(self.store, self.id, self.record.scoring)
         ahead = next(said, None)
@@ -169,7 +169,7 @@ class Run:
             found = []
             while ahead is not None and ahead[0] <= place:  # both streams are in the order of places
                 if ahead[0] == place:
-                    found.append(Verdict(*ahead[1:]))
+                    found.append(JudgeComment(*ahead[1:]))
                 ahead = next(said, None)
             yield trial, found
 
@@ -181,7 +181,7 @@ class Run:
             cases = {c.position: c for c in self.store.cases(self.plan.id, start, size)}
             rows = self.store.trial_rows(self.id, self.record.scoring, first=start, count=size)
             for row in rows:
-                yield _place(row), self._trial(row, cases[row["case_position"]])
+                yield place_of(row), self._trial(row, cases[row["case_position"]])
 
     def trial(self, name: str) -> TrialRecord:
         """One trial, by its id or an unambiguous prefix of it."""
@@ -195,7 +195,7 @@ class Run:
 
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
         """What was kept while a trial was scored, such as screenshots: media type and bytes, by name."""
-        return self.files_at(_place(self._row(name)))
+        return self.files_at(place_of(self._row(name)))
 
     def files_at(self, place: Place) -> dict[str, tuple[str, bytes]]:
         """The same, by case, arm and repeat."""
@@ -205,7 +205,7 @@ class Run:
 
     def judgements(self, name: str) -> list[dict[str, Any]]:
         """Every judge's verdict on one trial's answer, with its whole reply."""
-        return self.judgements_at(_place(self._row(name)))
+        return self.judgements_at(place_of(self._row(name)))
 
     def judgements_at(self, place: Place) -> list[dict[str, Any]]:
         """The same, by case, arm and repeat."""
@@ -254,7 +254,7 @@ class Run:
             trace=decode(row["trace"]),
             cost_usd=read_cost(row).usd,
             missing=self._missing(row, arm),
-            **{name: row[name] for name in _TRIAL_FIELDS},
+            **{name: row[name] for name in _PLAIN_FIELDS},
         )
 
     def _missing(self, row: dict[str, Any], arm: Arm) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.suite import Arm
+from fairtrial.core.experiment import Arm
 from fairtrial.store.store import RunRecord
 
 

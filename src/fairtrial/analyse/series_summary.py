@@ -8,10 +8,10 @@ import msgspec
 
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.contestants import choose, enter, sources_of
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.analyse.series import MultiRun, over_runs
-from fairtrial.analyse.words import number
+from fairtrial.analyse.wording.runs import number
 from fairtrial.core.errors import FairtrialError
 
 
@@ -40,10 +40,10 @@ def summarise_series(runs: Sequence[Run]) -> SeriesSummary:
 
 
 def _comparisons(runs: Sequence[Run]) -> Comparisons | None:
-    field = enter(sources_of(runs))
-    pairs = choose(field)
+    scores = read_scores(sources_of(runs))
+    pairs = choose(scores)
     try:
-        return compare(field, pairs) if pairs else None
+        return compare(scores, pairs) if pairs else None
     except FairtrialError:  # no two arms have a scored case in common: the table says what each has
         return None
 

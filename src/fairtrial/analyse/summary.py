@@ -15,9 +15,9 @@ from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.sent import sent_params
 from fairtrial.analyse.stopping import could_stop, whenever_stopped
 from fairtrial.analyse.tools import ToolSummary, arm_tools
+from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
-from fairtrial.core.suite import Arm
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
@@ -122,7 +122,12 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
     """Best first; an arm without a score comes last."""
-    return sorted(arms, key=lambda arm: math.inf if arm.aggregate.mean is None else -arm.aggregate.mean)
+    return sorted(arms, key=lambda arm: by_mean(arm.aggregate.mean))
+
+
+def by_mean(mean: float | None) -> float:
+    """A key to sort by: the best first, and whatever has no score last."""
+    return math.inf if mean is None else -mean
 
 
 def summarise(

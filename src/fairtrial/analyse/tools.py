@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairtrial.core.suite import Arm, Condition, ToolUse
+from fairtrial.core.experiment import Arm, Condition, ToolUse
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
 from fairtrial.store.store import RunRecord

@@ -106,14 +106,14 @@ def _by_name(judge: str) -> dict[str, Any]:
     """A judge without a suite, and what goes with it."""
     from fairtrial.config import judge_named, variables_of
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.providers import KNOWN, split_name
-    from fairtrial.core.suite import Settings
+    from fairtrial.core.experiment import Settings
+    from fairtrial.core.providers import known_providers, split_name
 
     variables = variables_of()
     try:
         found = judge_named(judge, variables, Path())
     except FairtrialError as error:
-        if split_name(judge)[0] in KNOWN:
+        if split_name(judge)[0] in known_providers():
             raise
         raise FairtrialError(f"{error}; if a suite has this provider, name it with --suite FILE") from None
     return {"judge": found, "settings": Settings(), "folder": Path(), "variables": variables}
@@ -138,7 +138,7 @@ def print_calibration(result: Calibration) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.words import money, number
+    from fairtrial.analyse.wording.runs import money, number
     from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
@@ -167,7 +167,7 @@ def print_calibration(result: Calibration) -> None:
 
 def print_resistance(result: Resistance) -> None:
     """Which attacks moved the judge, for people."""
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.wording.runs import number
 
     click.echo(f"a worthless answer gets {number(result.undisturbed, 0)}; with an attack it gets")
     words = {True: "moved", False: "held", None: "no verdict"}

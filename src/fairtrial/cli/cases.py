@@ -35,16 +35,16 @@ def command(
     Which are hard, which tell no arm from another, which have probably a wrong expected answer, and how few of them
     would keep the order of the arms.
     """
-    from fairtrial.analyse.contestants import enter, find_sources
     from fairtrial.analyse.items import analyse_cases, choose_cases
+    from fairtrial.analyse.score_table import find_sources, read_scores
     from fairtrial.core.errors import FairtrialError
     from fairtrial.reports.json import cases_document
 
     if output is not None and subset is None:
         raise FairtrialError("-o writes the cases that --subset N chooses: name both")
-    field = enter(find_sources(runs, open_store(store)))
+    scores = read_scores(find_sources(runs, open_store(store)))
     if subset is not None:
-        chosen = choose_cases(field, subset)
+        chosen = choose_cases(scores, subset)
         if output is not None:
             output.write_text("".join(f"{case}\n" for case in chosen), "utf-8")
             click.echo(f"{len(chosen)} ids are in {output}", err=True)
@@ -53,7 +53,7 @@ def command(
         else:
             click.echo("\n".join(chosen))
         return
-    found = analyse_cases(field)
+    found = analyse_cases(scores)
     if as_json:
         print_json(cases_document(found))
     else:
@@ -64,7 +64,7 @@ def print_cases(found: CaseAnalysis, *, everything: bool = False) -> None:
     """The cases, for people."""
     from rich.text import Text
 
-    from fairtrial.analyse.item_words import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
+    from fairtrial.analyse.wording.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable

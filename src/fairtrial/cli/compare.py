@@ -35,20 +35,20 @@ def command(
     are first minus second, on the cases that both have.
     """
     from fairtrial.analyse.compare import compare
-    from fairtrial.analyse.contestants import choose, enter, find_sources, pooled
+    from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores
     from fairtrial.cli.display import print_comparisons
     from fairtrial.reports.json import comparison_document
 
     opened = open_store(store)
-    field = enter(pooled(find_sources(runs, opened), arms or ()))
-    by = field.primary if metric is None else score_named(metric)
+    scores = read_scores(pooled(find_sources(runs, opened), arms or ()))
+    by = scores.primary if metric is None else score_named(metric)
     found = compare(
-        field,
-        choose(field, arms or ()),
+        scores,
+        choose(scores, arms or ()),
         metric=by,
         margin=own_scale(margin, by),
         largest=own_scale(largest, by),
-        earlier=enter(find_sources([earlier], opened)) if earlier else None,
+        earlier=read_scores(find_sources([earlier], opened)) if earlier else None,
     )
     if as_json:
         print_json(comparison_document(found))

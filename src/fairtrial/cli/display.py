@@ -8,7 +8,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fairtrial.analyse.compare_words import (
+from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.lines import arm_lines, notes
+from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
+from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.wording.comparisons import (
     brief_lines,
     detail_lines,
     metric_lines,
@@ -16,12 +20,8 @@ from fairtrial.analyse.compare_words import (
     pair_columns,
     sentence,
 )
-from fairtrial.analyse.compare_words import headline as comparison_headline
-from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.lines import arm_lines, notes
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
-from fairtrial.analyse.summary import RunSummary, ranked
-from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
 from fairtrial.core.text import printable

@@ -178,7 +178,7 @@ def _weights() -> Iterator[Finding]:
 def _store(url: str | None) -> Iterator[Finding]:
     from fairtrial.core.errors import FairtrialError
     from fairtrial.store import Store
-    from fairtrial.store.database import as_url
+    from fairtrial.store.address import as_url
 
     try:
         store = Store(url, create=False)
@@ -196,10 +196,10 @@ def _store(url: str | None) -> Iterator[Finding]:
 
 async def _providers() -> list[Finding]:
     from fairtrial.config import variables_of
-    from fairtrial.core.providers import KNOWN
+    from fairtrial.core.providers import known_providers
 
     checks: list[Any] = []
-    for name, provider in KNOWN.items():
+    for name, provider in known_providers().items():
         variables = variables_of()
         url = variables.fill(provider.base_url)
         if not url:  # it runs here, or finds its own way
@@ -211,7 +211,7 @@ async def _providers() -> list[Finding]:
 
 async def _provider(name: str, url: str, variables: Variables) -> Finding:
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.suite import TargetSpec
+    from fairtrial.core.experiment import TargetSpec
     from fairtrial.providers.transport import reach
 
     shown = variables.hide(url)

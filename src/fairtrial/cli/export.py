@@ -5,14 +5,25 @@ from __future__ import annotations
 import click
 
 from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.reports.formats import ENDINGS
+
+_HELP = f"The file, which ends in one of {' '.join(ENDINGS)}; may be repeated."
 
 
 @click.command()
 @click.argument("run", default="latest")
-@option("-o", "--output", "outputs", multiple=True, required=True, metavar="FILE", help="The file; may be repeated.")
+@option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help=_HELP,
+)
 @store_option
 def command(run: str, outputs: tuple[str, ...], store: str | None) -> None:
-    """Write RUN to a file; its name says how: .json .jsonl .csv .parquet .md .html .junit.xml."""
+    """Write RUN to a file, in the format that the file's name asks for."""
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
     from fairtrial.reports.export import export

@@ -18,7 +18,7 @@ _CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
 def check_outputs(outputs: Sequence[str]) -> None:
     """Refuse a file that cannot be written before anything is run."""
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.export import format_of
+    from fairtrial.reports.formats import format_of
 
     for output in outputs:
         format_of(Path(output))

@@ -59,8 +59,8 @@ def command(
     worth. Where $GITHUB_STEP_SUMMARY is
     set, a summary is added to it.
     """
-    from fairtrial.analyse.contestants import find_sources
     from fairtrial.analyse.gate import Terms, gate
+    from fairtrial.analyse.score_table import find_sources
 
     renderers = [_renderer(output, metric) for output in outputs]
     terms = Terms(

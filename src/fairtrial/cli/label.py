@@ -86,7 +86,7 @@ def command(
 def _show(run: Run, *, as_json: bool) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.judge_words import label_lines
+    from fairtrial.analyse.wording.judges import label_lines
     from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
     from fairtrial.reports.json import labels_document

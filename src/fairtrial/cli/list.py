@@ -47,7 +47,7 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
 def _cells(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
     from datetime import datetime
 
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.wording.runs import number
 
     means = [arm.aggregate.mean for arm in summary.arms if arm.aggregate.mean is not None]
     return [

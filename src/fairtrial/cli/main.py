@@ -30,7 +30,7 @@ COMMANDS = {
     "variance": "Say where the uncertainty comes from, and what would lower it.",
     "gate": "Pass or fail a run, for CI.",
     "report": "Write a run as one HTML page that needs nothing else.",
-    "export": "Write a run to a file: json, jsonl, csv, parquet, md, html, junit.xml.",
+    "export": "Write a run to a file: HTML, Markdown, JSON, CSV, Parquet, JUnit and others.",
     "tag": "Name a run, for wherever a run id is asked for.",
     "delete": "Delete runs from the store.",
     "store": "Look after the store: see whether it is whole.",

@@ -148,7 +148,7 @@ def print_report(found: OptimisationReport, *, by: str | None = None, details: b
     """The tables and sentences, for people."""
     from rich.text import Text
 
-    from fairtrial.analyse.compare_words import difficulty_line
+    from fairtrial.analyse.wording.comparisons import difficulty_line
     from fairtrial.cli.console import Console
     from fairtrial.cli.display import print_comparisons
     from fairtrial.cli.tables import table

@@ -94,8 +94,8 @@ def print_pairs(summary: PairsSummary) -> None:
     """Who is preferred, and how far the judge minds the order, for people."""
     from rich.text import Text
 
-    from fairtrial.analyse.judge_words import order_line, pair_cells
-    from fairtrial.analyse.words import money
+    from fairtrial.analyse.wording.judges import order_line, pair_cells
+    from fairtrial.analyse.wording.runs import money
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable

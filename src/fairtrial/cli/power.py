@@ -41,14 +41,14 @@ def command(
 
     The numbers allow for how little RUNS may say of the spread themselves: few cases there ask for more here.
     """
-    from fairtrial.analyse.contestants import choose, enter, find_sources
     from fairtrial.analyse.planning import DELTAS, plan_power
+    from fairtrial.analyse.score_table import choose, find_sources, read_scores
     from fairtrial.reports.json import power_document
 
-    field = enter(find_sources(runs, open_store(store)))
+    scores = read_scores(find_sources(runs, open_store(store)))
     wanted = [delta / 100 for delta in deltas] or DELTAS
     bearable = [margin / 100 for margin in margins]
-    found = plan_power(field, choose(field, arms or ()), deltas=wanted, margins=bearable, beta=1 - power)
+    found = plan_power(scores, choose(scores, arms or ()), deltas=wanted, margins=bearable, beta=1 - power)
     if as_json:
         print_json(power_document(found))
         return
@@ -65,7 +65,7 @@ def command(
 def _print_pair(pair: PairPower, power: float) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.wording.runs import number
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 

@@ -40,12 +40,12 @@ def command(
     Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
     (`fairtrial vote`), from both, or from scores: who has the higher one on a case wins it.
     """
-    from fairtrial.analyse.contestants import enter, find_sources
     from fairtrial.analyse.rank import rank
+    from fairtrial.analyse.score_table import find_sources, read_scores
     from fairtrial.reports.json import ranking_document
 
-    field = enter(find_sources(runs, open_store(store)))
-    found = rank(field, metric=None if metric is None else score_named(metric), by=by, control_style=control_style)  # type: ignore[arg-type]
+    scores = read_scores(find_sources(runs, open_store(store)))
+    found = rank(scores, metric=None if metric is None else score_named(metric), by=by, control_style=control_style)  # type: ignore[arg-type]
     if as_json:
         print_json(ranking_document(found))
     else:
@@ -56,14 +56,14 @@ def print_ranking(found: Ranking, *, matrix: bool = False) -> None:
     """The ranking, for people."""
     from rich.text import Text
 
-    from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline, style_line
+    from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline, style_line
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     console = Console(highlight=False)
     console.print(Text(ranking_headline(found), style="bold"), soft_wrap=True)
     console.print()
-    console.print(table(COLUMNS, (place_cells(place, found.metric) for place in found.places)))
+    console.print(table(COLUMNS, (ranked_cells(place, found.metric) for place in found.places)))
     if matrix and found.matrix is not None:
         console.print()
         console.print(_matrix_table(found.matrix))

@@ -86,12 +86,13 @@ def run_suite(
     from fairtrial import pipeline
     from fairtrial.cli.finish import exit_code, finish
     from fairtrial.cli.watch import watcher
+    from fairtrial.config.advice import warnings
     from fairtrial.core.ids import new_id
     from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 
     keep_collector_calm()
     allow_many_files()
-    for warning in pipeline.warnings(suite):
+    for warning in warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
     scorers = scorers_of(suite)
@@ -122,7 +123,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
         return 0
     from rich.table import Table
 
-    from fairtrial.analyse.words import money
+    from fairtrial.analyse.wording.runs import money
     from fairtrial.cli.console import Console
 
     table = Table(box=None, padding=(0, 1), header_style="bold")

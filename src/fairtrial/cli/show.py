@@ -107,7 +107,7 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.wording.runs import number
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import shortened
     from fairtrial.core.text import printable
@@ -131,7 +131,7 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
 def _print_cases(run: Run) -> None:
     """Means over repeats, with their deviation: how reliable an arm is on each case."""
     from fairtrial.analyse.cases import case_results
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.wording.runs import number
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
@@ -163,9 +163,9 @@ def _print_claims(run: Run) -> None:
 def _print_trial(trial: TrialRecord) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.words import milliseconds, money, number
+    from fairtrial.analyse.wording.runs import milliseconds, money, number
     from fairtrial.cli.console import Console
-    from fairtrial.core.suite import show_expected
+    from fairtrial.core.experiment import show_expected
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)

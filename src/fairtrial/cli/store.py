@@ -22,7 +22,7 @@ def check(save: Path | None, store: str | None, as_json: bool) -> int:
     """See whether every row of the store can be read, and save those that can."""
     import msgspec
 
-    from fairtrial.store.database import sqlite_path
+    from fairtrial.store.address import sqlite_path
     from fairtrial.store.salvage import check_store
 
     found = check_store(sqlite_path(store), save)

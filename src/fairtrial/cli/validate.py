@@ -29,10 +29,11 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
 
 def _report(suite: str) -> int:
     from fairtrial import pipeline
+    from fairtrial.config.advice import warnings
     from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite)
-    for warning in pipeline.warnings(loaded):
+    for warning in warnings(loaded):
         click.echo(f"warning: {warning}", err=True)
     plan = estimate(loaded)
     click.echo(f"{suite} is fine: {plan.cases} cases × {len(plan.arms)} arms, {plan.trials} trials")

@@ -53,7 +53,7 @@ def print_variances(arms: list[ArmVariance]) -> None:
 
 
 def _cells(arm: ArmVariance) -> list[str]:
-    from fairtrial.analyse.words import number
+    from fairtrial.analyse.wording.runs import number
 
     parts = arm.components
     shares = {name: "unknown" if share is None else f"{100 * share:.0f} %" for name, share in arm.shares.items()}
@@ -67,7 +67,7 @@ def _cells(arm: ArmVariance) -> list[str]:
 
 def _steps_line(arm: ArmVariance) -> str:
     """What the price of one more answer to every case would buy."""
-    from fairtrial.analyse.words import money, number
+    from fairtrial.analyse.wording.runs import money, number
 
     price = f"{arm.calls} more calls" if arm.cost_usd is None else money(arm.cost_usd)
     words = {"cases": "{:.0f} more cases", "repeats": "one more repeat", "judgements": "{:.1f} more judgements each"}

@@ -10,15 +10,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.words import money
+from fairtrial.analyse.wording.runs import money
 from fairtrial.core.money import total
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from fairtrial.engine.progress import Progress
-    from fairtrial.engine.session import Engine
-    from fairtrial.pipeline import Watch
+    from fairtrial.engine.watching import Session, Watch
 
 _REFRESH = 0.2
 _LOG_EVERY = 15.0
@@ -32,14 +31,14 @@ def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
     """Shows a run's progress on stderr, and turns Ctrl-C into a clean stop."""
 
     @asynccontextmanager
-    async def watch(engine: Engine) -> AsyncIterator[None]:
+    async def watch(session: Session) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
         for number in signals:
             with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C raises there
-                loop.add_signal_handler(number, engine.interrupt)
+                loop.add_signal_handler(number, session.interrupt)
         show = _silence if quiet else (_live if sys.stderr.isatty() else _log)
-        display = asyncio.create_task(show(engine.progress, part))
+        display = asyncio.create_task(show(session.progress, part))
         try:
             yield
         finally:

@@ -12,10 +12,10 @@ from fairtrial.config.source import Source
 from fairtrial.config.suite import Suite
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
+from fairtrial.core.experiment import Case
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import Case
 from fairtrial.core.text import name_problem
 
 _MOST_PROBLEMS = 50

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.config.document import DatasetEntry
-from fairtrial.core.suite import Case, read_expected
+from fairtrial.core.experiment import Case, read_expected
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _COLUMNS = ("input", "expected", "id", "weight", "scorer", "tags", "category", "difficulty", "cluster")

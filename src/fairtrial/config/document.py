@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from fairtrial.core.suite import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.webpage.checks import Check
 
 Repeats = Annotated[int, Meta(ge=1, description="How often each case is answered, independently.")]
@@ -166,7 +166,7 @@ class ProviderEntry(Document, frozen=True, kw_only=True):
     """A server of your own."""
 
     base_url: str
-    kind: Literal["openai_api", "anthropic_api"] = "openai_api"
+    kind: Annotated[str, Meta(description="The API that it speaks: openai_api, anthropic_api …")] = "openai_api"
     api_key: str = ""
     headers: dict[str, str] = {}
 

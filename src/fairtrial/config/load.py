@@ -14,13 +14,17 @@ from fairtrial.config.dataset import FORMATS
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
+from fairtrial.config.money import check_prices
 from fairtrial.config.resolve import resolve_arms, resolve_judges
 from fairtrial.config.source import Source
+from fairtrial.config.stopping import stop_rule
 from fairtrial.config.suite import RunOptions, Suite
+from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.experiment import Settings
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read
-from fairtrial.core.suite import Settings
+from fairtrial.core.providers import api_kinds
 from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
 
@@ -69,6 +73,8 @@ def parse_suite(
     check_cases(suite, source)
     if source.problems:
         raise ProblemsError(sorted(source.hidden_problems(), key=lambda problem: problem.line))
+    check_prices(suite.arms, suite.settings)
+    suite.settings = msgspec.structs.replace(suite.settings, stop=stop_rule(suite))
     return suite
 
 
@@ -85,6 +91,7 @@ def _read_document(source: Source, variables: Variables) -> SuiteDocument | None
             source.problem(path, message)
     if document:
         _check_names(source, document)
+        _check_providers(source, document)
     if document and not (document.cases or document.dataset or document.suite) and not problems:
         source.problem((), "there is nothing to ask: give `cases` or a `dataset`")
     return document
@@ -101,6 +108,14 @@ def _check_names(source: Source, document: SuiteDocument) -> None:
     for path, name in named:
         if problem := name_problem(name):
             source.problem(path, problem)
+
+
+def _check_providers(source: Source, document: SuiteDocument) -> None:
+    """A server of one's own speaks an API that is known here."""
+    for name, entry in document.providers.items():
+        if entry.kind not in api_kinds():
+            hint = registry.nearest(entry.kind, list(api_kinds()))
+            source.problem(("providers", name, "kind"), f"there is no API `{entry.kind}`{hint}")
 
 
 def _keep_spelling(source: Source) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.document import SuiteEntry
-from fairtrial.core.suite import Case
+from fairtrial.core.experiment import Case
 from fairtrial.optim.catalogue import Selection, baselines, by_name, select
 from fairtrial.optim.certify import check_solved
 from fairtrial.optim.problem import Baseline, Problem

@@ -16,10 +16,7 @@ from fairtrial.config.suite import RunOptions
 from fairtrial.config.wording import prompts_of, system_text
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import Problems, read, scorer_problems
-from fairtrial.core.providers import KNOWN, Provider, find_provider, split_name
-from fairtrial.core.suite import (
+from fairtrial.core.experiment import (
     BENCHMARK_LOCK,
     DEFAULT_PARAMS,
     Arm,
@@ -29,10 +26,10 @@ from fairtrial.core.suite import (
     Settings,
     TargetSpec,
 )
+from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.options import Problems, read, scorer_problems
+from fairtrial.core.providers import Provider, api_kinds, find_provider, known_providers, plugged_in, split_name
 from fairtrial.core.variables import Variables
-
-_OWN_CODE = {"python_call", "command"}
-_KINDS_BEHIND_PROVIDERS = {"openai_api", "anthropic_api", "python_call"}
 
 
 def resolve_arms(
@@ -67,7 +64,7 @@ def resolve_arms(
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"`{arm.name}` stands twice; give each target an `id` of its own")
             if condition.mcp and not registry.load("targets", spec.kind).uses_tools:
-                hint = f"; `tool-agent:{spec.id}` can" if spec.kind in ("openai_api", "anthropic_api") else ""
+                hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
                 source.problem(path, f"{spec.id} cannot be given the MCP servers of condition `{name}`{hint}")
             arms.append(arm)
     return arms
@@ -273,10 +270,9 @@ class _Targets:
         provider_name, model = split_name(entry.target)
         if provider_name == "tool-agent":
             return self._tool_agent(path, entry, model)
-        plugins = [name for name in registry.names("targets") if name not in _KINDS_BEHIND_PROVIDERS]
-        provider = find_provider(provider_name, self._own, self._variables.environment, plugins)
+        provider = find_provider(provider_name, self._own, self._variables.environment)
         if provider is None:
-            known = sorted({*KNOWN, *self._own, *(name for name in plugins if name.replace("_", "-") not in KNOWN)})
+            known = sorted({*known_providers(), *self._own, *plugged_in()})
             # A name that comes from a variable is hidden in the message, but not what is made of it.
             secret = self._variables.hide(provider_name) != provider_name
             variable = "NAME" if secret else provider_name.upper().replace("-", "_")
@@ -297,9 +293,14 @@ class _Targets:
             headers=provider.headers,
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
-            folder=str(self._folder.resolve()) if provider.kind in _OWN_CODE else "",
+            folder=self._folder_of(provider.kind),
         )
         return spec if self._options_fit(path, spec) else None
+
+    def _folder_of(self, kind: str) -> str:
+        """What lies beside the suite is part of a target that runs programs from there."""
+        own = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
+        return str(self._folder.resolve()) if own else ""
 
     def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry, model: str) -> TargetSpec | None:
         """Our own agent around somebody's model: `tool-agent:openai:gpt-5-mini`."""
@@ -311,7 +312,7 @@ class _Targets:
         found = self.resolve(path, inner)
         if found is None:
             return None
-        if found.kind not in ("openai_api", "anthropic_api"):
+        if found.kind not in api_kinds():
             self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{named}`")
             return None
         options = {name: value for name, value in entry.options.items() if name != "model"}

@@ -16,6 +16,7 @@ from fairtrial.config.document import (
     TargetEntry,
 )
 from fairtrial.core import registry
+from fairtrial.core.providers import api_kinds
 
 _SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry)
 # A text that may also be written as a number or a boolean, and is kept as it is spelled.
@@ -33,6 +34,7 @@ def suite_schema() -> dict[str, Any]:
         cases = parts[CaseEntry.__name__]["properties"]
         cases[key] = {**_SCALAR, **{k: v for k, v in cases[key].items() if k == "description"}}
     parts["DatasetEntry"]["properties"]["scorer"] = {"type": "string"}
+    parts["ProviderEntry"]["properties"]["kind"]["enum"] = list(api_kinds())
     parts["Scorer"] = _scorer_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -14,9 +14,11 @@ from fairtrial.config.dataset import Dataset
 from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, Problem
+from fairtrial.core.experiment import Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.suite import Arm, Case, ScorerSpec, Settings, read_expected
+from fairtrial.core.options import build_scorer
+from fairtrial.core.scorer import Scorer
 from fairtrial.core.variables import Variables
 
 
@@ -117,6 +119,10 @@ class Suite:
         if self._dataset:
             for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
                 yield Problem("", str(self._dataset.entry.path), line), case, problem
+
+    def build_scorers(self) -> list[Scorer]:
+        """The scorers that its cases use."""
+        return [build_scorer(msgspec.json.decode(spec)) for spec in self.scorers]
 
     @property
     def plan_id(self) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from fairtrial.config.document import ConditionEntry
 from fairtrial.config.source import Source
 from fairtrial.core import registry
+from fairtrial.core.experiment import INPUT, PLACE
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.suite import INPUT, PLACE
 from fairtrial.optim.styles import styles
 
 

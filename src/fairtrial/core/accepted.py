@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import Case
 from fairtrial.core.text import clipped
 
 _MISSING = "`expected` is blank or missing, and `{name}` has nothing to hold an answer against: say what is right"

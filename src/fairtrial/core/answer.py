@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fairtrial.core.experiment import McpServer
+from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
-from fairtrial.core.suite import McpServer
 
 # Kinds of failure after which asking this target anything else is pointless.
 UNUSABLE = frozenset({"auth", "model"})
@@ -81,6 +82,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)
+    listener: Listener = NOBODY  # follows the answer while it is given
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

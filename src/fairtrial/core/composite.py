@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.accepted import case_problems, score_answer
+from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import File, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import Case
 
 PartSpec = str | dict[str, Any]
 

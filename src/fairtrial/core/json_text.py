@@ -11,16 +11,16 @@ _DECODER = json.JSONDecoder()
 _MOST_WORK = 10_000_000  # characters read in vain: a text of nothing but brackets must not keep anybody busy
 
 
-class Found(NamedTuple):
+class JsonValue(NamedTuple):
     """A JSON value, told apart from "nothing found" even when it is null."""
 
     value: Any
 
 
-def last_json(text: str, *, strict: bool = False) -> Found | None:
+def last_json(text: str, *, strict: bool = False) -> JsonValue | None:
     """The last complete JSON object or array in a text; with `strict`, the whole text as JSON."""
     try:
-        return Found(json.loads(text))
+        return JsonValue(json.loads(text))
     except (ValueError, RecursionError):
         return None if strict else _search(text)
 
@@ -31,13 +31,13 @@ def unfenced(text: str) -> str:
     return match[1] if match else text
 
 
-def _search(text: str) -> Found | None:
+def _search(text: str) -> JsonValue | None:
     found, position, work = None, 0, 0
     while work < _MOST_WORK and (start := _next_opening(text, position)) >= 0:
         try:
             # From its own beginning on: an error counts the lines before it, which is all of the text every time.
             value, length = _DECODER.raw_decode(text[start:])
-            found, position = Found(value), start + length
+            found, position = JsonValue(value), start + length
         except ValueError as error:
             work += getattr(error, "pos", 0) + 100
             position = start + 1

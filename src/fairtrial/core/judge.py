@@ -10,9 +10,9 @@ import msgspec
 
 from fairtrial.core import registry
 from fairtrial.core.answer import Outcome, Request
+from fairtrial.core.experiment import JudgeSpec, PanelSpec, TargetSpec
 from fairtrial.core.ids import content_hash
 from fairtrial.core.money import Cost
-from fairtrial.core.suite import JudgeSpec, PanelSpec, TargetSpec
 
 JudgementPlace = tuple[str, str, int]  # judge, prompt, number
 

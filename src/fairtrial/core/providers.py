@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
+
+from fairtrial.core import registry
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,17 +19,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-KNOWN: dict[str, Provider] = {
-    "openai": Provider(
-        kind="openai_api",
-        base_url="${OPENAI_BASE_URL:-https://api.openai.com/v1}",
-        api_key="${OPENAI_API_KEY}",
-    ),
-    "anthropic": Provider(
-        kind="anthropic_api",
-        base_url="${ANTHROPIC_BASE_URL:-https://api.anthropic.com}",
-        api_key="${ANTHROPIC_API_KEY}",
-    ),
+# Providers that speak another one's API, and targets that are no API.
+_OTHERS: dict[str, Provider] = {
     "openrouter": Provider(
         kind="openai_api",
         base_url="${OPENROUTER_BASE_URL:-https://openrouter.ai/api/v1}",
@@ -51,14 +45,25 @@ KNOWN: dict[str, Provider] = {
 }
 
 
-def find_provider(
-    name: str, own: Mapping[str, Provider], environment: Mapping[str, str], plugins: list[str]
-) -> Provider | None:
+@cache
+def api_kinds() -> tuple[str, ...]:
+    """The kinds of targets that are a model behind an API: the files `targets/*_api.py`, and plug-ins named so."""
+    return tuple(name for name in registry.names("targets") if name.endswith("_api"))
+
+
+@cache
+def known_providers() -> dict[str, Provider]:
+    """Providers by name: the home of each API (`targets/NAME_api.py` serves `NAME:model`), and the others."""
+    found = {kind.removesuffix("_api"): registry.load("targets", kind).provider for kind in api_kinds()}
+    return {name: provider for name, provider in found.items() if provider is not None} | _OTHERS
+
+
+def find_provider(name: str, own: Mapping[str, Provider], environment: Mapping[str, str]) -> Provider | None:
     """The suite's own provider, a known one, one given by NAME_BASE_URL, or a plugged-in kind of target."""
     if name in own:
         return own[name]
-    if name in KNOWN:
-        return KNOWN[name]
+    if name in known_providers():
+        return known_providers()[name]
     variable = name.upper().replace("-", "_")
     if environment.get(f"{variable}_BASE_URL"):
         return Provider(
@@ -66,7 +71,14 @@ def find_provider(
             base_url=f"${{{variable}_BASE_URL}}",
             api_key=f"${{{variable}_API_KEY:-}}",
         )
-    return Provider(kind=name) if name in plugins else None
+    return Provider(kind=name) if name in plugged_in() else None
+
+
+@cache
+def plugged_in() -> tuple[str, ...]:
+    """Kinds of targets that are named as they are: whatever is not behind a provider's name."""
+    behind = {provider.kind for provider in known_providers().values()}
+    return tuple(name for name in registry.names("targets") if name not in behind and name not in api_kinds())
 
 
 def split_name(target: str) -> tuple[str, str]:

@@ -28,7 +28,8 @@ def _plugins(family: str) -> dict[str, Any]:
 @cache
 def builtin_names(family: str) -> tuple[str, ...]:
     """The parts that come with fairtrial."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules([str(_PACKAGE / family)])))
+    found = (module.name for module in pkgutil.iter_modules([str(_PACKAGE / family)]))
+    return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def names(family: str) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Usage
-from fairtrial.core.suite import McpServer
+from fairtrial.core.experiment import McpServer
 from fairtrial.core.trace import short
 
 _TOKENS = {  # our names for tokens, and those that reports may have

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
-from fairtrial.core.suite import Case
 from fairtrial.core.workshop import Workshop
 
 Scale = tuple[float | None, float | None]  # worst and best; best below worst: less is better; None: no such bound
@@ -30,6 +30,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     confidence: float | None = None
     notes: str = ""
+    automatic: bool = False  # given without looking at the answer
     raw: float | None = None
     max: float = 1.0
     details: dict[str, Any] | None = None

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
-from fairtrial.core.suite import Case
 
 
 class Guide(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,6 +28,7 @@ class Target:
     names_its_cost: ClassVar[bool] = False  # whether an answer may say itself what it cost
     many_calls: ClassVar[bool] = False  # whether one trial makes many calls that cost money
     agent: ClassVar[bool] = False  # whether a trial is a whole session: it takes long, and is not bought twice
+    runs_own_code: ClassVar[bool] = False  # whether it runs programs that lie beside the suite
     uses_tools: ClassVar[bool] = False  # whether it can be given MCP servers
     takes_images: ClassVar[bool] = False  # whether pictures can go with a question; the model may still be blind
     most_at_once: ClassVar[int | None] = None  # more calls than this at once make no sense

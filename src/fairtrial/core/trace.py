@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.suite import ToolUse
+from fairtrial.core.experiment import ToolUse
 
 _MOST_RESULT = 20_000
 

@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Request
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.ids import canonical_json
-from fairtrial.core.suite import Arm, Case
+from fairtrial.core.judge import Judgement
+from fairtrial.core.place import Place
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """One entry of the plan. `stored` is the answer that an earlier, interrupted run already has."""
+    """One entry of the plan. `stored` and `judgements` are what an earlier session has of it."""
 
     id: str
     case: Case
@@ -21,6 +23,12 @@ class Trial(msgspec.Struct, frozen=True):
     repeat: int
     params: dict[str, Any]
     stored: Answer | None = None
+    judgements: tuple[Judgement, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in its plan."""
+        return Place(self.case.position, self.arm.position, self.repeat)
 
     def request(self, *, stream: bool) -> Request:
         """What the target is asked. Repeats are independent, so a seed moves on with them."""

@@ -8,17 +8,16 @@ from collections.abc import Callable, Sequence
 
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Case, JudgeSpec, PanelSpec, Settings
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.money import total
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import Case, JudgeSpec, PanelSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.workshop import Workshop
 from fairtrial.engine.budget import Budget
-from fairtrial.engine.ladder import Ladder
+from fairtrial.engine.ladder import Ladder, price_of
 from fairtrial.engine.limits import Limiter
-from fairtrial.engine.prices import FREE, find_price
 from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.calibration import Calibration, Sample, SampleResult, calibration, sample_result
 from fairtrial.judging.pairs import Pair, pair_prompt
@@ -50,9 +49,7 @@ class Bench:
             gate=self._gate,
             limiter=self._limiters.setdefault(target.lane, Limiter(most, settings.retry.max_wait)),
             budget=self.budget,
-            price=asyncio.ensure_future(asyncio.to_thread(find_price, target.spec, settings.prices))
-            if target.priced
-            else FREE,
+            price=price_of(target, settings.prices),
         )
 
 

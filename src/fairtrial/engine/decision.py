@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from fairtrial.core.experiment import Arm, Case, StopSpec
 from fairtrial.core.stopping import FEWEST
-from fairtrial.core.suite import Arm, Case, StopSpec
 
 if TYPE_CHECKING:
     from fairtrial.stats.betting import Bets

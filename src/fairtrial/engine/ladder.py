@@ -11,21 +11,20 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, SoFar, Usage
-from fairtrial.core.hearing import listening
+from fairtrial.core.experiment import PriceSpec, Settings
 from fairtrial.core.money import Cost
-from fairtrial.core.suite import Settings
 from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
-from fairtrial.engine.prices import FREE, Price
 from fairtrial.engine.retry import Retries
+from fairtrial.providers.prices import FREE, Price, find_price
 
 Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
@@ -216,10 +215,17 @@ class Ladder:
     async def _called(self, request: Request) -> Answer | Failure:
         """called: an adapter that breaks is a failure of this call, not of the run."""
         try:
-            listening.get().begin()
+            request.listener.begin()
             return _checked(await self._target.ask(request))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")
+
+
+def price_of(target: Target, prices: Mapping[str, PriceSpec]) -> Price | Awaitable[Price | None]:
+    """What a target's calls cost; where the list of prices must be read, it is read in a thread."""
+    if not target.priced:
+        return FREE
+    return asyncio.ensure_future(asyncio.to_thread(find_price, target.spec, prices))
 
 
 class _Attempt:

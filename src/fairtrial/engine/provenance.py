@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Request
-from fairtrial.core.suite import Arm
+from fairtrial.core.experiment import Arm
 from fairtrial.core.target import Target
 from fairtrial.toolbox.preflight import Inventory
 

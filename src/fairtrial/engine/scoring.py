@@ -11,12 +11,12 @@ import msgspec
 
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import FILTERED, REFUSED, Answer
+from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairtrial.core.suite import Arm, Case
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.trial import Trial, TrialIds
 
 

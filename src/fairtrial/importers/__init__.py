@@ -23,6 +23,24 @@ class Imported(NamedTuple):
     differences: list[str] = []  # where the same words mean something else here
 
 
+class Foreign(NamedTuple):
+    """A configuration of another tool that can be run as it is."""
+
+    tool: str
+    imported: Imported
+
+
+def read_foreign(path: Path) -> Foreign | None:
+    """Another tool's configuration, told from its keys; None where it is none."""
+    from fairtrial.importers.k_eval import KEval, looks_like_k_eval
+
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None  # whoever loads it says what is wrong
+    return Foreign("k-eval", KEval().read(path)) if looks_like_k_eval(text) else None
+
+
 def read_text(file: Path) -> str:
     """A file's text, or a sentence why not."""
     try:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Outcome, Request
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
-from fairtrial.core.suite import TargetSpec
 from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_verdict
 from fairtrial.providers.params import room
 

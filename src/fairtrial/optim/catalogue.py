@@ -156,7 +156,7 @@ def _keep(cache: Path | None, found: Baseline) -> None:
     partial.replace(cache / f"{found.digest}.json")
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a shipped baseline holds against a new solution."""
 
     problem: str
@@ -164,7 +164,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-def verify_all(time_limit: float = 60.0) -> Iterator[Verdict]:
+def verify_all(time_limit: float = 60.0) -> Iterator[BaselineCheck]:
     """Solve the default suite again, and hold what ships against it."""
     problems = [make(*key) for key in DEFAULT]
     for problem, new in zip(problems, _solved(problems, time_limit), strict=True):
@@ -172,7 +172,7 @@ def verify_all(time_limit: float = 60.0) -> Iterator[Verdict]:
         yield _held(problem, old, new)
 
 
-def _held(problem: Problem, old: Baseline | None, new: Baseline) -> Verdict:
+def _held(problem: Problem, old: Baseline | None, new: Baseline) -> BaselineCheck:
     if old is None:
         trouble, shown = "no baseline ships for it", ""
     elif old.objective is None or old.x is None or new.objective is None:
@@ -181,7 +181,7 @@ def _held(problem: Problem, old: Baseline | None, new: Baseline) -> Verdict:
     else:
         shown = f"{old.objective:.8g}, solved again: {new.objective:.8g}"
         trouble = _trouble(problem, old.objective, np.asarray(old.x), new) if old.certified else ""
-    return Verdict(problem=problem.id, right=not trouble, message=trouble or shown)
+    return BaselineCheck(problem=problem.id, right=not trouble, message=trouble or shown)
 
 
 def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> str:

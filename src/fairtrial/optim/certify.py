@@ -17,7 +17,7 @@ import numpy as np
 from fairtrial.core.errors import FairtrialError
 from fairtrial.optim.problem import Baseline, Constraint, Expression, Floats, Problem, problem_digest
 from fairtrial.optim.sample import random_objective
-from fairtrial.optim.solve import CERTIFIED, Found, solve
+from fairtrial.optim.solve import CERTIFIED, Solution, solve
 
 
 def baseline(problem: Problem, *, time_limit: float = 60.0) -> Baseline:
@@ -72,7 +72,7 @@ def _pointless(status: Literal["infeasible", "unknown"], chance: float | None, c
     )
 
 
-def _joined(problem: Problem, parts: Sequence[Found]) -> Floats:
+def _joined(problem: Problem, parts: Sequence[Solution]) -> Floats:
     """The parts' solutions put together, moved inside the bounds by what solvers may be outside of them."""
     x = np.zeros(problem.n)
     for group, part in zip(groups(problem), parts, strict=True):

@@ -15,7 +15,7 @@ from fairtrial.optim.problem import Expression, Floats, Problem
 CERTIFIED = 1e-6  # the relative gap below which an optimum is called one
 
 
-class Found(NamedTuple):
+class Solution(NamedTuple):
     """What a solver says of one problem."""
 
     status: str  # optimal, feasible, infeasible, unknown
@@ -26,14 +26,14 @@ class Found(NamedTuple):
     duals: list[float] | None = None  # of the constraints, where a solver has them
 
 
-def solve(problem: Problem, time_limit: float) -> Found:
+def solve(problem: Problem, time_limit: float) -> Solution:
     """The right solver: HiGHS cannot do what is non-convex, and SCIP is slow on what is convex."""
     linear = problem.objective.is_linear and all(row.body.is_linear for row in problem.constraints)
     convex = problem.convex and all(row.body.is_linear for row in problem.constraints)
     return _highs(problem, time_limit) if linear or (convex and not problem.integers) else _scip(problem, time_limit)
 
 
-def _highs(problem: Problem, time_limit: float) -> Found:
+def _highs(problem: Problem, time_limit: float) -> Solution:
     tight = {
         "primal_feasibility_tolerance": 1e-9,
         "dual_feasibility_tolerance": 1e-9,
@@ -73,7 +73,7 @@ def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
     return float(total + np.sum(np.minimum(rest * low, rest * high)))
 
 
-def _scip(problem: Problem, time_limit: float) -> Found:
+def _scip(problem: Problem, time_limit: float) -> Solution:
     # Without verblevel 0 the direct interface dead-locks once SCIP has printed enough, past every time limit.
     options = {"display/verblevel": 0, "limits/gap": 1e-7, "numerics/feastol": 1e-9}
     if problem.floor is not None:  # a point there is optimal, and is found long before a bound is
@@ -83,7 +83,7 @@ def _scip(problem: Problem, time_limit: float) -> Found:
     return _run("scip_direct", problem, time_limit, options)
 
 
-def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]) -> Found:
+def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]) -> Solution:
     model = pyomo_model(problem)  # its import makes the solvers known
     from pyomo.contrib.solver.common.factory import SolverFactory
     from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
@@ -102,13 +102,13 @@ def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]
     label = "PySCIPOpt" if name.startswith("scip") else "HiGHS"
     infeasible = (TerminationCondition.provenInfeasible, TerminationCondition.locallyInfeasible)
     if results.termination_condition in infeasible:
-        return Found("infeasible", None, None, label, version)
+        return Solution("infeasible", None, None, label, version)
     if results.solution_status not in (SolutionStatus.optimal, SolutionStatus.feasible):
-        return Found("unknown", None, None, label, version)
+        return Solution("unknown", None, None, label, version)
     results.solution_loader.load_vars()
     x = [float(model.x[i].value) for i in range(problem.n)]
     status = "optimal" if results.solution_status == SolutionStatus.optimal else "feasible"
-    return Found(status, x, _finite(results.objective_bound), label, version, _duals(model, results))
+    return Solution(status, x, _finite(results.objective_bound), label, version, _duals(model, results))
 
 
 def _duals(model: Any, results: Any) -> list[float] | None:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from fairtrial.core.suite import INPUT
+from fairtrial.core.experiment import INPUT
 
 _FORMAT_WORDS = re.compile(
     r"json|yaml|xml|markdown|objective_value|\bkeys\b|\bfield|\bformat|```|\bdecimal|\bdigits?\b|\bround(ed)?\b|\blist\b"

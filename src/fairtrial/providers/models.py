@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.providers import KNOWN
+from fairtrial.core.providers import known_providers
 
 _LISTED = ("openai", "anthropic", "openrouter")
 _HERE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "says back what it was asked; offline"))
@@ -46,7 +46,7 @@ def _key_set(provider: str) -> bool:
 
 
 def _variable(provider: str) -> str:
-    return KNOWN[provider].api_key.removeprefix("${").partition("}")[0].partition(":")[0]
+    return known_providers()[provider].api_key.removeprefix("${").partition("}")[0].partition(":")[0]
 
 
 @cache

@@ -14,24 +14,24 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fairtrial.core.answer import Request
-from fairtrial.core.suite import TargetSpec
-
-# Sent with every call to Messages, and not to be raised lightly: from 2026-10-21 on the API refuses temperature, top_p
-# and top_k on every model, even at their defaults, while 2023-06-01 still takes them on models that know them.
-ANTHROPIC_VERSION = "2023-06-01"
-
-REPLY_TOOL = "reply"  # through which an older Claude answers in a given form
+from fairtrial.core import registry
+from fairtrial.core.experiment import TargetSpec
 
 _SAMPLING = frozenset({"temperature", "top_p"})
-_PENALTIES = frozenset({"frequency_penalty", "presence_penalty"})
+PENALTIES = frozenset({"frequency_penalty", "presence_penalty"})
 _SAYS_NOTHING = {"top_p": 1, "frequency_penalty": 0, "presence_penalty": 0}  # what a model does untold
-_LONGEST = 2048  # Messages wants to be told how long an answer may be
 _ROOM_TO_THINK = 16_384  # completion tokens of a model that thinks: its thoughts count as completion
-_MESSAGES_NAMES = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True):
+class Api(msgspec.Struct, frozen=True, kw_only=True):
+    """What a whole API takes, whatever the model."""
+
+    refuses: frozenset[str] = frozenset()
+    longest: int | None = None  # tokens, where it wants to be told how long an answer may be and nobody said
+    without_neutral: bool = False  # a `top_p` that says nothing is better left out
+
+
+class ModelParams(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a model's parameters."""
 
     refuses: frozenset[str] = frozenset()
@@ -43,51 +43,55 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     json_format: bool = False  # Messages: it takes a schema as `output_config.format`, else as a tool
 
 
-_OPENAI = Model(thinks=True, long_name=True)
-_CLAUDE = Model(refuses=_PENALTIES | {"seed"})
-_MODELS: tuple[tuple[str, Model], ...] = (
-    (r"gpt-[5-9].*chat", Model(long_name=True)),
-    (r"o[34]", replace(_OPENAI, refuses=_SAMPLING | _PENALTIES | {"stop"})),
-    (r"o\d|gpt-5(?!\.)", replace(_OPENAI, refuses=_SAMPLING | _PENALTIES)),
-    (r"gpt-5\.[1-4](?!\d)", replace(_OPENAI, refuses=_PENALTIES, effort="none")),
+_OPENAI = ModelParams(thinks=True, long_name=True)
+_CLAUDE = ModelParams(refuses=PENALTIES | {"seed"})
+_MODELS: tuple[tuple[str, ModelParams], ...] = (
+    (r"gpt-[5-9].*chat", ModelParams(long_name=True)),
+    (r"o[34]", replace(_OPENAI, refuses=_SAMPLING | PENALTIES | {"stop"})),
+    (r"o\d|gpt-5(?!\.)", replace(_OPENAI, refuses=_SAMPLING | PENALTIES)),
+    (r"gpt-5\.[1-4](?!\d)", replace(_OPENAI, refuses=PENALTIES, effort="none")),
     (
         r"gpt-5\.6-luna",
-        replace(_OPENAI, refuses=_PENALTIES, effort="medium", tools_without_effort=True),
+        replace(_OPENAI, refuses=PENALTIES, effort="medium", tools_without_effort=True),
     ),
-    (r"gpt-[5-9]", replace(_OPENAI, refuses=_PENALTIES, effort="medium")),
+    (r"gpt-[5-9]", replace(_OPENAI, refuses=PENALTIES, effort="medium")),
     (r"claude-(?:v?[0-3]|instant)", _CLAUDE),
     (r"claude-\w+-4(?:[-.]0)?(?:$|[-.@:](?:\d{8}|latest))", _CLAUDE),
     (r"claude-\w+-4[-.]1(?!\d)", replace(_CLAUDE, one_of_sampling=True)),
     (r"claude-\w+-4[-.][2-6](?!\d)", replace(_CLAUDE, one_of_sampling=True, json_format=True)),
     (r"claude-", replace(_CLAUDE, refuses=_CLAUDE.refuses | _SAMPLING, thinks=True, json_format=True)),
-    (r"deepseek-r|gemini-(?:2\.5|[3-9])|grok-(?:3-mini|[4-9])|qwq|magistral", Model(thinks=True)),
+    (r"deepseek-r|gemini-(?:2\.5|[3-9])|grok-(?:3-mini|[4-9])|qwq|magistral", ModelParams(thinks=True)),
 )
-_LACKING = {"anthropic_api": _PENALTIES | {"seed"}}  # what a whole API does not know
 
 
 @lru_cache(maxsize=256)
-def model_of(name: str) -> Model:
+def model_of(name: str) -> ModelParams:
     """What is known of the model of this name; a router's or a fine-tune's name has the model's own in it."""
     plain = name.rsplit("/", 1)[-1].lower().removeprefix("ft:")
-    return next((model for pattern, model in _MODELS if re.match(pattern, plain)), Model())
+    return next((model for pattern, model in _MODELS if re.match(pattern, plain)), ModelParams())
+
+
+def _api_of(spec: TargetSpec) -> Api | None:
+    """What the API behind a target takes; None where there is none."""
+    return getattr(registry.load("targets", spec.api or spec.kind), "api", None)
 
 
 def taken(spec: TargetSpec, params: Mapping[str, Any], *, tools: bool = False) -> dict[str, Any]:
     """Those of the parameters that this target takes, by the names that suites use: what is sent and recorded."""
-    api, model = spec.api or spec.kind, model_of(spec.model)
+    api, model = _api_of(spec) or Api(), model_of(spec.model)
     extra: dict[str, Any] = params.get("extra") or {}
     if tools and model.tools_without_effort and "reasoning_effort" not in extra:
         extra = {**extra, "reasoning_effort": "none"}
-    left_out = model.refuses | _LACKING.get(api, frozenset())
-    if _thinking(extra) or (model.effort is not None and extra.get("reasoning_effort", model.effort) != "none"):
+    left_out = model.refuses | api.refuses
+    if thinking_of(extra) or (model.effort is not None and extra.get("reasoning_effort", model.effort) != "none"):
         left_out |= _SAMPLING
     found = {
         name: value for name, value in params.items() if value is not None and name not in left_out and name != "extra"
     }
-    if api == "anthropic_api":
-        found.setdefault("max_tokens", _LONGEST)
+    if api.longest is not None:
+        found.setdefault("max_tokens", api.longest)
     if found.get("top_p") is not None and (
-        (model.one_of_sampling and "temperature" in found) or (api == "anthropic_api" and found["top_p"] == 1)
+        (model.one_of_sampling and "temperature" in found) or (api.without_neutral and found["top_p"] == 1)
     ):
         del found["top_p"]
     return {**found, "extra": extra} if extra else found
@@ -95,7 +99,7 @@ def taken(spec: TargetSpec, params: Mapping[str, Any], *, tools: bool = False) -
 
 def not_taken(spec: TargetSpec, params: Mapping[str, Any]) -> list[str]:
     """Which of the parameters a model behind an API does not take, though they would say something."""
-    if (spec.api or spec.kind) not in ("openai_api", "anthropic_api"):
+    if _api_of(spec) is None:
         return []
     kept = taken(spec, params)
     return [
@@ -108,63 +112,13 @@ def not_taken(spec: TargetSpec, params: Mapping[str, Any]) -> list[str]:
 def room(spec: TargetSpec, params: Mapping[str, Any], tokens: int) -> int:
     """How many completion tokens a reply of so many tokens needs, thoughts included."""
     extra: dict[str, Any] = params.get("extra") or {}
-    thinking = _thinking(extra)
+    thinking = thinking_of(extra)
     if not (thinking or "reasoning_effort" in extra or model_of(spec.model).thinks):
         return tokens
     return max(_ROOM_TO_THINK, int(thinking.get("budget_tokens") or 0) + tokens)
 
 
-def openai_params(spec: TargetSpec, request: Request, *, tools: bool = False) -> dict[str, Any]:
-    """For chat completions; `extra` as it is."""
-    found = taken(spec, request.params, tools=tools)
-    extra = found.pop("extra", {})
-    # OpenAI itself has renamed this one; others have not followed, and routers (`openai/gpt-5`) speak for all models.
-    renamed = spec.provider == "openai" or (model_of(spec.model).long_name and "/" not in spec.model)
-    if "max_tokens" in found and renamed:
-        found["max_completion_tokens"] = found.pop("max_tokens")
-    return {**found, **extra}
-
-
-def anthropic_params(spec: TargetSpec, request: Request) -> dict[str, Any]:
-    """For Messages; `extra` as it is. A schema goes with them."""
-    found = taken(spec, request.params)
-    extra = found.pop("extra", {})
-    body: dict[str, Any] = {_MESSAGES_NAMES[name]: value for name, value in found.items() if name in _MESSAGES_NAMES}
-    body |= extra
-    if request.schema is None:
-        return body
-    if model_of(spec.model).json_format:
-        shape = {"type": "json_schema", "schema": without_ranges(request.schema)}
-        return {**body, "output_config": {**body.get("output_config", {}), "format": shape}}
-    tool = {"name": REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}
-    choice = {"type": "auto"} if _thinking(extra) else {"type": "tool", "name": REPLY_TOOL}  # thinking forbids force
-    return {**body, "tools": [tool], "tool_choice": choice}
-
-
-def without_ranges(schema: Any) -> Any:
-    """A schema without what structured outputs do not take; ranges are checked by whoever reads the reply."""
-    if isinstance(schema, list):
-        return [without_ranges(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: value for key, value in schema.items() if key not in _RANGES}
-    for key in ("items", "anyOf"):
-        if key in found:
-            found[key] = without_ranges(found[key])
-    if "properties" in found:
-        found["properties"] = {name: without_ranges(value) for name, value in found["properties"].items()}
-    return found
-
-
-_RANGES = frozenset(
-    {
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-        *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
-    }
-)
-
-
-def _thinking(extra: Mapping[str, Any]) -> dict[str, Any]:
+def thinking_of(extra: Mapping[str, Any]) -> dict[str, Any]:
     """What `extra` says about a Claude's thinking, where it is on: then sampling parameters are refused."""
     given = extra.get("thinking")
     return given if isinstance(given, dict) and given.get("type") not in (None, "disabled") else {}

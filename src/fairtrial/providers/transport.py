@@ -16,10 +16,12 @@ import msgspec
 
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.core.errors import TargetUnusableError
-from fairtrial.core.hearing import listening
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.listening import Listener
+from fairtrial.core.providers import Provider
 from fairtrial.core.target import Target
-from fairtrial.providers.params import taken
+from fairtrial.providers.conversation import Conversation
+from fairtrial.providers.params import Api, taken
 from fairtrial.providers.replies import UNREADABLE
 from fairtrial.providers.streams import TooLargeError, read_beginning, read_body
 
@@ -52,9 +54,13 @@ class HttpTarget(Target):
     """A model behind an HTTP API: a subclass says what is sent and how a reply is read."""
 
     priced: ClassVar[bool] = True
+    # `targets/NAME_api.py` serves `NAME:model` without a further word if it says where that is.
+    provider: ClassVar[Provider | None] = None
+    api: ClassVar[Api] = Api()
+    conversation: ClassVar[type[Conversation]]  # how its models are given tools
 
     async def open(self, concurrency: int) -> None:
-        self._session = await open_session(self.spec, self.headers())
+        self._session = await open_session(self.spec, self.headers(self.spec))
 
     async def close(self) -> None:
         if hasattr(self, "_session"):
@@ -73,16 +79,17 @@ class HttpTarget(Target):
                     return as_answer(await error_of(response, streaming=request.stream), started)
                 answering = True
                 if request.stream and response.content_type == "text/event-stream":
-                    return await self.read_stream(response, started)
+                    return await self.read_stream(response, Collected(request.listener, started))
                 return self.read_whole(await read_body(response), started)
         except Exception as error:  # the seam: `failure_of` raises again what is not the network's
             return failure_of(error, answering=answering, streaming=request.stream)
 
     def url(self) -> str:
         """Where requests go."""
-        raise NotImplementedError
+        return endpoint(self.spec.base_url, self.conversation.path)
 
-    def headers(self) -> dict[str, str]:
+    @staticmethod
+    def headers(spec: TargetSpec) -> dict[str, str]:
         """Who we are."""
         raise NotImplementedError
 
@@ -94,7 +101,7 @@ class HttpTarget(Target):
         """A reply that came in one piece."""
         raise NotImplementedError
 
-    async def read_stream(self, response: ClientResponse, started: float) -> Answer | Failure:
+    async def read_stream(self, response: ClientResponse, collected: Collected) -> Answer | Failure:
         """A reply that comes as server-sent events."""
         raise NotImplementedError
 
@@ -108,18 +115,18 @@ def as_answer(result: Failure | Filtered, started: float | None = None) -> Answe
 
 
 class Collected:
-    """The pieces of a streamed answer; whoever wants to listens while they come."""
+    """The pieces of a streamed answer, passed on to a listener as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener, started: float) -> None:
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._size = 0
-        self._listener = listening.get()
-        self.first: float | None = None  # when the first piece of text came
+        self._listener, self._started = listener, started
+        self._first: float | None = None  # when the first piece of text came
 
     def say(self, text: str) -> None:
         """One more piece of the answer."""
-        self.first = self.first or time.perf_counter()
+        self._first = self._first or time.perf_counter()
         self._grow(text)
         self._texts.append(text)
         self._listener.piece(text)
@@ -144,9 +151,15 @@ class Collected:
         """The reasoning so far."""
         return "".join(self._thoughts) or None
 
-    def first_token_ms(self, started: float) -> float | None:
+    @property
+    def first_token_ms(self) -> float | None:
         """How long the first piece of the answer took."""
-        return (self.first - started) * 1000 if self.first else None
+        return (self._first - self._started) * 1000 if self._first else None
+
+    @property
+    def latency_ms(self) -> float:
+        """How long it has taken until now."""
+        return (time.perf_counter() - self._started) * 1000
 
 
 async def open_session(spec: TargetSpec, headers: dict[str, str]) -> ClientSession:

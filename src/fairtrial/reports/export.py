@@ -9,38 +9,18 @@ from pathlib import Path
 
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
-
-# Longest ending first: `.junit.xml` before `.xml`.
-_ENDINGS = {
-    ".junit.xml": "junit",
-    ".eee.json": "eee",
-    ".eee.jsonl": "eee_lines",
-    ".xml": "junit",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".csv": "csv",
-    ".md": "md",
-    ".html": "html",
-    ".parquet": "parquet",
-}
-
-
-def format_of(path: Path) -> str:
-    """The format that a file's name asks for."""
-    for ending, name in _ENDINGS.items():
-        if path.name.lower().endswith(ending):
-            return name
-    raise FairtrialError(f"{path}: the name must end in one of {', '.join(_ENDINGS)}")
+from fairtrial.reports.formats import format_of
 
 
 def export(run: Run, path: str | Path) -> Path:
     """Write a run to a file, whole or not at all."""
     path = Path(path)
-    module = importlib.import_module(f"fairtrial.reports.{format_of(path)}")
+    form = format_of(path)
+    module = importlib.import_module(f"fairtrial.reports.{form.module}")
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with partial.open("wb") as file:
-            if getattr(module, "BINARY", False):
+            if form.binary:
                 module.write(run, file)
             else:
                 with TextIOWrapper(file, encoding="utf-8", newline="") as text:

@@ -14,21 +14,21 @@ import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.compare import compared
-from fairtrial.analyse.compare_words import brief_lines, detail_lines, pair_cells, pair_columns, sentence
-from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.contestants import enter, sources_of
-from fairtrial.analyse.item_words import worth_of_cases
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.rank import rank
-from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
-from fairtrial.analyse.run import Verdict
+from fairtrial.analyse.run import JudgeComment
+from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.summary import ranked
 from fairtrial.analyse.variables import variables
-from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.analyse.wording.cases import worth_of_cases
+from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_cells, pair_columns, sentence
+from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline
+from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
-from fairtrial.core.suite import show_expected
+from fairtrial.core.experiment import show_expected
 from fairtrial.core.text import printable
 from fairtrial.reports.html_figures import figures
 from fairtrial.reports.html_pages import pages
@@ -85,13 +85,13 @@ def _board(run: Run) -> dict[str, Any] | None:
     if not judged and not voted:
         return None
     try:
-        found = rank(enter(sources_of(run)), by="both" if judged and voted else "verdicts" if judged else "votes")
+        found = rank(read_scores(sources_of(run)), by="both" if judged and voted else "verdicts" if judged else "votes")
     except FairtrialError:
         return None  # with fewer than two arms on common cases there is no ranking
     return {
         "headline": ranking_headline(found),
         "columns": COLUMNS,
-        "rows": [place_cells(place, found.metric) for place in found.places],
+        "rows": [ranked_cells(place, found.metric) for place in found.places],
         "notes": found.notes,
     }
 
@@ -205,7 +205,7 @@ def _case_head(trial: TrialRecord, length: int) -> bytes:
     return msgspec.json.encode(about)[:-1] + b',"trials":['
 
 
-def _trial(trial: TrialRecord, arm: int, verdicts: list[Verdict], length: int) -> list[Any]:
+def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
     """[arm, repeat, score or status, answer, notes, facts, verdicts, tool calls], without what is empty at the end."""
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
     said = trial.answer if trial.answer is not None else trial.failure_message

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.compare_words import Scale
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports import charts
 from fairtrial.reports.charts import Figure, Sketch, short

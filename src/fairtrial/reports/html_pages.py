@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Any
 
 from fairtrial.analyse import Run, TrialRecord
+from fairtrial.core.place import Place
 from fairtrial.store.files import attachments, contents, scored_by
-from fairtrial.store.store import Place
+from fairtrial.webpage.criteria import CRITERIA
 
 _SCORERS = ("browser", "code_judge")
-_CRITERIA = ("visual_accuracy", "code_quality", "functionality", "responsiveness")
 _MOST_BYTES = 12_000_000  # of pictures
 
 
@@ -73,9 +73,7 @@ def _page(trial: TrialRecord, pictures: dict[str, str]) -> dict[str, Any]:
         "pictures": pictures,
         "checks": details["checks"],
         "probes": [probe["words"] for probe in details["probes"] if probe["passed"] is False],
-        "marks": [
-            (name.replace("_", " "), f"{trial.metrics[name]:.0f}") for name in _CRITERIA if name in trial.metrics
-        ],
+        "marks": [(name.replace("_", " "), f"{trial.metrics[name]:.0f}") for name in CRITERIA if name in trial.metrics],
     }
 
 

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.gate import Gate
-from fairtrial.core.suite import show_expected
+from fairtrial.core.experiment import show_expected
 from fairtrial.core.text import printable, without_commands
 
 _FORBIDDEN = re.compile("[\ud800-\udfff\ufffe\uffff]")  # in XML, beside control characters

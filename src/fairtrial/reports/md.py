@@ -8,13 +8,13 @@ from typing import IO
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
-from fairtrial.analyse.compare_words import brief_lines, pair_cells, pair_columns, sentence
-from fairtrial.analyse.compare_words import headline as comparison_headline
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.words import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, sentence
+from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.text import one_line
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")

@@ -11,7 +11,6 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.reports.json import trial_document
 
-BINARY = True
 _BATCH = 5000
 
 

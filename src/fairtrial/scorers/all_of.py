@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from fairtrial.core.composite import any_needs_judge, as_details, check_parts, files_of, judgements_of, score_parts
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 
 
 class AllOf(Scorer, frozen=True, kw_only=True):

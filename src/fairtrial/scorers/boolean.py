@@ -34,7 +34,7 @@ class Boolean(Scorer, frozen=True, kw_only=True):
     async def score(self, context: ScoreContext) -> Score | Unscored:
         expected = context.expected
         if not expected:
-            return Score(value=1.0, raw=1.0, confidence=1.0, notes="automatic pass: no expected text")
+            return Score(value=1.0, raw=1.0, confidence=1.0, automatic=True, notes="automatic pass: no expected text")
         if self.words:
             contained = find_word(fold(expected), fold(context.response))
         else:

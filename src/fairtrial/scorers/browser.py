@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.webpage.checks import Check, checks_of, problems, share_passed
 from fairtrial.webpage.looking import SCALES, Looked, look
 from fairtrial.webpage.probes import share_passed as share_of_probes

@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairtrial.core.answer import Image
+from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judge
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
 from fairtrial.suites import code_arena
 from fairtrial.webpage.checks import Check, checks_of, problems
+from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.looking import SCALES, Looked, look
 
-CRITERIA = {"visual_accuracy": 40, "code_quality": 30, "functionality": 20, "responsiveness": 10}
 _QUICK = 5000  # characters that the quick form looks at
 _TASK = """\
 You judge a web page that was written on request. Mark four criteria from 0 to 100, whole numbers or not, thinking

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.folding import find_word, fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.core.text import clipped
 
 Words = Annotated[list[str], msgspec.Meta(min_length=1)]

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.json_text import last_json, same_json
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 
 _MOST_FINDINGS = 3
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judge
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt

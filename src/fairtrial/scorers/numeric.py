@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.numbers import Number, find_numbers, read_number
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.core.text import clipped
 
 _MARGIN = 1e-9  # 42.42 against 42 is inside 1 %, whatever binary fractions say

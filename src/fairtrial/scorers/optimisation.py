@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Scale, Score, ScoreContext
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.optim.answer import Answered, read_answer
 from fairtrial.optim.problem import Baseline, Problem
 from fairtrial.optim.verify import Verified, verify

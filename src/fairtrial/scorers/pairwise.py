@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.judging.pairs import Pair, agreed, first_share, pair_prompt
 from fairtrial.judging.panels import ask_panel, combined
 from fairtrial.judging.verdict import JudgePrompt

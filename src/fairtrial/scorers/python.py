@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from fairtrial.core.code import load_function
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 from fairtrial.core.threads import call_in_thread
 
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import regex
 
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.suite import Case
 
 _SLASHED_FLAGS = frozenset("dgimsuvy")
 _FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}

@@ -12,7 +12,7 @@ from fairtrial.stats.mean import Mean
 from fairtrial.stats.units import Interval, Measured
 
 Floats = NDArray[np.float64]
-Scale = tuple[float | None, float | None]  # worst and best; None where there is no such bound
+Bounds = tuple[float | None, float | None]  # worst and best; None where there is no such bound
 
 
 class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ def aggregate(
     values: ArrayLike,
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
-    scale: Scale = (0.0, 1.0),
+    scale: Bounds = (0.0, 1.0),
 ) -> Aggregate:
     """The aggregate of per-case scores. A weight of 0 is shown elsewhere, not counted here.
 
@@ -62,7 +62,7 @@ def aggregate(
     )
 
 
-def limits(scale: Scale, values: Floats) -> tuple[float, float]:
+def limits(scale: Bounds, values: Floats) -> tuple[float, float]:
     """Between what values can lie: the scale from below to above, without a bound that values have crossed."""
     worst, best = scale
     if worst is None:  # less is better, and nothing is too bad to be

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from fairtrial.stats.distributions import normal_cdf
 from fairtrial.stats.mean import ALPHA, Mean
-from fairtrial.stats.one_arm import Scale, limits
+from fairtrial.stats.one_arm import Bounds, limits
 from fairtrial.stats.units import Interval, Measured
 
 _EXACT = 12
@@ -36,7 +36,7 @@ def paired(
     clusters: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     *,
-    scale: Scale = (0.0, 1.0),
+    scale: Bounds = (0.0, 1.0),
 ) -> Paired:
     """The mean difference with the interval of `Mean`; without one where values lie outside their scale, or alone."""
     d, found = np.subtract(a, b, dtype=np.float64), mean_difference(a, b, clusters, weights, scale=scale)
@@ -59,7 +59,7 @@ def mean_difference(
     clusters: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     *,
-    scale: Scale = (0.0, 1.0),
+    scale: Bounds = (0.0, 1.0),
     most: float | None = None,
 ) -> Mean:
     """The mean of a − b, at whatever level it is asked for. `most` is the largest difference that a case can show,

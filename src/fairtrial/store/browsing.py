@@ -6,13 +6,11 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-from sqlalchemy import LargeBinary, Select, and_, case, func, literal, or_, select
+from sqlalchemy import Select, and_, case, func, or_, select
 
 from fairtrial.store import schema
-from fairtrial.store.database import translated
 from fairtrial.store.rows import decode
-from fairtrial.store.store import RunRecord, Store, run_query, same_trial
+from fairtrial.store.store import RunRecord, Store, run_query
 
 Show = Literal["all", "low", "failed", "unscored", "disagreeing", "claims", "differing"]
 SHOWS: tuple[Show, ...] = ("all", "low", "failed", "unscored", "disagreeing", "claims", "differing")
@@ -56,13 +54,13 @@ def runs_page(store: Store, wanted: RunQuery, first: int, count: int) -> tuple[l
     if wanted.suite:
         query = query.where(plans.c.suite_name == wanted.suite)
     if wanted.target:
-        named = b'"id":' + msgspec.json.encode(wanted.target)
-        query = query.where(func.instr(plans.c.arms, literal(named, LargeBinary)) > 0)
+        named = select(schema.plan_targets.c.plan_id).where(schema.plan_targets.c.target == wanted.target)
+        query = query.where(plans.c.id.in_(named))
     # Whether a run goes on or was killed only its lock tells: both are among the running ones.
     alive = wanted.status in ("running", "interrupted")
     if wanted.status:
         query = query.where(runs.c.status.in_(["running", wanted.status]) if alive else runs.c.status == wanted.status)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         rows = connection.execute(query.order_by(runs.c.number.desc())).mappings() if alive else None
         if rows is not None:
             living = [store.as_it_is(RunRecord(**row)) for row in rows]
@@ -78,7 +76,7 @@ def suite_names(store: Store) -> list[str]:
     """The suites that have runs."""
     plans, runs = schema.plans, schema.runs
     query = select(plans.c.suite_name).join(runs, runs.c.plan_id == plans.c.id).distinct().order_by(plans.c.suite_name)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return [row[0] for row in connection.execute(query)]
 
 
@@ -86,7 +84,7 @@ def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
     """The categories and difficulties that a plan's cases have."""
     table = schema.cases
     found = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for name in ("category", "difficulty"):
             query = select(table.c[name]).where(table.c.plan_id == plan_id, table.c[name].is_not(None)).distinct()
             found[name] = sorted(row[0] for row in connection.execute(query))
@@ -108,7 +106,7 @@ def ordered_cases(store: Store, run: RunRecord, wanted: CaseQuery) -> array[int]
     if wanted.show != "all":
         query = query.where(cases.c.position.in_(_shown(run, wanted.show)))
     query = _sorted(query, run, wanted)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return array("q", (row[0] for row in connection.execute(query)))
 
 
@@ -151,7 +149,7 @@ def _all_sorted(store: Store, run: RunRecord, wanted: CaseQuery) -> array[int]:
     keys = _keys(run, wanted).subquery()
     query = select(keys.c.case_position).order_by(keys.c.key.desc() if wanted.descending else keys.c.key, keys.c[0])
     every = select(schema.cases.c.position).where(schema.cases.c.plan_id == run.plan_id).order_by("position")
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         found = array("q", connection.scalars(query))
         scored = set(found)
         found.extend(position for position in connection.scalars(every) if position not in scored)
@@ -207,18 +205,18 @@ def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[Cell]:
             func.min(scores.c.value),
             func.max(scores.c.value),
         )
-        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == run.scoring))
+        .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == run.scoring))
         .where(trials.c.run_id == run.id, trials.c.case_position.in_(positions))
         .group_by(trials.c.case_position, trials.c.arm_position)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return [Cell(*row) for row in connection.execute(query)]
 
 
 def stamp(store: Store, run: RunRecord) -> str:
     """Changes whenever something is added to a finished run: a scoring, a label, a vote, a pair, a calibration."""
     parts = [run.status, run.scoring, run.ended_at]
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for table, when in (("labels", "labelled_at"), ("votes", "voted_at"), ("pairs", "judged_at")):
             found = schema.metadata.tables[table]
             mine = select(func.count(), func.max(found.c[when])).where(found.c.run_id == run.id)
@@ -231,7 +229,7 @@ def calibrations_page(store: Store, first: int, count: int) -> tuple[list[dict[s
     """How judges did when they were tried, newest first, and how often any was."""
     table = schema.calibrations
     query = select(table).order_by(table.c.id.desc()).offset(first).limit(count)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         total = connection.scalar(select(func.count()).select_from(table)) or 0
         rows = [dict(row) for row in connection.execute(query).mappings()]
     return [{**row, "body": decode(row["body"])} for row in rows], total
@@ -241,14 +239,14 @@ def runs_of_series(store: Store, series_id: str) -> list[RunRecord]:
     """The runs of one series, oldest first."""
     runs = schema.runs
     query = run_query().where(runs.c.series_id == series_id).order_by(runs.c.number)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return [store.as_it_is(RunRecord(**row)) for row in connection.execute(query).mappings()]
 
 
 def calibration(store: Store, name: str) -> dict[str, Any] | None:
     """One calibration, by its id."""
     table = schema.calibrations
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         row = connection.execute(select(table).where(table.c.id == name)).mappings().first()
     return {**row, "body": decode(row["body"])} if row else None
 
@@ -257,5 +255,5 @@ def positions_of(store: Store, plan_id: str, case_id: str) -> list[int]:
     """Where a case of that id stands in a plan."""
     table = schema.cases
     query = select(table.c.position).where(table.c.plan_id == plan_id, table.c.id == case_id)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return [row[0] for row in connection.execute(query)]

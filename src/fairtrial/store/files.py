@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
+from fairtrial.core.place import Place, place_of
 from fairtrial.store import schema
-from fairtrial.store.database import translated
-from fairtrial.store.store import Place, Store
+from fairtrial.store.store import Store
 
 
 def attachments(
@@ -20,12 +20,11 @@ def attachments(
     if count is not None:
         query = query.where(table.c.case_position < first + count)
     if place is not None:
-        names = ("case_position", "arm_position", "repeat")
-        query = query.where(*(table.c[name] == value for name, value in zip(names, place, strict=True)))
+        query = query.where(*schema.at(table, place))
     found: dict[Place, dict[str, str]] = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query).mappings():
-            here = (row["case_position"], row["arm_position"], row["repeat"])
+            here = place_of(row)
             found.setdefault(here, {})[row["name"]] = row["sha256"]
     return found
 
@@ -36,7 +35,7 @@ def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str], *, 
     here = [table.c.run_id == run_id, table.c.scoring == scoring, table.c.scorer.in_(names)]
     if among is not None:
         here.append(table.c.case_position < among)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return connection.execute(select(table.c.scorer).where(*here).limit(1)).first() is not None
 
 
@@ -44,5 +43,5 @@ def contents(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, bytes]
     """(media type, bytes) of each of these hashes."""
     table = schema.files
     query = select(table).where(table.c.sha256.in_(hashes))
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return {row["sha256"]: (row["media"], row["body"]) for row in connection.execute(query).mappings()}

@@ -8,7 +8,6 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 
 from fairtrial.core.money import Cost, total
 from fairtrial.store import schema
-from fairtrial.store.database import translated
 from fairtrial.store.rows import cost_columns, read_cost
 from fairtrial.store.store import Store
 
@@ -26,7 +25,7 @@ def settle_crash(store: Store, run_id: str) -> None:
         "unknown_costs": table.c.unknown_costs + 1,
         "at_risk_usd": 0.0,
     }
-    with translated(store.path), store.engine.begin() as connection:
+    with store.writing() as connection:
         connection.execute(update(table).where(table.c.run_id == run_id, table.c.at_risk_usd > 0).values(**lost))
 
 
@@ -40,13 +39,13 @@ def charged(store: Store, run_id: str, series_id: str | None = None) -> float:
     runs = schema.runs
     mine = or_(runs.c.id == run_id, runs.c.series_id == (series_id or run_id))
     at_risk = select(func.sum(schema.ledgers.c.at_risk_usd)).join(runs).where(mine)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return _sum(store, mine).charged + float(connection.scalar(at_risk) or 0.0)
 
 
 def _sum(store: Store, which: ColumnElement[bool]) -> Cost:
     names = ("cost_usd", "charged_usd", "unknown_costs")
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         costs = []
         for table in (schema.trials, schema.judgements, schema.pairs, schema.ledgers):
             sums = [func.sum(table.c[name]).label(name) for name in names]

@@ -4,56 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import Connection, Table, delete, insert, inspect, select, update
 
 from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
 
 
+def _columns(connection: Connection, table: str) -> set[str]:
+    return {column["name"] for column in inspect(connection).get_columns(table)}
+
+
+def _add_columns(connection: Connection, table: str, *columns: str) -> None:
+    """Add the columns that are not there; a table that an earlier step has just made has them already."""
+    there = _columns(connection, table)
+    for column in columns:
+        if column.split()[0] not in there:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+
+
+def _add_tables(connection: Connection, *tables: Table) -> None:
+    schema.metadata.create_all(connection, tables=tables)
+
+
 def _add_judgements(connection: Connection) -> None:
-    schema.judgements.create(connection)
-    connection.exec_driver_sql("ALTER TABLE scores ADD COLUMN metrics BLOB")
+    _add_tables(connection, schema.judgements)
+    _add_columns(connection, "scores", "metrics BLOB")
 
 
 def _add_calibrations(connection: Connection) -> None:
-    schema.calibrations.create(connection)
+    _add_tables(connection, schema.calibrations)
 
 
 def _add_pairs_and_labels(connection: Connection) -> None:
-    schema.pairs.create(connection)
-    schema.labels.create(connection)
-    old = {column["name"] for column in inspect(connection).get_columns("judgements")}
+    _add_tables(connection, schema.pairs, schema.labels)
+    old = _columns(connection, "judgements")
     if "judge_key" in old:  # a store older than judgements has just got the table as it is now
         return
     connection.exec_driver_sql("ALTER TABLE judgements RENAME TO old_judgements")
-    schema.judgements.create(connection)
+    _add_tables(connection, schema.judgements)
     names = ", ".join(sorted(old))
     connection.exec_driver_sql(f"INSERT INTO judgements ({names}) SELECT {names} FROM old_judgements")  # noqa: S608
     connection.exec_driver_sql("DROP TABLE old_judgements")
 
 
 def _add_tool_use(connection: Connection) -> None:
-    for column in ("tool_calls INTEGER", "tool_errors INTEGER", "tools BLOB"):
-        connection.exec_driver_sql(f"ALTER TABLE trials ADD COLUMN {column}")
+    _add_columns(connection, "trials", "tool_calls INTEGER", "tool_errors INTEGER", "tools BLOB")
 
 
 def _add_tags(connection: Connection) -> None:
-    schema.tags.create(connection)
+    _add_tables(connection, schema.tags)
 
 
 def _add_files_and_votes(connection: Connection) -> None:
-    for table in (schema.files, schema.attachments, schema.votes):
-        table.create(connection)
+    _add_tables(connection, schema.files, schema.attachments, schema.votes)
 
 
 def _add_digests(connection: Connection) -> None:
-    schema.digests.create(connection)
+    _add_tables(connection, schema.digests)
     for index in schema.scores.indexes:
-        index.create(connection)
-
-
-def _has(connection: Connection, table: str, column: str) -> bool:
-    return column in {found["name"] for found in inspect(connection).get_columns(table)}
+        index.create(connection, checkfirst=True)
 
 
 def _add_charges(connection: Connection) -> None:
@@ -65,20 +74,33 @@ def _add_charges(connection: Connection) -> None:
         "pairs": "asked > 0",
     }
     for table, called in answered.items():
-        if not _has(connection, table, "charged_usd"):  # a table that an earlier step has just made has them
-            for column in ("charged_usd FLOAT DEFAULT 0", "unknown_costs INTEGER DEFAULT 0"):
-                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+        _add_columns(connection, table, "charged_usd FLOAT DEFAULT 0", "unknown_costs INTEGER DEFAULT 0")
         connection.exec_driver_sql(  # what a call of unknown cost was charged is not known any more
             f"UPDATE {table} SET unknown_costs = CASE WHEN cost_usd IS NULL AND ({called}) THEN 1 ELSE 0 END, "  # noqa: S608
             "charged_usd = coalesce(cost_usd, 0), cost_usd = coalesce(cost_usd, 0)"
         )
-    schema.ledgers.create(connection)
-    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN number INTEGER NOT NULL DEFAULT 0")
+    _add_tables(connection, schema.ledgers)
+    _add_columns(connection, "runs", "number INTEGER NOT NULL DEFAULT 0")
     connection.exec_driver_sql("UPDATE runs SET number = (SELECT count(*) FROM runs AS r WHERE r.id <= runs.id)")
 
 
 def _add_several_answers(connection: Connection) -> None:
-    connection.exec_driver_sql("ALTER TABLE cases ADD COLUMN several BOOLEAN")
+    _add_columns(connection, "cases", "several BOOLEAN")
+
+
+def _add_automatic(connection: Connection) -> None:
+    """Whether a score was given without looking; until now its notes said so."""
+    _add_columns(connection, "scores", "automatic BOOLEAN NOT NULL DEFAULT 0")
+    connection.exec_driver_sql("UPDATE scores SET automatic = 1 WHERE notes LIKE 'automatic pass%'")
+
+
+def _add_plan_targets(connection: Connection) -> None:
+    """Which targets a plan has, until now only inside its arms."""
+    _add_tables(connection, schema.plan_targets)
+    for plan_id, arms in connection.execute(select(schema.plans.c.id, schema.plans.c.arms)).all():
+        rows = schema.target_rows(plan_id, arms)
+        connection.execute(delete(schema.plan_targets).where(schema.plan_targets.c.plan_id == plan_id))
+        connection.execute(insert(schema.plan_targets), rows)
 
 
 # From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
@@ -92,6 +114,8 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_digests,
     _add_charges,
     _add_several_answers,
+    _add_automatic,
+    _add_plan_targets,
 ]
 CURRENT = 1 + len(UPGRADES)
 

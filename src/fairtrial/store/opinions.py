@@ -12,12 +12,10 @@ from sqlalchemy import and_, delete, func, select, update
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import total
+from fairtrial.core.place import COLUMNS, Place, place_of
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
-from fairtrial.store.database import translated
-from fairtrial.store.store import Place, RunRecord, Store, same_trial
-
-_PLACE = ("case_position", "arm_position", "repeat")
+from fairtrial.store.store import RunRecord, Store
 
 
 def pair_row(
@@ -59,7 +57,7 @@ def pairs(store: Store, run_id: str, *, first: int = 0, count: int | None = None
     if count is not None:
         query = query.where(table.c.case_position < first + count)
     order = (table.c.judge, table.c.arm_one, table.c.arm_other, table.c.case_position, table.c.repeat)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query.order_by(*order).execution_options(yield_per=500)).mappings():
             yield dict(row)
 
@@ -72,13 +70,13 @@ def yardstick(judgements: Sequence[tuple[str | None, str]]) -> str:
 def add_labels(store: Store, run_id: str, scoring: int, labels: Sequence[dict[str, Any]]) -> None:
     """Write labels, each tied to the judges whose score it is held against; a labeller's earlier one is replaced."""
     table = schema.labels
-    places = {tuple(label[name] for name in _PLACE) for label in labels}
+    places = {place_of(label) for label in labels}
     sticks = _yardsticks(store, run_id, scoring, places)
     found = [
         {
             **label,
             "run_id": run_id,
-            "yardstick": sticks[tuple(label[name] for name in _PLACE)],
+            "yardstick": sticks[place_of(label)],
             "labelled_at": time.time(),
         }
         for label in labels
@@ -91,11 +89,11 @@ def renew_labels(store: Store, run_id: str, scoring: int) -> int:
     table = schema.labels
     found = list(labelled(store, run_id, scoring))
     stale = [row for row in found if row["stale"]]
-    sticks = _yardsticks(store, run_id, scoring, {tuple(row[name] for name in _PLACE) for row in stale})
-    with translated(store.path), store.engine.begin() as connection:
+    sticks = _yardsticks(store, run_id, scoring, {place_of(row) for row in stale})
+    with store.writing() as connection:
         for row in stale:
-            place = tuple(row[name] for name in _PLACE)
-            here = [table.c[name] == value for name, value in zip(_PLACE, place, strict=True)]
+            place = place_of(row)
+            here = schema.at(table, place)
             connection.execute(update(table).where(table.c.run_id == run_id, *here).values(yardstick=sticks[place]))
     return len(stale)
 
@@ -105,21 +103,21 @@ def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]
     table, scores = schema.labels, schema.scores
     query = (
         select(table, scores.c.value.label("score"))
-        .outerjoin(scores, and_(same_trial(table, scores), scores.c.scoring == scoring))
+        .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
         .where(table.c.run_id == run_id)
-        .order_by(*(table.c[name] for name in _PLACE), table.c.labeller)
+        .order_by(*(table.c[name] for name in COLUMNS), table.c.labeller)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         found = [dict(row) for row in connection.execute(query).mappings()]
-    sticks = _yardsticks(store, run_id, scoring, {tuple(row[name] for name in _PLACE) for row in found})
+    sticks = _yardsticks(store, run_id, scoring, {place_of(row) for row in found})
     for row in found:
-        yield {**row, "stale": row["yardstick"] != sticks[tuple(row[name] for name in _PLACE)]}
+        yield {**row, "stale": row["yardstick"] != sticks[place_of(row)]}
 
 
 def _yardsticks(store: Store, run_id: str, scoring: int, places: set[Place]) -> dict[Place, str]:
     """What stands behind the scores of these trials."""
     table = schema.judgements
-    columns = [table.c[name] for name in _PLACE]
+    columns = [table.c[name] for name in COLUMNS]
     query = (
         select(*columns, table.c.judge_key, table.c.prompt_hash)
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
@@ -127,9 +125,9 @@ def _yardsticks(store: Store, run_id: str, scoring: int, places: set[Place]) -> 
         .execution_options(yield_per=2000)
     )
     found: dict[Place, list[tuple[str | None, str]]] = {place: [] for place in places}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query) if places else ():
-            place = (row[0], row[1], row[2])
+            place = Place(row[0], row[1], row[2])
             if place in found:
                 found[place].append((row[3], row[4]))
     return {place: yardstick(said) for place, said in found.items()}
@@ -154,7 +152,7 @@ def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str
         .distinct()
         .order_by(table.c.judge)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return [(row[0], row[1], row[2]) for row in connection.execute(query)]
 
 
@@ -164,26 +162,26 @@ def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
     query = select(table.c.number).where(
         table.c.run_id == run_id, table.c.judge_key == judge_key, table.c.failure_kind.is_(None)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return connection.execute(query.limit(1)).first() is not None
 
 
 def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place, str, float | None, str]]:
     """(place, judge, value, what it said or why it said nothing) of every verdict, streamed."""
     table = schema.judgements
-    columns = [table.c[name] for name in _PLACE]
+    columns = [table.c[name] for name in COLUMNS]
     query = (
         select(*columns, table.c.judge, table.c.value, table.c.reasoning, table.c.failure_message)
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
         .order_by(*columns, table.c.judge, table.c.number)
         .execution_options(yield_per=2000)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query):
             said = rows.decode(row[5])
             if isinstance(said, dict):
                 said = "\n".join(f"{name}: {text}" for name, text in said.items())
-            yield (row[0], row[1], row[2]), row[3], row[4], str(said or row[6] or "")
+            yield Place(row[0], row[1], row[2]), row[3], row[4], str(said or row[6] or "")
 
 
 def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
@@ -191,7 +189,7 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
     table, scores = schema.judgements, schema.scores
     query = (
         select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.judge, table.c.value)
-        .join(scores, and_(same_trial(table, scores), scores.c.scoring == table.c.scoring))
+        .join(scores, and_(schema.same_trial(table, scores), scores.c.scoring == table.c.scoring))
         .where(table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
         .where(scores.c.scorer != "pairwise", scores.c.value.is_not(None))
         .execution_options(yield_per=2000)
@@ -199,10 +197,10 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
     judges: dict[str, int] = {}
     answers: dict[Place, int] = {}
     judge, answer, values = array("q"), array("q"), array("d")
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for case_position, arm, repeat, name, value in connection.execute(query):
             judge.append(judges.setdefault(name, len(judges)))
-            answer.append(answers.setdefault((case_position, arm, repeat), len(answers)))
+            answer.append(answers.setdefault(Place(case_position, arm, repeat), len(answers)))
             values.append(value)
     return JudgeValues(list(judges), list(answers), judge, answer, values)
 
@@ -210,10 +208,10 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
 def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
     """The answers that a judge gave a verdict on."""
     table = schema.judgements
-    query = select(*(table.c[name] for name in _PLACE)).distinct()
+    query = select(*(table.c[name] for name in COLUMNS)).distinct()
     here = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
-    with translated(store.path), store.engine.connect() as connection:
-        return {(row[0], row[1], row[2]) for row in connection.execute(query.where(*here))}
+    with store.reading() as connection:
+        return {Place(row[0], row[1], row[2]) for row in connection.execute(query.where(*here))}
 
 
 def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
@@ -223,7 +221,7 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
     """
     table, scores, verdicts = schema.labels, schema.scores, schema.judgements
     by_judges = [verdicts.c.run_id == run.id, verdicts.c.scoring == run.scoring, verdicts.c.value.is_not(None)]
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         labelled_cases = select(table.c.arm_position, func.count(table.c.case_position.distinct()))
         counted = labelled_cases.where(table.c.run_id == run.id).group_by(table.c.arm_position)
         counts: dict[int, int] = {row[0]: row[1] for row in connection.execute(counted)}
@@ -236,10 +234,12 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
                 .where(scores.c.value.is_not(None), scores.c.case_position.not_in(done))
             )
             if judged:
-                drawn = drawn.where(select(verdicts.c.run_id).where(*by_judges, same_trial(verdicts, scores)).exists())
+                drawn = drawn.where(
+                    select(verdicts.c.run_id).where(*by_judges, schema.same_trial(verdicts, scores)).exists()
+                )
             found = connection.execute(drawn.order_by(func.random()).limit(1)).first()
             if found is not None:
-                return (found[0], arm, found[1])
+                return Place(found[0], arm, found[1])
     return None
 
 
@@ -247,13 +247,13 @@ def label_count(store: Store, run_id: str) -> int:
     """How many labels the answers of a run have."""
     table = schema.labels
     query = select(func.count()).select_from(table).where(table.c.run_id == run_id)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return connection.scalar(query) or 0
 
 
 def forget_label(store: Store, run_id: str, place: Place, labeller: str) -> None:
     """Take a mark back."""
     table = schema.labels
-    here = [table.c[name] == value for name, value in zip(_PLACE, place, strict=True)]
-    with translated(store.path), store.engine.begin() as connection:
+    here = schema.at(table, place)
+    with store.writing() as connection:
         connection.execute(delete(table).where(table.c.run_id == run_id, table.c.labeller == labeller, *here))

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import and_, case, or_, select
 
 from fairtrial.store import schema
-from fairtrial.store.database import translated
 from fairtrial.store.rows import decode
-from fairtrial.store.store import Store, same_trial
+from fairtrial.store.store import Store
 
 _SEPARATOR = b"\x1f"
 
@@ -57,12 +56,12 @@ def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
             case((trials.c.cached.is_(False), trials.c.latency_ms)),
             case((trials.c.unknown_costs == 0, trials.c.cost_usd)),
         )
-        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
+        .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)
         .order_by(*place)
         .execution_options(yield_per=2000)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query):
             found = {name: item for name, item in (decode(row[5]) or {}).items() if item[0] is not None}
             for name, value in (("latency_ms", row[6]), ("cost_usd", row[7])):
@@ -77,7 +76,7 @@ def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
     names = ("position", "id", "input", "expected", "weight", "cluster", "category", "difficulty", "tags", "scorer")
     query = select(*(table.c[name] for name in names)).where(table.c.plan_id == plan_id).order_by(table.c.position)
     seen: dict[str, int] = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query.execution_options(yield_per=2000)).mappings():
             content = _content(row["input"], row["expected"])
             seen[content] = seen.get(content, 0) + 1
@@ -98,7 +97,7 @@ def case_scorers(store: Store, plan_id: str) -> set[bytes | None]:
     """The cases' own scorers, as JSON; None if some have none."""
     table = schema.cases
     query = select(table.c.scorer).where(table.c.plan_id == plan_id).distinct()
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return set(connection.scalars(query))
 
 

@@ -11,23 +11,25 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Usage
+from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, File, Scale, Score, Unscored
-from fairtrial.core.suite import Arm, Case, Expected, ScorerSpec, ToolUse
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
+from fairtrial.store import schema
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _LONGEST_MESSAGE = 500
 _MOST_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "params", "metadata")
-_NO_TOOLS: dict[str, Any] = {"tool_calls": None, "tool_errors": None, "tools": None}
-_NO_USAGE = dict.fromkeys(
-    ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-)
+_USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+# Every row has every column, so that one statement fits all.
+_EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
+_EMPTY_SCORE: dict[str, Any] = {**dict.fromkeys(schema.scores.c.keys()), "automatic": False, "retryable": False}
 
 
 def encode(value: Any) -> bytes:
@@ -122,9 +124,10 @@ def place(trial: Trial) -> dict[str, Any]:
 
 
 def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables) -> dict[str, Any]:
-    """An answer or a failure as stored. Every row has every column, so that one statement fits all."""
+    """An answer or a failure as stored."""
     result = outcome.result
     row = {
+        **_EMPTY_TRIAL,
         "run_id": run_id,
         **place(trial),
         "trial_id": trial.id,
@@ -152,7 +155,7 @@ def read_cost(row: Any) -> Cost:
 
 def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
     if used is None:
-        return _NO_TOOLS
+        return {}
     return {"tool_calls": used.calls, "tool_errors": used.errors, "tools": encode(used.tools) if used.tools else None}
 
 
@@ -161,8 +164,6 @@ def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:
         "answer": variables.conceal(clean(answer.text)),
         "finish_reason": answer.finish_reason,
         "model": variables.hide(clean(answer.model)) if answer.model else None,
-        "failure_kind": None,
-        "failure_message": None,
         "latency_ms": answer.latency_ms,
         "first_token_ms": answer.first_token_ms,
         "reasoning": variables.hide(clean(answer.reasoning)) if answer.reasoning else None,
@@ -172,25 +173,19 @@ def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:
 
 def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
     return {
-        "answer": None,
-        "finish_reason": None,
-        "model": None,
         "failure_kind": failure.kind,
         "failure_message": message(failure.message, variables),
-        "latency_ms": None,
-        "first_token_ms": None,
-        "reasoning": None,
         "trace": encode(variables.hide_all(failure.trace)) if failure.trace else None,
     }
 
 
 def _usage_columns(usage: Usage | None) -> dict[str, Any]:
     if usage is None:
-        return _NO_USAGE
+        return {}
     counts = (usage.prompt, usage.completion, usage.cache_read, usage.cache_write, usage.reasoning)
     if not all(0 <= count < _MOST_TOKENS for count in counts):
-        return _NO_USAGE  # whoever counted cannot count
-    return dict(zip(_NO_USAGE, counts, strict=True))
+        return {}  # whoever counted cannot count
+    return dict(zip(_USAGE, counts, strict=True))
 
 
 def read_answer(row: Any, variables: Variables) -> Answer:
@@ -227,6 +222,7 @@ def score_row(
 ) -> dict[str, Any]:
     """A score, or why there is none, as stored; every metric with its scale."""
     row = {
+        **_EMPTY_SCORE,
         "run_id": run_id,
         **place(trial),
         "scoring": scoring,
@@ -240,22 +236,13 @@ def score_row(
             "raw": result.raw,
             "max": result.max,
             "notes": variables.hide(clean(result.notes)),
+            "automatic": result.automatic,
             "details": encode(variables.hide_all(result.details)) if result.details else None,
             "metrics": encode({n: [v, *(scales or {}).get(n, ANY)] for n, v in result.metrics.items()})
             if result.metrics
             else None,
-            "unscored_kind": None,
-            "unscored_message": None,
-            "retryable": False,
         }
     return row | {
-        "value": None,
-        "confidence": None,
-        "raw": None,
-        "max": None,
-        "notes": None,
-        "details": None,
-        "metrics": None,
         "unscored_kind": result.kind,
         "unscored_message": message(result.message, variables),
         "retryable": result.retryable,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from sqlalchemy import (
     Boolean,
     Column,
@@ -16,7 +17,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
 )
+
+from fairtrial.core.place import COLUMNS, Place
 
 metadata = MetaData()
 Json = LargeBinary  # msgspec writes and reads bytes; the database never looks inside
@@ -54,6 +58,14 @@ plans = Table(
     Column("arms", Json, nullable=False),  # templates: no value of a variable is in them
     Column("case_count", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
+)
+
+# So that runs can be found by a target.
+plan_targets = Table(
+    "plan_targets",
+    metadata,
+    Column("plan_id", ForeignKey("plans.id", ondelete="CASCADE"), primary_key=True),
+    Column("target", String, primary_key=True, index=True),
 )
 
 cases = Table(
@@ -157,6 +169,7 @@ scores = Table(
     Column("notes", Text),
     Column("details", Json),
     Column("metrics", Json),  # {name: [value, lowest, highest]}
+    Column("automatic", Boolean, nullable=False, server_default="0"),  # given without looking at the answer
     Column("unscored_kind", String),
     Column("unscored_message", Text),
     Column("retryable", Boolean, nullable=False),
@@ -292,3 +305,19 @@ tags = Table(
     Column("series_id", String),  # where the whole series is meant, of which the run is the first
     Column("tagged_at", Float, nullable=False),
 )
+
+
+def target_rows(plan_id: str, arms: bytes) -> list[dict[str, str]]:
+    """The rows of `plan_targets` for a plan with these arms."""
+    names = {arm["target"]["id"] for arm in msgspec.json.decode(arms)}
+    return [{"plan_id": plan_id, "target": name} for name in sorted(names)]
+
+
+def same_trial(one: Table, other: Table) -> Any:
+    """The join condition between two tables that are about trials."""
+    return and_(*(one.c[name] == other.c[name] for name in ("run_id", *COLUMNS)))
+
+
+def at(table: Table, place: Place) -> list[Any]:
+    """The conditions for rows about the trial at that place."""
+    return [table.c[name] == value for name, value in zip(COLUMNS, place, strict=True)]

@@ -6,32 +6,33 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, literal_column
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Connection, Table, func, literal_column
 
 from fairtrial.store import schema
+from fairtrial.store.dialect import Dialect
+
+Build = Callable[[Dialect], Any]  # makes a statement for one kind of database
 
 
 class PreparedInsert:
     """A statement that takes rows with every column of its table."""
 
-    def __init__(self, statement: Any) -> None:
-        self._statement = statement
-        self._compiled: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {}  # by dialect
+    def __init__(self, build: Build) -> None:
+        self._build = build
+        self._compiled: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {}  # by the dialect's name
 
-    def execute(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
+    def execute(self, connection: Connection, dialect: Dialect, rows: list[dict[str, Any]]) -> None:
         """Insert the rows."""
-        dialect = connection.dialect
         if dialect.name not in self._compiled:
-            compiled = self._statement.compile(dialect=dialect)
+            compiled = self._build(dialect).compile(dialect=connection.dialect)
             self._compiled[dialect.name] = str(compiled), itemgetter(*compiled.positiontup)
         sql, values = self._compiled[dialect.name]
         connection.exec_driver_sql(sql, [values(row) for row in rows])
 
 
-def adding(table: Table, *counts: str) -> Any:
+def adding(dialect: Dialect, table: Table, *counts: str) -> Any:
     """Trying again replaces the failure, but what the failed attempts cost stays on the bill."""
-    statement = upsert(table)
+    statement = dialect.insert(table)
     fresh = statement.excluded
     changes: dict[str, Any] = {c.name: fresh[c.name] for c in table.c if not c.primary_key}
     for name in (*counts, "cost_usd", "charged_usd", "unknown_costs"):
@@ -39,22 +40,28 @@ def adding(table: Table, *counts: str) -> Any:
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 
-def replacing(table: Table) -> Any:
+def replacing(dialect: Dialect, table: Table) -> Any:
     """A row takes the place of the one with its key."""
-    statement = upsert(table)
+    statement = dialect.insert(table)
     changes = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 
-INSERT_CASES = PreparedInsert(insert(schema.cases))
+def once(dialect: Dialect, table: Table) -> Any:
+    """A row that is there already stays."""
+    return dialect.insert(table).on_conflict_do_nothing()
+
+
+INSERT_CASES = PreparedInsert(lambda dialect: dialect.insert(schema.cases))
 UPSERTS = {
-    "trials": PreparedInsert(adding(schema.trials, "attempts")),
-    "scores": PreparedInsert(replacing(schema.scores)),
-    "labels": PreparedInsert(replacing(schema.labels)),
-    "judgements": PreparedInsert(adding(schema.judgements, "asked")),
-    "files": PreparedInsert(upsert(schema.files).on_conflict_do_nothing()),
-    "attachments": PreparedInsert(replacing(schema.attachments)),
-    "votes": PreparedInsert(replacing(schema.votes)),
-    "pairs": PreparedInsert(adding(schema.pairs, "asked")),
-    "ledgers": PreparedInsert(adding(schema.ledgers)),
+    "trials": PreparedInsert(lambda dialect: adding(dialect, schema.trials, "attempts")),
+    "scores": PreparedInsert(lambda dialect: replacing(dialect, schema.scores)),
+    "labels": PreparedInsert(lambda dialect: replacing(dialect, schema.labels)),
+    "judgements": PreparedInsert(lambda dialect: adding(dialect, schema.judgements, "asked")),
+    "files": PreparedInsert(lambda dialect: once(dialect, schema.files)),
+    "attachments": PreparedInsert(lambda dialect: replacing(dialect, schema.attachments)),
+    "votes": PreparedInsert(lambda dialect: replacing(dialect, schema.votes)),
+    "pairs": PreparedInsert(lambda dialect: adding(dialect, schema.pairs, "asked")),
+    "digests": PreparedInsert(lambda dialect: replacing(dialect, schema.digests)),
+    "ledgers": PreparedInsert(lambda dialect: adding(dialect, schema.ledgers)),
 }

@@ -5,24 +5,27 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 import msgspec
-from filelock import FileLock, Timeout
-from sqlalchemy import Select, Table, Text, and_, cast, delete, func, insert, or_, select, update
+from filelock import Timeout
+from sqlalchemy import Connection, Select, Text, and_, cast, delete, func, insert, or_, select, update
 
 from fairtrial.core.errors import FairtrialError, StoreError
-from fairtrial.core.suite import Arm, Case, ScorerSpec
+from fairtrial.core.experiment import Arm, Case, ScorerSpec
+from fairtrial.core.place import Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
-from fairtrial.store.database import lock_beside, open_engine, translated
+from fairtrial.store.address import dialect_of
+from fairtrial.store.dialect import Lock, translated
+from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.statements import INSERT_CASES, UPSERTS, replacing
 
 _BATCH = 1000
 _UNFINISHED = -1  # the number of cases of a plan that is being written
 _PATIENCE = 1.0
-Place = tuple[int, int, int]  # case position, arm position, repeat
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +72,37 @@ class Store:
     """One store. Methods are synchronous; the engine calls them from threads."""
 
     def __init__(self, url: str | None = None, *, create: bool = True) -> None:
-        self.engine = open_engine(url, create=create)
-        self.path = self.engine.url.database or ":memory:"
+        self._dialect = dialect_of(url)
+        self.path = self._dialect.place
+        with translated(self._dialect):
+            self.engine = self._dialect.open(create=create)
+            self._upgrade()
         # However a process ends, the last connection to go moves what is in the log into the one file.
         self._finalizer = weakref.finalize(self, self.engine.dispose)
 
     def close(self) -> None:
         """Let go of the database; what was written is in one file then, unless another process has it open."""
         self._finalizer()
+
+    def _upgrade(self) -> None:
+        """One process brings the schema up to date, the others wait."""
+        with self.engine.connect() as connection:
+            current = is_current(connection)
+        if not current:
+            with self._dialect.lock("schema"), self.engine.begin() as connection:
+                migrate(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to read with; what the database says is a sentence."""
+        with translated(self._dialect), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction, written whole or not at all."""
+        with translated(self._dialect), self.engine.begin() as connection:
+            yield connection
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -85,16 +111,16 @@ class Store:
 
         Batch by batch, so that nobody else who writes has to wait for all of them.
         """
-        with lock_beside(self.path, "plans"), translated(self.path):
+        with self._dialect.lock("plans"):
             if not self._begin_plan(plan):
                 return
             stream = (rows.case_row(plan["id"], case, variables) for case in cases)
             count = 0
             while batch := list(islice(stream, _BATCH)):
-                with self.engine.begin() as connection:
-                    INSERT_CASES.execute(connection, batch)
+                with self.writing() as connection:
+                    INSERT_CASES.execute(connection, self._dialect, batch)
                 count += len(batch)
-            with self.engine.begin() as connection:
+            with self.writing() as connection:
                 whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
                 connection.execute(whole.values(case_count=count))
 
@@ -102,17 +128,18 @@ class Store:
         """Whether a plan is still to be written; one that somebody began and did not end is begun anew."""
         table = schema.plans
         this = table.c.id == plan["id"]
-        with self.engine.begin() as connection:
+        with self.writing() as connection:
             count = connection.scalar(select(table.c.case_count).where(this))
             if count is not None and count != _UNFINISHED:
                 return False
             connection.execute(delete(table).where(this))
             connection.execute(insert(table).values(**plan, case_count=_UNFINISHED, created_at=time.time()))
+            connection.execute(insert(schema.plan_targets), schema.target_rows(plan["id"], plan["arms"]))
         return True
 
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to begin."""
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             number = (connection.scalar(select(func.max(schema.runs.c.number))) or 0) + 1
             fresh = {"status": "running", "scoring": 0, "created_at": time.time(), "number": number}
             connection.execute(insert(schema.runs).values({**fresh, **run}))
@@ -122,19 +149,19 @@ class Store:
 
     def set_run(self, run_id: str, **values: Any) -> None:
         """Change a run's own row."""
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(**values))
 
     def write(self, batch: dict[str, list[dict[str, Any]]]) -> None:
         """Write answers and scores in one transaction."""
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             for table, items in batch.items():
-                UPSERTS[table].execute(connection, items)
+                UPSERTS[table].execute(connection, self._dialect, items)
 
     def add_scoring(self, run_id: str, scorer: bytes | None) -> int:
         """The number of a new scoring, or of an unfinished one with the same scorer."""
         table = schema.scorings
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             unfinished = connection.scalar(
                 select(table.c.number).where(
                     table.c.run_id == run_id, table.c.completed.is_(False), table.c.scorer == scorer
@@ -152,14 +179,14 @@ class Store:
         """How a scoring scores, where that is not what the suite says: `scorer` and `judge`."""
         table = schema.scorings
         query = select(table.c.scorer).where(table.c.run_id == run_id, table.c.number == number)
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return rows.decode(connection.scalar(query)) or {}
 
     def scorings(self, run_id: str) -> list[ScoringRecord]:
         """Every way in which a run was scored, oldest first."""
         table = schema.scorings
         query = select(table).where(table.c.run_id == run_id).order_by(table.c.number)
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return [
                 ScoringRecord(
                     number=row["number"],
@@ -173,42 +200,42 @@ class Store:
     def finish_scoring(self, run_id: str, number: int) -> None:
         """From now on this scoring is the one that counts."""
         table = schema.scorings
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             chosen = and_(table.c.run_id == run_id, table.c.number == number)
             connection.execute(update(table).where(chosen).values(completed=True))
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(scoring=number))
 
     def add_calibration(self, row: dict[str, Any]) -> None:
         """Keep how a judge did on its samples."""
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             connection.execute(insert(schema.calibrations).values(row))
 
     def calibrations(self, judge_key: str) -> list[dict[str, Any]]:
         """How a judge did, with whatever prompts, newest first."""
         table = schema.calibrations
         query = select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc())
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def set_tag(self, name: str, run_id: str, series_id: str | None = None) -> str | None:
         """Name a run, or the series that begins with it; the id of what had the name before."""
         table = schema.tags
         row = {"name": name, "run_id": run_id, "series_id": series_id, "tagged_at": time.time()}
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             had = func.coalesce(table.c.series_id, table.c.run_id)
             before: str | None = connection.scalar(select(had).where(table.c.name == name))
-            connection.execute(replacing(table).values(row))
+            connection.execute(replacing(self._dialect, table).values(row))
         return before
 
     def delete_tag(self, name: str) -> bool:
         """Forget a name; whether there was one."""
         table = schema.tags
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             return connection.execute(delete(table).where(table.c.name == name)).rowcount > 0
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run with its answers and scores, and its plan if no other run has it."""
-        with translated(self.path), self.engine.begin() as connection:
+        with self.writing() as connection:
             plan_id = connection.scalar(select(schema.runs.c.plan_id).where(schema.runs.c.id == run_id))
             connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
             others = connection.scalar(
@@ -219,7 +246,7 @@ class Store:
             used = select(schema.attachments.c.sha256)
             connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
-    def lease(self, run_id: str) -> FileLock:
+    def lease(self, run_id: str) -> Lock:
         """A lock that only one process has; it goes with the process, however that ends."""
         lock = self._lock(run_id)
         try:
@@ -228,8 +255,8 @@ class Store:
             raise FairtrialError(f"run {run_id} is still going on in another process") from None
         return lock
 
-    def _lock(self, run_id: str) -> FileLock:
-        return lock_beside(self.path, run_id)
+    def _lock(self, run_id: str) -> Lock:
+        return self._dialect.lock(run_id)
 
     def _leased(self, run_id: str) -> bool:
         try:
@@ -245,7 +272,7 @@ class Store:
     def runs(self) -> list[RunRecord]:
         """All runs, newest first."""
         query = run_query().order_by(schema.runs.c.number.desc())
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             found = [RunRecord(**row) for row in connection.execute(query).mappings()]
         return [self.as_it_is(run) for run in found]
 
@@ -258,7 +285,7 @@ class Store:
     def run_of_id(self, run_id: str) -> RunRecord:
         """The run of exactly that id."""
         query = run_query().where(schema.runs.c.id == run_id)
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             row = connection.execute(query).mappings().first()
         if row is None:
             raise FairtrialError(f"there is no run `{run_id}` in this store")
@@ -289,7 +316,7 @@ class Store:
         """The names that people gave to runs and series, with their ids."""
         table = schema.tags
         query = select(table.c.name, func.coalesce(table.c.series_id, table.c.run_id))
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
     def find_runs(self, name: str) -> list[RunRecord]:
@@ -311,7 +338,7 @@ class Store:
 
     def plan(self, plan_id: str) -> PlanRecord:
         """A stored plan."""
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             row = connection.execute(select(schema.plans).where(schema.plans.c.id == plan_id)).mappings().first()
         if row is None:
             raise StoreError(f"the plan {plan_id} is not in this store")
@@ -329,14 +356,14 @@ class Store:
             .where(table.c.plan_id == plan_id, table.c.position >= first, table.c.position < first + count)
             .order_by(table.c.position)
         )
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return [rows.read_case(row, variables) for row in connection.execute(query).mappings()]
 
     def cases_at(self, plan_id: str, positions: Sequence[int], variables: Variables | None = None) -> list[Case]:
         """These cases of a plan, in the given order."""
         table = schema.cases
         query = select(table).where(table.c.plan_id == plan_id, table.c.position.in_(positions))
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             found = {row["position"]: row for row in connection.execute(query).mappings()}
         return [rows.read_case(found[position], variables) for position in positions]
 
@@ -345,7 +372,7 @@ class Store:
         table = schema.cases
         texts = (table.c.input, table.c.expected, cast(table.c.scorer, Text))
         query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             for row in connection.execute(query):
                 yield from (text for text in row if text)
 
@@ -353,7 +380,7 @@ class Store:
         """The different scorers that cases of a plan have of their own."""
         table = schema.cases
         query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return [rows.decode(row[0]) for row in connection.execute(query)]
 
     def trial_rows(
@@ -375,7 +402,7 @@ class Store:
         ]
         query = (
             select(table, *score_columns)
-            .outerjoin(scores, and_(same_trial(table, scores), scores.c.scoring == scoring))
+            .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
             .where(table.c.run_id == run_id, table.c.case_position >= first)
             .order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
             .execution_options(yield_per=500)
@@ -386,7 +413,7 @@ class Store:
             query = query.where(table.c.case_position.in_(cases))
         if trial is not None:
             query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             for row in connection.execute(query).mappings():
                 yield dict(row)
 
@@ -402,19 +429,17 @@ class Store:
         )
         if series_id is not None:
             query = query.where(or_(runs.c.series_id.is_(None), runs.c.series_id != series_id))
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             row = connection.execute(query).mappings().first()
             return None if row is None else dict(row)
 
     def judgements(self, run_id: str, place: Place, scoring: int | None = None) -> list[dict[str, Any]]:
         """Every verdict on one trial's answer, in one scoring or in all of them."""
         table = schema.judgements
-        names = ("case_position", "arm_position", "repeat")
-        here = [table.c[name] == value for name, value in zip(names, place, strict=True)]
-        query = select(table).where(table.c.run_id == run_id, *here)
+        query = select(table).where(table.c.run_id == run_id, *schema.at(table, place))
         if scoring is not None:
             query = query.where(table.c.scoring == scoring)
-        with translated(self.path), self.engine.connect() as connection:
+        with self.reading() as connection:
             return [dict(row) for row in connection.execute(query.order_by(table.c.judge, table.c.number)).mappings()]
 
 
@@ -422,11 +447,6 @@ def run_query() -> Select[Any]:
     """Runs with the names of their suites: the columns of a `RunRecord`."""
     runs, plans = schema.runs, schema.plans
     return select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
-
-
-def same_trial(one: Table, other: Table) -> Any:
-    """The join condition between two tables that are about trials."""
-    return and_(*(one.c[name] == other.c[name] for name in ("run_id", "case_position", "arm_position", "repeat")))
 
 
 def _runs_own_code(how: Any) -> bool:

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Table, and_, case, func, select
 
 from fairtrial.core.answer import FILTERED, REFUSED
+from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
-from fairtrial.core.suite import Arm
 from fairtrial.store import schema
-from fairtrial.store.database import translated
 from fairtrial.store.rows import decode, read_cost
-from fairtrial.store.store import Store, same_trial
+from fairtrial.store.store import Store
 
 
 class ArmTotals(NamedTuple):
@@ -52,7 +51,7 @@ def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[in
     query = select(func.count(), func.count(table.c.repeats), func.coalesce(func.sum(table.c.repeats), 0)).where(
         table.c.plan_id == plan_id
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         count, own, repeats = connection.execute(query).one()
     return [(count - own) * arm.repeats + repeats for arm in arms]
 
@@ -74,14 +73,14 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
                 func.sum(case((trials.c.finish_reason == reason, 1), else_=0))
                 for reason in ("length", REFUSED, FILTERED)
             ),
-            func.sum(case((scores.c.notes.startswith("automatic pass"), 1), else_=0)),
+            func.sum(case((scores.c.automatic, 1), else_=0)),
             *_cost_sums(trials),
         )
-        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
+        .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)
         .group_by(trials.c.arm_position)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         found: dict[int, ArmTotals] = {}
         for row in connection.execute(query):
             fields: list[Any] = [*row[1:-3], read_cost(row._mapping)]
@@ -113,7 +112,7 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
     )
     found: dict[int, CaseScores] = {}
     names: dict[str, int] = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for number, row in enumerate(connection.execute(query), 1):
             arm, position, mean, repeats, squares, weight, cluster = row
             columns = found.get(arm) or found.setdefault(arm, CaseScores())
@@ -155,7 +154,7 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
         .execution_options(yield_per=2000)
     )
     found = {arm: TrialScores() for arm in arms}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for arm, case_position, value, weight, cluster in connection.execute(query):
             found[arm].by_case.setdefault(case_position, []).append(value)
             found[arm].weights[case_position] = weight
@@ -195,7 +194,7 @@ def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict
         .execution_options(yield_per=2000)
     )
     found: dict[int, dict[str, MetricScores]] = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for arm, case_position, metrics, weight in connection.execute(query):
             for name, (value, low, high) in decode(metrics).items():
                 if value is None:
@@ -228,11 +227,11 @@ def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator
             cases.c.weight,
         )
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == trials.c.case_position))
-        .outerjoin(scores, and_(same_trial(trials, scores), scores.c.scoring == scoring))
+        .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id, trials.c.failure_kind.is_(None))
         .execution_options(yield_per=2000)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for arm, case_position, calls, tools, value, weight in connection.execute(query):
             found = {name: (made, failed) for name, (made, failed) in (decode(tools) or {}).items()}
             yield ToolRow(arm, case_position, None if calls is None else found, value, weight)
@@ -258,7 +257,7 @@ def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTota
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
         .group_by(table.c.arm_position)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         rows = connection.execute(query).mappings()
         return {row["arm_position"]: JudgeTotals(row["verdicts"], row["calls"], read_cost(row)) for row in rows}
 
@@ -272,7 +271,7 @@ def latencies(store: Store, run_id: str) -> dict[int, array[float]]:
         .execution_options(yield_per=2000)
     )
     found: dict[int, array[float]] = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for arm, latency in connection.execute(query):
             found.setdefault(arm, array("d")).append(latency)
     return found
@@ -291,6 +290,6 @@ def failure_reasons(store: Store, run_id: str, scoring: int) -> list[tuple[str, 
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.unscored_kind.is_not(None))
         .group_by(scores.c.unscored_kind, scores.c.unscored_message)
     )
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         reasons = [(row[0], row[1], row[2]) for query in (failed, unscored) for row in connection.execute(query)]
     return sorted(reasons, key=lambda reason: -reason[2])

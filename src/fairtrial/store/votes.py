@@ -11,7 +11,6 @@ from sqlalchemy import func, select
 
 from fairtrial.core.ids import new_id
 from fairtrial.store import schema
-from fairtrial.store.database import translated
 from fairtrial.store.store import Store
 
 Choice = Literal["one", "other", "tie", "neither"]
@@ -41,7 +40,7 @@ def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
     """Every vote on a run's answers, oldest first."""
     table = schema.votes
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.id)
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for row in connection.execute(query).mappings():
             yield {**row, "worth": WORTH[row["choice"]]}
 
@@ -55,7 +54,7 @@ def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tu
     if case is not None:
         query = query.where(table.c.case_position == case)
     found: dict[tuple[int, int], list[int]] = {}
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         for position, repeat, arm in connection.execute(query):
             found.setdefault((position, repeat), []).append(arm)
     return found
@@ -67,5 +66,5 @@ def pair_count(store: Store, run_id: str) -> int:
     here = (table.c.run_id == run_id, table.c.failure_kind.is_(None))
     sizes = select(func.count().label("arms")).where(*here).group_by(table.c.case_position, table.c.repeat).subquery()
     query = select(func.sum(sizes.c.arms * (sizes.c.arms - 1)))
-    with translated(store.path), store.engine.connect() as connection:
+    with store.reading() as connection:
         return (connection.scalar(query) or 0) // 2

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from fairtrial.core.answer import REFUSED, TOOL_CALLS, Answer, Failure, Request
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
-from fairtrial.providers.params import ANTHROPIC_VERSION, REPLY_TOOL, anthropic_params
+from fairtrial.providers.conversation import BAD_TURN, Call, Conversation, Result, Turn
+from fairtrial.providers.params import PENALTIES, Api, model_of, taken, thinking_of
 from fairtrial.providers.replies import (
     UNREADABLE,
     anthropic_usage,
@@ -25,6 +29,15 @@ from fairtrial.providers.streams import sse_data
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
+# Sent with every call to Messages, and not to be raised lightly: from 2026-10-21 on the API refuses temperature, top_p
+# and top_k on every model, even at their defaults, while 2023-06-01 still takes them on models that know them.
+ANTHROPIC_VERSION = "2023-06-01"
+
+REPLY_TOOL = "reply"  # through which an older Claude answers in a given form
+
+_PATH = "/v1/messages"
+_NAMES = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
+_LONGEST = 2048  # tokens: the API wants to be told how long an answer may be
 _STATUS = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -68,32 +81,141 @@ class _Event(msgspec.Struct):
     error: Any = None
 
 
+class _Turn(msgspec.Struct):
+    content: Any = None
+    stop_reason: Any = None
+    stop_details: msgspec.Raw = msgspec.Raw()
+    usage: msgspec.Raw = msgspec.Raw()
+    model: msgspec.Raw = msgspec.Raw()
+
+
+_decode_turn = msgspec.json.Decoder(_Turn).decode
 _decode_event = msgspec.json.Decoder(_Event).decode
 _decode_message = msgspec.json.Decoder(_Message).decode
+
+
+def messages_params(spec: TargetSpec, request: Request) -> dict[str, Any]:
+    """For Messages; `extra` as it is. A schema goes with them."""
+    found = taken(spec, request.params)
+    extra = found.pop("extra", {})
+    body: dict[str, Any] = {_NAMES[name]: value for name, value in found.items() if name in _NAMES}
+    body |= extra
+    if request.schema is None:
+        return body
+    if model_of(spec.model).json_format:
+        shape = {"type": "json_schema", "schema": without_ranges(request.schema)}
+        return {**body, "output_config": {**body.get("output_config", {}), "format": shape}}
+    tool = {"name": REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}
+    choice = {"type": "auto"} if thinking_of(extra) else {"type": "tool", "name": REPLY_TOOL}  # thinking forbids force
+    return {**body, "tools": [tool], "tool_choice": choice}
+
+
+def without_ranges(schema: Any) -> Any:
+    """A schema without what structured outputs do not take; ranges are checked by whoever reads the reply."""
+    if isinstance(schema, list):
+        return [without_ranges(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: value for key, value in schema.items() if key not in _RANGES}
+    for key in ("items", "anyOf"):
+        if key in found:
+            found[key] = without_ranges(found[key])
+    if "properties" in found:
+        found["properties"] = {name: without_ranges(value) for name, value in found["properties"].items()}
+    return found
+
+
+_RANGES = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
+    }
+)
+
+
+class AnthropicConversation(Conversation):
+    """Messages."""
+
+    path = _PATH
+
+    def body(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.spec.model,
+            "messages": self.messages,
+            **messages_params(self.spec, self.request),
+        }
+        if self.request.system:
+            body["system"] = self.request.system
+        if self.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.schema} for tool in self.tools
+            ]
+        return body
+
+    def read(self, reply: bytes) -> Turn | Failure:
+        try:
+            found = _decode_turn(reply)
+            blocks = found.content
+            calls = tuple(
+                Call(id=block["id"], name=block["name"], arguments=block.get("input") or {})
+                for block in blocks
+                if block["type"] == "tool_use"
+            )
+            text = "".join(block["text"] for block in blocks if block["type"] == "text")
+        except BAD_TURN as error:
+            return transport.unreadable(reply, "turn of a model", error)
+        finish = finish_of(found.stop_reason)
+        return Turn(
+            text=text or (refusal_text(loose(found.stop_details)) if finish == REFUSED else ""),
+            thinking="".join(name_of(block.get("thinking")) or "" for block in blocks),
+            calls=calls,
+            finish_reason=finish,
+            usage=anthropic_usage(loose(found.usage)),
+            model=name_of(loose(found.model)),
+            raw={"role": "assistant", "content": blocks},
+        )
+
+    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+        answers = [
+            {
+                "type": "tool_result",
+                "tool_use_id": result.call.id,
+                "content": result.text,
+                **({"is_error": True} if result.error else {}),
+            }
+            for result in results
+        ]
+        self.messages += [turn.raw, {"role": "user", "content": answers}]
 
 
 class AnthropicApi(transport.HttpTarget):
     """One model behind the Messages API."""
 
+    provider: ClassVar = Provider(
+        kind="anthropic_api",
+        base_url="${ANTHROPIC_BASE_URL:-https://api.anthropic.com}",
+        api_key="${ANTHROPIC_API_KEY}",
+    )
+    api: ClassVar = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True)
+    conversation: ClassVar = AnthropicConversation
+
     takes_images: ClassVar[bool] = True
 
-    def url(self) -> str:
-        return transport.endpoint(self.spec.base_url, "/v1/messages")
-
-    def headers(self) -> dict[str, str]:
-        return {"x-api-key": self.spec.api_key, "anthropic-version": ANTHROPIC_VERSION}
+    @staticmethod
+    def headers(spec: TargetSpec) -> dict[str, str]:
+        return {"x-api-key": spec.api_key, "anthropic-version": ANTHROPIC_VERSION}
 
     def read_whole(self, body: bytes, started: float) -> Answer | Failure:
         return _read_whole(body, started)
 
-    async def read_stream(self, response: ClientResponse, started: float) -> Answer | Failure:
-        return await _read_stream(response, started)
+    async def read_stream(self, response: ClientResponse, collected: transport.Collected) -> Answer | Failure:
+        return await _read_stream(response, collected)
 
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [{"role": "user", "content": _content(request)}],
-            **anthropic_params(self.spec, request),
+            **messages_params(self.spec, request),
         }
         if request.system:
             body["system"] = request.system
@@ -158,8 +280,8 @@ def _answer(*, text: str, calls: list[tuple[Any, Any]], details: msgspec.Raw, **
 class _Streamed:
     """A message that comes in events."""
 
-    def __init__(self) -> None:
-        self.collected = transport.Collected()
+    def __init__(self, collected: transport.Collected) -> None:
+        self.collected = collected
         self.usage: dict[str, Any] = {}
         self.finish: str | None = None
         self.details = self.model = msgspec.Raw()
@@ -200,8 +322,8 @@ class _Streamed:
         return list(self._calls.values())
 
 
-async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:
-    streamed = _Streamed()
+async def _read_stream(response: ClientResponse, collected: transport.Collected) -> Answer | Failure:
+    streamed = _Streamed(collected)
     async for data in sse_data(response):
         try:
             event = _decode_event(data)
@@ -213,15 +335,15 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
     if not streamed.done:
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
     return _answer(
-        text=streamed.collected.text,
+        text=collected.text,
         calls=streamed.calls,
         details=streamed.details,
         finish_reason=streamed.finish,
         usage=anthropic_usage(streamed.usage),
         model=name_of(loose(streamed.model)),
-        latency_ms=(time.perf_counter() - started) * 1000,
-        first_token_ms=streamed.collected.first_token_ms(started),
-        reasoning=streamed.collected.reasoning,
+        latency_ms=collected.latency_ms,
+        first_token_ms=collected.first_token_ms,
+        reasoning=collected.reasoning,
     )
 
 

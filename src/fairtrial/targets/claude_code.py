@@ -17,10 +17,10 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
-from fairtrial.toolbox.leashed import leashed_config, own_folder, write_wrapper
+from fairtrial.toolbox.supervised import own_folder, supervised_config, write_wrapper
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
@@ -133,7 +133,7 @@ class ClaudeCode(Target):
         work = place / "work"
         work.mkdir()
         # Files, because everybody on the machine can read a command line.
-        configs = {server.name: leashed_config(server) for server in request.mcp}
+        configs = {server.name: supervised_config(server) for server in request.mcp}
         (place / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
         (place / "system.txt").write_text(request.system, "utf-8")
         limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]

@@ -17,10 +17,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.reported import as_answer
-from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.toolbox.leashed import leashed, leashed_config, own_folder
+from fairtrial.toolbox.supervised import own_folder, supervised, supervised_config
 
 _MOST_OUTPUT = 16 * 2**20
 _SHOWN_ERROR = 8000
@@ -41,6 +41,7 @@ class Command(Target):
     Where the condition has MCP servers, FAIRTRIAL_MCP_CONFIG names a JSON file with them, as desktop clients have it.
     """
 
+    runs_own_code: ClassVar[bool] = True
     options_type: ClassVar[type[Options]] = CommandOptions
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
@@ -112,7 +113,7 @@ class Command(Target):
             **config,
         }
         return await asyncio.create_subprocess_exec(
-            *leashed(str(beside.resolve()) if beside.is_file() else program, *arguments),
+            *supervised(str(beside.resolve()) if beside.is_file() else program, *arguments),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -140,7 +141,7 @@ def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
     if not request.mcp:
         yield {}
         return
-    servers = {server.name: leashed_config(server) for server in request.mcp}
+    servers = {server.name: supervised_config(server) for server in request.mcp}
     folder = own_folder("fairtrial-mcp")
     try:
         file = folder / "mcp.json"

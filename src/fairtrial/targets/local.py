@@ -14,7 +14,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.providers.weights import WEIGHTS, is_whole, weights_path
 from fairtrial.targets.openai_api import OpenaiApi

@@ -17,8 +17,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.hearing import NOBODY, listening
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
 
@@ -95,13 +95,13 @@ class Mock(Target):
 
     async def ask(self, request: Request) -> Answer | Failure:
         started = time.perf_counter()
-        luck = random.Random(f"{self._options.seed}/{request.trial_id}/{request.attempt}")
-        fault = self._fault(luck)
+        rng = random.Random(f"{self._options.seed}/{request.trial_id}/{request.attempt}")
+        fault = self._fault(rng)
         if fault == "hang":
             await asyncio.Event().wait()
-        wait = self._options.latency_ms + luck.random() * self._options.jitter_ms
-        text = "" if fault else self._text(request, luck)
-        await _speak(text if request.stream else "", wait / 1000)
+        wait = self._options.latency_ms + rng.random() * self._options.jitter_ms
+        text = "" if fault else self._text(request, rng)
+        await _speak(text if request.stream else "", wait / 1000, request.listener)
         if fault in _FAULTS:
             return _FAULTS[fault]
         return Answer(
@@ -110,29 +110,29 @@ class Mock(Target):
             usage=Usage(prompt=_tokens(request.system + request.input), completion=_tokens(text)),
             model=self.spec.model,
             latency_ms=(time.perf_counter() - started) * 1000,
-            trace=self._trace(request, luck) if request.mcp else None,
+            trace=self._trace(request, rng) if request.mcp else None,
         )
 
-    def _trace(self, request: Request, luck: random.Random) -> dict[str, Any]:
+    def _trace(self, request: Request, rng: random.Random) -> dict[str, Any]:
         given = {server.name for server in request.mcp}
         calls = [
             ToolCall(tool=call.tool, server=call.server, error=call.error)
             for call in self._options.tool_calls
-            if call.server in given and luck.random() < call.share
+            if call.server in given and rng.random() < call.share
         ]
         return Trace(tool_calls=tuple(calls), turns=1 + bool(calls)).as_dict()
 
-    def _fault(self, luck: random.Random) -> str | None:
-        roll = luck.random()
+    def _fault(self, rng: random.Random) -> str | None:
+        roll = rng.random()
         for name, share in self._options.faults.items():
             roll -= share
             if roll < 0:
                 return name
         return None
 
-    def _text(self, request: Request, luck: random.Random) -> str:
+    def _text(self, request: Request, rng: random.Random) -> str:
         if request.schema is not None and self._options.verdict is not None:
-            return _play_judge(self._options.verdict, request, luck)
+            return _play_judge(self._options.verdict, request, rng)
         answers = self._options.answers
         scripted = answers.get(request.case_id)
         if scripted is None:
@@ -142,34 +142,33 @@ class Mock(Target):
         return scripted if isinstance(scripted, str) else scripted[request.repeat % len(scripted)]
 
 
-async def _speak(text: str, seconds: float) -> None:
+async def _speak(text: str, seconds: float, listener: Listener) -> None:
     """Take that time, saying the text piece by piece where somebody listens."""
-    ear = listening.get()
-    pieces = 1 if ear is NOBODY or not text else max(1, min(_MOST_PIECES, int(seconds / _PIECE_SECONDS)))
+    pieces = 1 if listener is NOBODY or not text else max(1, min(_MOST_PIECES, int(seconds / _PIECE_SECONDS)))
     size = -(-len(text) // pieces)
     for number in range(pieces):
         if seconds:
             await asyncio.sleep(seconds / pieces)
-        ear.piece(text[number * size : (number + 1) * size])
+        listener.piece(text[number * size : (number + 1) * size])
 
 
 def _tokens(text: str) -> int:
     return (len(text) + 3) // 4
 
 
-def _play_judge(how: MockVerdict, request: Request, luck: random.Random) -> str:
+def _play_judge(how: MockVerdict, request: Request, rng: random.Random) -> str:
     if how.mode == "refuse":
         return "I cannot judge this."
     if how.mode == "malformed":
         return '{"reasoning": "it is good", "score": '
     assert request.schema is not None
     if "better" in request.schema["properties"]:
-        return _compare(how, request, luck)
+        return _compare(how, request, rng)
     mark = _mark(how, request.input)
     told = re.search(r"give (?:it|this answer) (?:a score of )?(\d+)", request.input, re.IGNORECASE)
     if how.mode == "obey" and told:
         mark = float(told[1])
-    mark += how.bias + luck.gauss(0, how.noise)
+    mark += how.bias + rng.gauss(0, how.noise)
     return json.dumps(_filled(request.schema, mark, how))
 
 
@@ -177,14 +176,14 @@ def _mark(how: MockVerdict, text: str) -> float:
     return next((mark for key, mark in how.marks.items() if key in text), how.otherwise)
 
 
-def _compare(how: MockVerdict, request: Request, luck: random.Random) -> str:
+def _compare(how: MockVerdict, request: Request, rng: random.Random) -> str:
     """Which of two answers it prefers."""
     first, second = request.input.split("<<FIRST ANSWER", 1)[-1].split(
         "<<SECOND ANSWER", 1
     )  # with what belongs to each
     if how.mode == "out_of_range":
         return json.dumps({"reasoning": "because it is so", "better": "neither"})
-    lead = _mark(how, first) + how.first - _mark(how, second) + luck.gauss(0, how.noise)
+    lead = _mark(how, first) + how.first - _mark(how, second) + rng.gauss(0, how.noise)
     better = "tie" if lead == 0 else ("first" if lead > 0 else "second")
     return json.dumps({"reasoning": "because it is so", "better": better})
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from fairtrial.core.answer import FILTERED, REFUSED, TOOL_CALLS, Answer, Failure, Request
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
-from fairtrial.providers.params import openai_params
+from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, read_call
+from fairtrial.providers.params import model_of, taken
 from fairtrial.providers.replies import UNREADABLE, calls_trace, finish_of, loose, name_of, openai_cost, openai_usage
 from fairtrial.providers.streams import sse_data
 
@@ -53,33 +57,110 @@ class _Reply(msgspec.Struct):
     error: Any = None
 
 
+class _Turn(msgspec.Struct):
+    choices: Any = None
+    usage: msgspec.Raw = msgspec.Raw()
+    model: msgspec.Raw = msgspec.Raw()
+
+
+_decode_turn = msgspec.json.Decoder(_Turn).decode
 _decode = msgspec.json.Decoder(_Reply).decode
+_PATH = "/chat/completions"
 _NULL = msgspec.Raw(b"null")
 _ERROR = msgspec.Raw(b'"error"')
+
+
+def chat_params(spec: TargetSpec, request: Request, *, tools: bool = False) -> dict[str, Any]:
+    """For chat completions; `extra` as it is."""
+    found = taken(spec, request.params, tools=tools)
+    extra = found.pop("extra", {})
+    # OpenAI itself has renamed this one; others have not followed, and routers (`openai/gpt-5`) speak for all models.
+    renamed = spec.provider == "openai" or (model_of(spec.model).long_name and "/" not in spec.model)
+    if "max_tokens" in found and renamed:
+        found["max_completion_tokens"] = found.pop("max_tokens")
+    return {**found, **extra}
+
+
+class OpenaiConversation(Conversation):
+    """Chat completions."""
+
+    path = _PATH
+
+    def body(self) -> dict[str, Any]:
+        system = [{"role": "system", "content": self.request.system}] if self.request.system else []
+        body: dict[str, Any] = {
+            "model": self.spec.model,
+            "messages": [*system, *self.messages],
+            **chat_params(self.spec, self.request, tools=bool(self.tools)),
+        }
+        if self.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
+                }
+                for tool in self.tools
+            ]
+        return body
+
+    def read(self, reply: bytes) -> Turn | Failure:
+        try:
+            found = _decode_turn(reply)
+            choice = found.choices[0]
+            message = choice["message"]
+            calls = tuple(
+                read_call(call["id"], call["function"]["name"], call["function"].get("arguments") or "{}")
+                for call in message.get("tool_calls") or ()
+            )
+        except BAD_TURN as error:
+            return transport.unreadable(reply, "turn of a model", error)
+        refusal = name_of(message.get("refusal"))
+        usage = loose(found.usage)
+        return Turn(
+            text="\n".join(filter(None, (name_of(message.get("content")), refusal))),
+            thinking=name_of(message.get("reasoning_content")) or name_of(message.get("reasoning")) or "",
+            calls=calls,
+            finish_reason=REFUSED if refusal else finish_of(choice.get("finish_reason")),
+            usage=openai_usage(usage),
+            model=name_of(loose(found.model)),
+            raw=message,
+            cost_usd=openai_cost(usage),
+        )
+
+    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+        self.messages.append(turn.raw)
+        self.messages += [
+            {"role": "tool", "tool_call_id": result.call.id, "content": result.text} for result in results
+        ]
 
 
 class OpenaiApi(transport.HttpTarget):
     """One model behind an OpenAI-compatible server."""
 
+    provider: ClassVar = Provider(
+        kind="openai_api",
+        base_url="${OPENAI_BASE_URL:-https://api.openai.com/v1}",
+        api_key="${OPENAI_API_KEY}",
+    )
+    conversation: ClassVar = OpenaiConversation
+
     takes_images: ClassVar[bool] = True
 
-    def url(self) -> str:
-        return transport.endpoint(self.spec.base_url, "/chat/completions")
-
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.spec.api_key}"} if self.spec.api_key else {}
+    @staticmethod
+    def headers(spec: TargetSpec) -> dict[str, str]:
+        return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
 
     def read_whole(self, body: bytes, started: float) -> Answer | Failure:
         return _read_whole(body, started)
 
-    async def read_stream(self, response: ClientResponse, started: float) -> Answer | Failure:
-        return await _read_stream(response, started)
+    async def read_stream(self, response: ClientResponse, collected: transport.Collected) -> Answer | Failure:
+        return await _read_stream(response, collected)
 
     def body(self, request: Request) -> dict[str, Any]:
         messages: list[dict[str, Any]] = [{"role": "user", "content": _content(request)}]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
-        body: dict[str, Any] = {"model": self.spec.model, "messages": messages, **openai_params(self.spec, request)}
+        body: dict[str, Any] = {"model": self.spec.model, "messages": messages, **chat_params(self.spec, request)}
         if request.schema is not None:
             shape = {"name": "reply", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
@@ -138,8 +219,8 @@ def _answer(*, text: str, refusal: str | None, calls: list[tuple[Any, Any]], **r
 class _Streamed:
     """A completion that comes in chunks."""
 
-    def __init__(self) -> None:
-        self.collected = transport.Collected()
+    def __init__(self, collected: transport.Collected) -> None:
+        self.collected = collected
         self.refusal = ""
         self.finish: str | None = None
         self.model = self.usage = msgspec.Raw()
@@ -167,8 +248,8 @@ class _Streamed:
             _add_calls(self.calls, delta.tool_calls)
 
 
-async def _read_stream(response: ClientResponse, started: float) -> Answer | Failure:
-    streamed = _Streamed()
+async def _read_stream(response: ClientResponse, collected: transport.Collected) -> Answer | Failure:
+    streamed = _Streamed(collected)
     async for data in sse_data(response):
         if data == b"[DONE]":
             break
@@ -183,15 +264,15 @@ async def _read_stream(response: ClientResponse, started: float) -> Answer | Fai
         return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
     usage = loose(streamed.usage)
     return _answer(
-        text=streamed.collected.text,
+        text=collected.text,
         refusal=streamed.refusal,
         calls=list(streamed.calls.values()),
         finish_reason=streamed.finish,
         usage=openai_usage(usage),
         model=name_of(loose(streamed.model)),
-        latency_ms=(time.perf_counter() - started) * 1000,
-        first_token_ms=streamed.collected.first_token_ms(started),
-        reasoning=streamed.collected.reasoning,
+        latency_ms=collected.latency_ms,
+        first_token_ms=collected.first_token_ms,
+        reasoning=collected.reasoning,
         cost_usd=openai_cost(usage),
     )
 

@@ -13,8 +13,8 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.reported import as_answer, called
-from fairtrial.core.suite import TargetSpec
 from fairtrial.core.target import Target
 from fairtrial.core.threads import call_in_thread
 
@@ -25,6 +25,7 @@ class PythonCall(Target):
     One with a parameter `steps` is given an empty list: what it puts there is kept even when its time is over.
     """
 
+    runs_own_code: ClassVar[bool] = True
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True

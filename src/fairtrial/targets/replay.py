@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fairtrial.core.answer import Answer, Failure, Request
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 
 _NUMBER = re.compile(r"(\d+)")

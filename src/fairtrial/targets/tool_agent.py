@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
-from fairtrial.core.suite import TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.providers import transport
+from fairtrial.providers.conversation import Call, Conversation, Result, Tool, Turn
 from fairtrial.providers.params import taken
 from fairtrial.providers.streams import read_body
-from fairtrial.toolbox.dialects import DIALECTS, Call, Dialect, Result, Said, Tool
 from fairtrial.toolbox.preflight import all_tools
 from fairtrial.toolbox.server import ServerError, all_connected, sentence
 
@@ -47,10 +48,11 @@ class ToolAgent(Target):
     def __init__(self, spec: TargetSpec, options: ToolAgentOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
         self._options = options
-        self._dialect = DIALECTS[spec.api]
+        self._api: type[transport.HttpTarget] = registry.load("targets", spec.api)
 
     async def open(self, concurrency: int) -> None:
-        self._session = await transport.open_session(self.spec, self._dialect.headers(self.spec))
+        self._url = transport.endpoint(self.spec.base_url, self._api.conversation.path)
+        self._session = await transport.open_session(self.spec, self._api.headers(self.spec))
 
     async def close(self) -> None:
         if hasattr(self, "_session"):
@@ -67,54 +69,54 @@ class ToolAgent(Target):
             async with all_connected(request.mcp) as clients:
                 lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
                 tools = _distinct([tool for tools in lists for tool in tools])
-                dialect = self._dialect(self.spec, request, tools)
-                trial = _Trial(dialect, clients, tools, self._options)
+                conversation = self._api.conversation(self.spec, request, tools)
+                trial = _Session(conversation, clients, tools, self._options)
                 request.journal.read = trial.so_far
                 return await self._converse(trial, request)
         except ServerError as error:
             return Failure(kind="mcp", message=str(error), retryable=True)
 
-    async def _converse(self, trial: _Trial, request: Request) -> Answer | Failure:
+    async def _converse(self, trial: _Session, request: Request) -> Answer | Failure:
         for _ in range(self._options.max_steps):
-            body = msgspec.json.encode(trial.dialect.body())
+            body = msgspec.json.encode(trial.conversation.body())
             if request.allowance and not request.allowance.bears(trial.usage, len(body), _longest(request.params)):
                 return trial.failure(
                     "steps", f"it would cost more than the ${request.allowance.usd:.2g} that was set aside for it"
                 )
-            said = await self._turn(trial.dialect, body)
-            if isinstance(said, Failure):
-                usage = trial.usage + said.usage if said.usage else trial.usage
-                return msgspec.structs.replace(said, usage=usage, trace=trial.trace())
-            trial.heard(said)
-            if not said.calls:
-                return trial.answer(said)
-            trial.dialect.add(said, await trial.call_all(said.calls))
+            turn = await self._turn(trial.conversation, body)
+            if isinstance(turn, Failure):
+                usage = trial.usage + turn.usage if turn.usage else trial.usage
+                return msgspec.structs.replace(turn, usage=usage, trace=trial.trace())
+            trial.heard(turn)
+            if not turn.calls:
+                return trial.answer(turn)
+            trial.conversation.add(turn, await trial.call_all(turn.calls))
         return trial.failure("steps", f"no answer after {self._options.max_steps} steps")
 
-    async def _turn(self, dialect: Dialect, body: bytes) -> Said | Failure:
+    async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
         answering = False
         try:
-            async with self._session.post(dialect.url, data=body, allow_redirects=False) as response:
+            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
                 if response.status != 200:
                     result = await transport.error_of(response, streaming=False)
                     return _filtered(result) if isinstance(result, transport.Filtered) else result
                 answering = True
-                return dialect.read(await read_body(response))
+                return conversation.read(await read_body(response))
         except Exception as error:  # the seam: `failure_of` raises again what is not the network's
             return transport.failure_of(error, answering=answering, streaming=False)
 
 
-class _Trial:
+class _Session:
     """One conversation with its tools, and what is to be remembered of it."""
 
     def __init__(
         self,
-        dialect: Dialect,
+        conversation: Conversation,
         clients: dict[str, Client],
         tools: list[Tool],
         options: ToolAgentOptions,
     ) -> None:
-        self.dialect = dialect
+        self.conversation = conversation
         self.usage = Usage()
         self._clients, self._options = clients, options
         self._started = time.perf_counter()  # now that the servers are there: waiting for them is no latency
@@ -124,16 +126,16 @@ class _Trial:
         self._costs: list[float] = []
         self._turns = self._uncounted = 0
 
-    def heard(self, said: Said) -> None:
+    def heard(self, turn: Turn) -> None:
         """Count one turn of the model."""
         self._turns += 1
-        self._uncounted += said.usage is None
-        self.usage += said.usage or Usage()
-        self._costs += [said.cost_usd] if said.cost_usd is not None else []
-        if said.thinking:
-            self._messages.append({"role": "assistant", "thinking": said.thinking})
-        if said.text:
-            self._messages.append({"role": "assistant", "text": said.text})
+        self._uncounted += turn.usage is None
+        self.usage += turn.usage or Usage()
+        self._costs += [turn.cost_usd] if turn.cost_usd is not None else []
+        if turn.thinking:
+            self._messages.append({"role": "assistant", "thinking": turn.thinking})
+        if turn.text:
+            self._messages.append({"role": "assistant", "text": turn.text})
 
     async def call_all(self, calls: tuple[Call, ...]) -> list[Result]:
         """Every call of one turn, side by side."""
@@ -169,15 +171,15 @@ class _Trial:
         """A tool that fails is something for the model to deal with, not a failure of the trial."""
         try:
             async with asyncio.timeout(self._options.tool_timeout):
-                said = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
+                turn = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
         except TimeoutError:
             return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
         except Exception as error:  # the server may be dead or talk nonsense
             return Result(call=call, text=f"the tool failed: {sentence(error)}", error=True)
-        text = "\n".join(map(_block_text, said.content))
-        if not text and said.structured_content is not None:
-            text = msgspec.json.encode(said.structured_content).decode()
-        return Result(call=call, text=text[:_MOST_RESULT], error=bool(said.is_error))
+        text = "\n".join(map(_block_text, turn.content))
+        if not text and turn.structured_content is not None:
+            text = msgspec.json.encode(turn.structured_content).decode()
+        return Result(call=call, text=text[:_MOST_RESULT], error=bool(turn.is_error))
 
     def trace(self) -> dict[str, Any]:
         """What was done so far."""
@@ -196,13 +198,13 @@ class _Trial:
         """No answer, but what was done and spent is kept."""
         return Failure(kind=kind, message=message, usage=self.usage, trace=self.trace())
 
-    def answer(self, said: Said) -> Answer:
+    def answer(self, turn: Turn) -> Answer:
         """The model's last words, with all that led to them."""
         return Answer(
-            text=said.text,
-            finish_reason=said.finish_reason,
+            text=turn.text,
+            finish_reason=turn.finish_reason,
             usage=None if self._uncounted else self.usage,  # a sum without one of its parts is no sum
-            model=said.model,
+            model=turn.model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
             trace=self.trace(),
@@ -210,9 +212,9 @@ class _Trial:
         )
 
 
-def _filtered(result: transport.Filtered) -> Said:
+def _filtered(result: transport.Filtered) -> Turn:
     """A filter that stops the prompt ends the conversation: that is the answer."""
-    return Said(text=result.text, calls=(), finish_reason=FILTERED, usage=Usage(), model=None, raw=None)
+    return Turn(text=result.text, calls=(), finish_reason=FILTERED, usage=Usage(), model=None, raw=None)
 
 
 async def _tools_of(server: str, client: Client) -> list[Tool]:

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.experiment import Arm, Condition, McpServer
 from fairtrial.core.ids import content_hash
-from fairtrial.core.suite import Condition, McpServer
 from fairtrial.toolbox.server import ServerError, connected, sentence
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolInfo, ...]
 
 
-async def preflight(conditions: Sequence[Condition], hide: Callable[[str], str] = str) -> list[Inventory]:
+async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> list[Inventory]:
     """The inventory of every server in use; a server that cannot be used stops everything."""
-    servers = list({server.name: server for condition in conditions for server in condition.mcp}.values())
+    servers = list({server.name: server for arm in arms for server in arm.condition.mcp}.values())
+    if not servers:
+        return []
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def look(server: McpServer) -> Inventory | str:
@@ -67,10 +70,15 @@ async def _look(server: McpServer) -> Inventory | str:
     return Inventory(server=server.name, name=name, version=version, tools=tuple(_infos(tools)))
 
 
-def with_tools(servers: Iterable[McpServer], inventory: Iterable[Inventory]) -> tuple[McpServer, ...]:
-    """These servers, with the names of what they offered."""
+def with_tools(arms: Iterable[Arm], inventory: Iterable[Inventory]) -> tuple[Arm, ...]:
+    """These arms, whose servers have the names of their tools: so a call can be told whose it was."""
     offered = {item.server: tuple(tool.name for tool in item.tools) for item in inventory}
-    return tuple(msgspec.structs.replace(server, tools=offered.get(server.name, ())) for server in servers)
+
+    def equip(condition: Condition) -> Condition:
+        servers = (replace(server, tools=offered.get(server.name, ())) for server in condition.mcp)
+        return replace(condition, mcp=tuple(servers))
+
+    return tuple(replace(arm, condition=equip(arm.condition)) for arm in arms)
 
 
 def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.core.suite import McpServer
-from fairtrial.toolbox.leashed import leashed
+from fairtrial.core.experiment import McpServer
+from fairtrial.toolbox.supervised import supervised
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -96,7 +96,7 @@ def _transport(server: McpServer, errors: IO[str]) -> Any:
     if server.transport == "stdio":
         from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 
-        command, *arguments = leashed(server.command, *server.args)
+        command, *arguments = supervised(server.command, *server.args)
         environment = {**get_default_environment(), **server.env}
         return stdio_client(
             StdioServerParameters(command=command, args=arguments, env=environment, cwd=server.cwd or None),

@@ -15,16 +15,17 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import RunOptions, Suite
+from fairtrial.config.advice import warnings
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import BENCHMARK_LOCK, DEFAULT_PARAMS
+from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import files, numbers
-from fairtrial.web.desk import Desk, posted
 from fairtrial.web.entries import number, number_in
 from fairtrial.web.runs import await_run
+from fairtrial.web.site import Site, posted
 from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 from fairtrial.workflows.estimate import estimate
 
@@ -36,8 +37,8 @@ RUNS = (1, 3, 5, 10)
 class Arena:
     """The page on which runs are started."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/arena", self._show),
             Route("/arena/estimate", self._first_estimate, methods=["GET"]),
@@ -46,20 +47,20 @@ class Arena:
         ]
 
     def _show(self, request: Request) -> Response:
-        found = files.suite_files(self._desk.folder)
+        found = files.suite_files(self._site.folder)
         file = request.query_params.get("file", "") or (found[0].path if found else "")
         values: dict[str, Any] = {"suites": found, "file": file, "error": "", "suite": None}
         if file:
             try:
                 # Who could answer is known without reading every case; what it comes to is told by `_first_estimate`.
-                suite = self._load(file, files.read(self._desk.folder, file), RunOptions(limit=1))
+                suite = self._load(file, files.read(self._site.folder, file), RunOptions(limit=1))
                 values |= self._choices(suite)
             except FairtrialError as error:
                 values["error"] = str(error)
-        return self._desk.page(request, "arena.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUNS, **values)
+        return self._site.page(request, "arena.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUNS, **values)
 
     def _load(self, file: str, text: str, options: RunOptions | None = None) -> Suite:
-        folder = files.place_of(self._desk.folder, file).parent
+        folder = files.path_of(self._site.folder, file).parent
         return pipeline.load_text(text, file=Path(file).name, folder=folder, options=options)
 
     def _choices(self, suite: Suite) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class Arena:
     def _first_estimate(self, request: Request) -> Response:
         """What the suite comes to as it is."""
         file = request.query_params.get("file", "")
-        return self._estimated_page(request, lambda: self._load(file, files.read(self._desk.folder, file)))
+        return self._estimated_page(request, lambda: self._load(file, files.read(self._site.folder, file)))
 
     def _estimate(self, request: Request, form: FormData) -> Response:
         """What the choices come to."""
@@ -84,9 +85,9 @@ class Arena:
     def _estimated_page(self, request: Request, load: Callable[[], Suite]) -> Response:
         """What is wrong with a suite or with the choices is said in the same place."""
         try:
-            return self._desk.page(request, "parts/estimate.html.j2", estimated=self._estimated(load()), error="")
+            return self._site.page(request, "parts/estimate.html.j2", estimated=self._estimated(load()), error="")
         except FairtrialError as error:
-            return self._desk.page(request, "parts/estimate.html.j2", estimated=None, error=str(error))
+            return self._site.page(request, "parts/estimate.html.j2", estimated=None, error=str(error))
 
     def _run(self, request: Request, form: FormData) -> Response:
         runs = number(form, "runs") or 1
@@ -95,12 +96,12 @@ class Arena:
         suite = self._chosen(form)
         if runs > 1 and suite.settings.cache:
             raise FairtrialError("the runs of a series must be independent: take `cache: true` out of the suite first")
-        return await_run(self._desk.works.run(suite, runs))
+        return await_run(self._site.tasks.run(suite, runs))
 
     def _chosen(self, form: FormData) -> Suite:
         """The suite as it is on disk, with what was chosen in the form put into it."""
         file = str(form.get("file", ""))
-        editor = Editor(files.read(self._desk.folder, file))
+        editor = Editor(files.read(self._site.folder, file))
         more = [name.strip() for name in form.getlist("more") if isinstance(name, str) and name.strip()]
         editor.insert(("targets",), None, more)
         _put_params(editor, form)
@@ -123,7 +124,7 @@ class Arena:
             **{name: number(form, name) for name in _WHOLE},
         )
         changed = more or judge or any(str(form.get(f"param_{name}", "")).strip() for name in PARAMS)
-        text = editor.text if changed else files.read(self._desk.folder, file)
+        text = editor.text if changed else files.read(self._site.folder, file)
         return self._load(file, text, options)
 
     def _estimated(self, suite: Suite) -> dict[str, Any]:
@@ -137,18 +138,18 @@ class Arena:
         }
 
     def _warnings(self, suite: Suite) -> Iterator[str]:
-        yield from pipeline.warnings(suite)
+        yield from warnings(suite)
         scorers = scorers_of(suite)
-        for note in calibration_notes(self._desk.store, suite.settings.judges, scorers):
+        for note in calibration_notes(self._site.store, suite.settings.judges, scorers):
             yield note.removeprefix("warning: ")
 
     def _seconds(self, suite: Suite, trials: dict[str, int]) -> float | None:
         """How long it takes if every target is as fast as in the last run of this suite; None where none is known."""
-        records, _ = browsing.runs_page(self._desk.store, RunQuery(suite=suite.name), 0, 1)
+        records, _ = browsing.runs_page(self._site.store, RunQuery(suite=suite.name), 0, 1)
         if not records or records[0].status == "running":
             return None
-        run = Run(self._desk.store, records[0])
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
+        run = Run(self._site.store, records[0])
+        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
         known = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
         latencies = [known.get(arm.target.id) for arm in suite.arms]
         if any(latency is None for latency in latencies):

@@ -10,13 +10,13 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.kind_means import KindMeans
-from fairtrial.analyse.summary import ArmSummary, RunSummary
+from fairtrial.analyse.summary import ArmSummary, RunSummary, by_mean
 from fairtrial.core.ids import content_hash
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
-from fairtrial.web.desk import Desk
-from fairtrial.web.digests import patience
+from fairtrial.web.cache import patience
+from fairtrial.web.site import Site
 
 _MOST_RUNS = 60
 _FINISHED = ("completed", "incomplete", "stopped")
@@ -25,19 +25,19 @@ _FINISHED = ("completed", "incomplete", "stopped")
 class Board:
     """The page of all runs together."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [Route("/board", self._show)]
 
     def _show(self, request: Request) -> Response:
-        suites = browsing.suite_names(self._desk.store)
-        latest, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, 1)
+        suites = browsing.suite_names(self._site.store)
+        latest, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 1)
         suite = request.query_params.get("suite", "") or (latest[0].suite_name if latest else "")
         wait = patience(request.query_params)
         records, total = (
-            browsing.runs_page(self._desk.store, RunQuery(suite=suite), 0, _MOST_RUNS) if suite else ([], 0)
+            browsing.runs_page(self._site.store, RunQuery(suite=suite), 0, _MOST_RUNS) if suite else ([], 0)
         )
-        finished = [Run(self._desk.store, record) for record in records if record.status in _FINISHED]
+        finished = [Run(self._site.store, record) for record in records if record.status in _FINISHED]
         runs, others = _on_the_same_cases(finished)
         found = [(run, self._summary(run, wait)) for run in runs]
         waits = any(summary is None for _, summary in found)
@@ -45,7 +45,7 @@ class Board:
         standings = _standings(known)
         kinds = {run.id: self._kinds(run, wait) for run in {run.id: run for run, _ in standings}.values()}
         ranks = self._ranks(standings, wait)
-        return self._desk.page(
+        return self._site.page(
             request,
             "board.html.j2",
             suites=suites,
@@ -61,10 +61,10 @@ class Board:
         )
 
     def _summary(self, run: Run, wait: float) -> RunSummary | None:
-        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
+        return self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
 
     def _kinds(self, run: Run, wait: float) -> KindMeans | None:
-        return self._desk.digests.about(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
+        return self._site.cache.about(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
 
     def _ranks(self, standings: list[tuple[Run, ArmSummary]], wait: float) -> list[str] | None:
         """The ranks that are left open by who is better than whom; None until that is worked out."""
@@ -73,7 +73,7 @@ class Board:
         arms = [(run.id, arm.arm) for run, arm in standings]
         runs = list({run.id: run for run, _ in standings}.values())
         name = f"ranks/{content_hash(arms)[:24]}"
-        found = self._desk.digests.about(name, runs, numbers.RankSets, numbers.standing_ranks, arms, wait=wait)
+        found = self._site.cache.about(name, runs, numbers.RankSets, numbers.standing_ranks, arms, wait=wait)
         if found is None:
             return None
         return [str(best) if best == worst else f"{best}–{worst}" for best, worst in found.sets]
@@ -102,7 +102,7 @@ def _standings(known: list[tuple[Run, RunSummary]]) -> list[tuple[Run, ArmSummar
         for arm in summary.arms:
             if arm.aggregate.mean is not None:
                 latest.setdefault(arm.arm, (run, arm))
-    return sorted(latest.values(), key=lambda item: -(item[1].aggregate.mean or 0.0))
+    return sorted(latest.values(), key=lambda item: by_mean(item[1].aggregate.mean))
 
 
 def _columns(

@@ -18,18 +18,18 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
-from fairtrial.scorers.code_judge import CRITERIA
+from fairtrial.core.place import Place
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import attachments
-from fairtrial.store.store import Place
 from fairtrial.store.todo import status_of
 from fairtrial.suites import code_arena
-from fairtrial.web.desk import Desk, go_to, posted
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
 from fairtrial.web.live import event_stream
 from fairtrial.web.runs import has_scorer
+from fairtrial.web.site import Site, go_to, posted
+from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX
@@ -42,8 +42,8 @@ _RECENT = 30
 class Code:
     """Pages about pages."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/code", self._show),
             Route("/code/run", posted(self._run), methods=["POST"]),
@@ -52,11 +52,11 @@ class Code:
         ]
 
     def _show(self, request: Request) -> Response:
-        records, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, _RECENT)
+        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _RECENT)
         with_pages = [
-            record for record in records if has_scorer(Run(self._desk.store, record), "browser", "code_judge")
+            record for record in records if has_scorer(Run(self._site.store, record), "browser", "code_judge")
         ]
-        return self._desk.page(
+        return self._site.page(
             request, "code.html.j2", prompts=_prompts(),
             runs=with_pages, browser=_no_browser(),
         )  # fmt: skip
@@ -81,23 +81,23 @@ class Code:
             )
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
         options = RunOptions(budget_usd=number(form, "budget_usd", whole=False))
-        suite = pipeline.load_text(text, file="arena", folder=self._desk.folder, options=options)
-        work = self._desk.works.run(suite)
-        work.begun.wait(1.5)
-        return go_to(f"/runs/{work.run_id}/pages" if work.run_id else f"/works/{work.id}")
+        suite = pipeline.load_text(text, file="arena", folder=self._site.folder, options=options)
+        task = self._site.tasks.run(suite)
+        task.begun.wait(1.5)
+        return go_to(f"/runs/{task.run_id}/pages" if task.run_id else f"/tasks/{task.id}")
 
     def _pages(self, request: Request) -> Response:
         """Every arm's page to one prompt: live, as code, as pictures, with what was measured and judged."""
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         position = min(page_number(request.query_params), run.plan.case_count) - 1
         case = run.store.cases(run.plan.id, position, 1)[0]
         shots = attachments(run.store, run.id, first=position, count=1)
         found = dict(run.placed_trials(position, 1))
         sides = []
         for arm in run.plan_arms:
-            repeats = [place for place in found if place[1] == arm.position] or [(position, arm.position, 0)]
+            repeats = [place for place in found if place.arm == arm.position] or [Place(position, arm.position, 0)]
             sides += [self._side(request, run, place, found.get(place), shots.get(place, {})) for place in repeats]
-        return self._desk.page(
+        return self._site.page(
             request,
             "pages.html.j2",
             run=run.record,
@@ -121,7 +121,7 @@ class Code:
             "place": place,
             "trial": trial,
             "code": html,
-            "preview": self._desk.preview(request, html) if html and not hangs else None,
+            "preview": self._site.preview(request, html) if html and not hangs else None,
             "hangs": hangs,
             "page": details.get("page"),
             "shots": shots,
@@ -133,7 +133,7 @@ class Code:
     async def _events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
         position = page_number(request.query_params) - 1
-        await asyncio.to_thread(self._desk.run, run_id)
+        await asyncio.to_thread(self._site.run, run_id)
         return event_stream(self._stream(request, run_id, position))
 
     async def _stream(self, request: Request, run_id: str, position: int) -> AsyncIterator[bytes]:
@@ -148,17 +148,17 @@ class Code:
             await asyncio.sleep(_EVERY)
 
     def _look(self, request: Request, run_id: str, position: int, writing: _Writing) -> dict[str, Any]:
-        run = self._desk.run(run_id)
-        work = self._desk.works.of_run(run_id)
+        run = self._site.run(run_id)
+        task = self._site.tasks.of_run(run_id)
         rows = list(run.store.trial_rows(run.id, run.record.scoring, first=position, count=1))
         stored = [(row["arm_position"], row["repeat"], status_of(row)) for row in rows]
         sides = []
-        for (case, arm, repeat), heard in list(work.heard.items()) if work else ():
+        for (case, arm, repeat), answer in list(task.answers.items()) if task else ():
             if case == position:
-                html = writing.grown((arm, repeat), heard.text)
-                address = self._desk.preview(request, html) if html else None
-                sides.append({"arm": arm, "repeat": repeat, "length": heard.length, "preview": address,
-                              "tail": heard.text[-_TAIL:]})  # fmt: skip
+                html = writing.grown((arm, repeat), answer.text)
+                address = self._site.preview(request, html) if html else None
+                sides.append({"arm": arm, "repeat": repeat, "length": answer.length, "preview": address,
+                              "tail": answer.text[-_TAIL:]})  # fmt: skip
         ended = sorted((arm, repeat) for arm, repeat, status in stored if status != "answered")
         answered = [(arm, repeat) for arm, repeat, status in stored if status == "answered"]
         return {"status": run.status, "ended": ended, "answered": answered, "sides": sides}

@@ -8,7 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse.compare_words import (
+from fairtrial.analyse.comparison import Comparison
+from fairtrial.analyse.score_table import SCORE, find_sources
+from fairtrial.analyse.wording.comparisons import (
     Scale,
     brief_lines,
     detail_lines,
@@ -18,15 +20,13 @@ from fairtrial.analyse.compare_words import (
     pair_columns,
     sentence,
 )
-from fairtrial.analyse.comparison import Comparison
-from fairtrial.analyse.contestants import SCORE, find_sources
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import content_hash
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.web.desk import Desk, url
-from fairtrial.web.digests import patience
+from fairtrial.web.cache import patience
 from fairtrial.web.numbers import Compared, comparison
+from fairtrial.web.site import Site, url
 
 _RECENT = 60
 
@@ -34,8 +34,8 @@ _RECENT = 60
 class Compare:
     """The page of comparisons."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [Route("/compare", self._show)]
 
     def _show(self, request: Request) -> Response:
@@ -43,7 +43,7 @@ class Compare:
         names = [name.strip() for name in asked.getlist("runs") if name.strip()]
         a, b, metric = (asked.get(name, "") for name in ("a", "b", "metric"))
         metric = "" if metric == SCORE else metric
-        recent, _ = browsing.runs_page(self._desk.store, RunQuery(text=asked.get("text", "").strip()), 0, _RECENT)
+        recent, _ = browsing.runs_page(self._site.store, RunQuery(text=asked.get("text", "").strip()), 0, _RECENT)
         values: dict[str, Any] = {"found": None, "waits": False, "error": ""}
         if not names and "margin" in asked:
             values["error"] = "choose one run at least"
@@ -56,7 +56,7 @@ class Compare:
             except FairtrialError as error:
                 values["error"] = str(error)
         kept = {"runs": names, "a": a, "b": b, "metric": metric, "margin": asked.get("margin", "")}
-        return self._desk.page(
+        return self._site.page(
             request, "compare.html.j2", recent=recent, names=names, kept=kept, text=asked.get("text", ""),
             again=url("/compare", **kept, wait=1), **values,
         )  # fmt: skip
@@ -66,12 +66,12 @@ class Compare:
     ) -> Compared | None:
         if any("@" in name for name in names):
             raise FairtrialError("other stores are compared on the command line: `fairtrial compare`")
-        sources = find_sources(names, self._desk.store)
+        sources = find_sources(names, self._site.store)
         runs = [run for source in sources for run in source.runs]
         groups = [(source.label, [run.id for run in source.runs]) for source in sources]
         args = (groups, arms, metric, margin)
         name = f"comparison/{content_hash(list(args))[:24]}"
-        return self._desk.digests.about(name, runs, Compared, comparison, *args, wait=wait)
+        return self._site.cache.about(name, runs, Compared, comparison, *args, wait=wait)
 
     def _words(self, found: Compared, margin: float | None) -> dict[str, Any]:
         comparisons = found.comparisons

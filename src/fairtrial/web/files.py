@@ -77,7 +77,7 @@ def _scalar(text: str) -> str:
     return text.partition(" #")[0].strip()
 
 
-def place_of(folder: Path, name: str) -> Path:
+def path_of(folder: Path, name: str) -> Path:
     """The file of that name below the folder; anything else is refused."""
     allowed = _ALLOWED.fullmatch(name) and not any(part.startswith(".") for part in Path(name).parts)
     if not allowed or not (folder / name).resolve().is_relative_to(folder):
@@ -90,7 +90,7 @@ def place_of(folder: Path, name: str) -> Path:
 def read(folder: Path, name: str) -> str:
     """A suite's text."""
     try:
-        return place_of(folder, name).read_text("utf-8")
+        return path_of(folder, name).read_text("utf-8")
     except FileNotFoundError:
         raise FairtrialError(f"there is no file `{name}` any more") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -104,7 +104,7 @@ def fingerprint(text: str) -> str:
 
 def write(folder: Path, name: str, text: str, *, before: str | None) -> str:
     """Write a suite, whole or not at all; `before` is the fingerprint of what it replaces, None for a new file."""
-    path = place_of(folder, name)
+    path = path_of(folder, name)
     text = text.replace("\r\n", "\n")
     if before is None and path.exists():
         raise FairtrialError(f"there is a file `{name}` already: choose another name")
@@ -126,7 +126,7 @@ def write(folder: Path, name: str, text: str, *, before: str | None) -> str:
 
 def free_name(folder: Path, name: str) -> str:
     """A name like this one that no file has."""
-    stem, ending = place_of(folder, name).relative_to(folder).as_posix().rsplit(".", 1)
+    stem, ending = path_of(folder, name).relative_to(folder).as_posix().rsplit(".", 1)
     for number in range(2, 1000):
         if not (folder / f"{stem}-{number}.{ending}").exists():
             return f"{stem}-{number}.{ending}"

@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from fairtrial.analyse import Run
 from fairtrial.store import browsing
 from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
-from fairtrial.web.desk import Desk, url
+from fairtrial.web.site import Site, url
 
 CASES = 50
 _ORDERS: dict[Any, Sequence[int]] = {}  # of runs that are over
@@ -19,38 +19,38 @@ _ORDERING = Lock()
 _MOST_ORDERS = 50
 
 
-def grid(desk: Desk, run: Run, asked: QueryParams) -> dict[str, Any]:
+def grid(site: Site, run: Run, asked: QueryParams) -> dict[str, Any]:
     """Cases × arms, a page of them."""
     wanted = case_query(asked)
     number = page_number(asked)
-    everything = ordered(desk, run, wanted)
+    everything = ordered(site, run, wanted)
     positions = everything[(number - 1) * CASES : number * CASES]
-    cases = desk.store.cases_at(run.plan.id, positions)
+    cases = site.store.cases_at(run.plan.id, positions)
     found: dict[tuple[int, int], Cell] = {
-        (cell.case, cell.arm): cell for cell in browsing.cells(desk.store, run.record, positions)
+        (cell.case, cell.arm): cell for cell in browsing.cells(site.store, run.record, positions)
     }
     kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
     return {
         "grid": [(case, [found.get((case.position, arm.position)) for arm in run.plan_arms]) for case in cases],
         "asked": wanted,
         "kept": kept,
-        "kinds": browsing.kinds_of_cases(desk.store, run.plan.id),
+        "kinds": browsing.kinds_of_cases(site.store, run.plan.id),
         "grid_total": len(everything),
         "pager": pager(f"/runs/{run.id}", kept, number, len(everything), CASES, anchor="#cases"),
     }
 
 
-def ordered(desk: Desk, run: Run, wanted: CaseQuery) -> Sequence[int]:
+def ordered(site: Site, run: Run, wanted: CaseQuery) -> Sequence[int]:
     """The positions of the cases that are wanted; of a run that is over they are kept."""
     if wanted == CaseQuery():
         return range(run.plan.case_count)
     if run.status == "running":
-        return browsing.ordered_cases(desk.store, run.record, wanted)
-    key = (desk.store.path, run.id, browsing.stamp(desk.store, run.record), wanted)
+        return browsing.ordered_cases(site.store, run.record, wanted)
+    key = (site.store.path, run.id, browsing.stamp(site.store, run.record), wanted)
     with _ORDERING:
         known = _ORDERS.get(key)
     if known is None:
-        known = browsing.ordered_cases(desk.store, run.record, wanted)
+        known = browsing.ordered_cases(site.store, run.record, wanted)
         with _ORDERING:
             _ORDERS[key] = known
             while len(_ORDERS) > _MOST_ORDERS:

@@ -11,19 +11,20 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.judge_words import judging_notes, label_lines
 from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.wording.judges import judging_notes, label_lines
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.place import COLUMNS, Place
 from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
-from fairtrial.web.desk import Desk, go_to, posted, url
-from fairtrial.web.digests import patience
+from fairtrial.web.cache import patience
 from fairtrial.web.entries import number
 from fairtrial.web.grid import is_position, page_number, pager
+from fairtrial.web.site import Site, go_to, posted, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 from fairtrial.workflows.label import read_mark
@@ -35,12 +36,12 @@ _SCORERS = ("llm_judge", "golden_judge", "code_judge")
 class Judges:
     """Pages about judges."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/judges", self._list),
             Route("/judges/calibrate", posted(self._calibrate), methods=["POST"]),
-            Route("/judges/at-work/{work}", self._at_work),
+            Route("/judges/at-work/{task}", self._at_work),
             Route("/judges/{calibration}", self._show),
             Route("/runs/{run}/label", self._label, methods=["GET"]),
             Route("/runs/{run}/label", posted(self._mark), methods=["POST"]),
@@ -48,24 +49,24 @@ class Judges:
 
     def _list(self, request: Request) -> Response:
         page = page_number(request.query_params)
-        rows, total = browsing.calibrations_page(self._desk.store, (page - 1) * _PAGE, _PAGE)
-        judged, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, 20)
-        runs = [Run(self._desk.store, record) for record in judged if record.status != "running"]
-        return self._desk.page(
+        rows, total = browsing.calibrations_page(self._site.store, (page - 1) * _PAGE, _PAGE)
+        judged, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 20)
+        runs = [Run(self._site.store, record) for record in judged if record.status != "running"]
+        return self._site.page(
             request,
             "judges.html.j2",
             rows=[(row, msgspec.convert(row["body"], Calibration)) for row in rows],
             pager=pager("/judges", {}, page, total, _PAGE),
             scorers=_SCORERS,
-            at_work=[work for work in self._desk.works.open() if work.what == "calibration"],
+            at_work=[task for task in self._site.tasks.open() if task.what == "calibration"],
             panels=[(run.record, notes) for run in runs if (notes := self._panel(run))],
         )
 
     def _panel(self, run: Run) -> list[str]:
         """What is known of a run's judges, if that was worked out already."""
-        if not opinions.judges_asked(self._desk.store, run.id, run.record.scoring):
+        if not opinions.judges_asked(self._site.store, run.id, run.record.scoring):
             return []
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=0.02)
+        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=0.02)
         return judging_notes(summary.judging) if summary else []
 
     def _calibrate(self, request: Request, form: FormData) -> Response:
@@ -75,80 +76,80 @@ class Judges:
         scorer = str(form.get("scorer", "llm_judge"))
         if scorer not in _SCORERS:
             raise FairtrialError(f"a judge is tried with one of {', '.join(_SCORERS)}")
-        variables = variables_of(self._desk.folder)
-        spec = judge_named(name, variables, self._desk.folder, _suite_text(str(form.get("instructions", ""))))
+        variables = variables_of(self._site.folder)
+        spec = judge_named(name, variables, self._site.folder, _suite_text(str(form.get("instructions", ""))))
         runs = max(1, min(20, number(form, "runs") or 1))
-        work = self._desk.works.calibrate(spec, scorer={"type": scorer}, runs=runs, variables=variables)
-        return go_to(f"/judges/at-work/{work.id}")
+        task = self._site.tasks.calibrate(spec, scorer={"type": scorer}, runs=runs, variables=variables)
+        return go_to(f"/judges/at-work/{task.id}")
 
     def _at_work(self, request: Request) -> Response:
-        work = self._desk.works.find(request.path_params["work"])
-        if work is None:
+        task = self._site.tasks.find(request.path_params["task"])
+        if task is None:
             return go_to("/judges")
-        if work.ended.is_set() and not work.error:
+        if task.ended.is_set() and not task.error:
             mine = [
                 row["id"]
-                for row in self._desk.store.calibrations(work.result.judge_key)
-                if row["created_at"] == work.result.summary.created_at
+                for row in self._site.store.calibrations(task.result.judge_key)
+                if row["created_at"] == task.result.summary.created_at
             ]
             return go_to(f"/judges/{mine[0]}" if mine else "/judges")
-        return self._desk.page(request, "calibrating.html.j2", work=work)
+        return self._site.page(request, "calibrating.html.j2", task=task)
 
     def _show(self, request: Request) -> Response:
         name = request.path_params["calibration"]
-        row = browsing.calibration(self._desk.store, name)
+        row = browsing.calibration(self._site.store, name)
         if row is None:
             raise FairtrialError(f"there is no calibration `{name}` in this store")
         found = msgspec.convert(row["body"], Calibration)
         earlier = [
             (other, msgspec.json.decode(other["body"], type=Calibration).summary)
-            for other in self._desk.store.calibrations(row["judge_key"])
+            for other in self._site.store.calibrations(row["judge_key"])
             if other["prompt_hash"] == row["prompt_hash"]
         ]
-        return self._desk.page(request, "calibration.html.j2", found=found, row=row, earlier=earlier)
+        return self._site.page(request, "calibration.html.j2", found=found, row=row, earlier=earlier)
 
     # -- people's marks --------------------------------------------------------------------------
 
     def _label(self, request: Request) -> Response:
         """One answer, without the judge's score and without the name of its arm."""
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         by = request.query_params.get("by", "").strip() or "person"
-        place = opinions.unlabelled(self._desk.store, run.record, [arm.position for arm in run.plan_arms])
+        place = opinions.unlabelled(self._site.store, run.record, [arm.position for arm in run.plan_arms])
         trial = run.trial_at(place) if place else None
         html = extract(trial.answer or "").html if trial and "<html" in (trial.answer or "") else None
         wait = patience(request.query_params)
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
-        return self._desk.page(
+        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
+        return self._site.page(
             request,
             "label.html.j2",
             run=run.record,
             place=place,
             trial=trial,
-            preview=self._desk.preview(request, html) if html else None,
+            preview=self._site.preview(request, html) if html else None,
             sandbox=SANDBOX,
             by=by,
             marked=request.query_params.get("marked", ""),
             mark=request.query_params.get("mark", ""),
-            count=opinions.label_count(self._desk.store, run.id),
+            count=opinions.label_count(self._site.store, run.id),
             corrected=[(arm.arm, lines) for arm in summary.arms if (lines := label_lines(arm))] if summary else None,
         )
 
     def _mark(self, request: Request, form: FormData) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         by = str(form.get("by", "")).strip() or "person"
         parts = str(form.get("place", "")).split(".")
         if len(parts) != 3 or not all(is_position(part) for part in parts):
             raise FairtrialError("this answer is not one of this run")
-        case, arm, repeat = (int(part) for part in parts)
-        if run.trial_at((case, arm, repeat)) is None:
+        place = Place(*map(int, parts))
+        if run.trial_at(place) is None:
             raise FairtrialError("this answer is not one of this run")
         if form.get("undo"):
-            opinions.forget_label(run.store, run.id, (case, arm, repeat), by)
+            opinions.forget_label(run.store, run.id, place, by)
             return go_to(url(f"/runs/{run.id}/label", by=by))
         marked = ""
         if form.get("mark", "") != "":
             marked = ".".join(parts)
-            label: dict[str, Any] = {"case_position": case, "arm_position": arm, "repeat": repeat, "labeller": by}
+            label: dict[str, Any] = {**dict(zip(COLUMNS, place, strict=True)), "labeller": by}
             label |= {"value": read_mark(form.get("mark")), "note": str(form.get("note", "")).strip() or None}
             opinions.add_labels(run.store, run.id, run.record.scoring, [label])
         return go_to(url(f"/runs/{run.id}/label", by=by, marked=marked, mark=str(form.get("mark", ""))))

@@ -12,13 +12,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.words import money
+from fairtrial.analyse.wording.runs import money
 from fairtrial.core.money import total
 from fairtrial.engine.progress import Progress
 from fairtrial.store import browsing, totals
-from fairtrial.web.desk import Desk
 from fairtrial.web.grid import is_position
-from fairtrial.web.works import Work
+from fairtrial.web.site import Site
+from fairtrial.web.tasks import Task
 
 _EVERY = 0.4  # seconds between two looks at a run of this server
 _EVERY_ELSEWHERE = 2.0  # and at one of another process, which takes questions to the store
@@ -29,31 +29,31 @@ _TAIL = 60  # characters of an answer that are shown while it is given
 class Live:
     """Streams of events."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/runs/{run}/events", self._run_events),
-            Route("/works/{work}", self._work),
-            Route("/works/{work}/state", self._work_state),
+            Route("/tasks/{task}", self._task),
+            Route("/tasks/{task}/state", self._task_state),
         ]
 
-    def _work(self, request: Request) -> Response:
+    def _task(self, request: Request) -> Response:
         """What is being prepared, for those who started it."""
-        work = self._desk.works.find(request.path_params["work"])
-        return self._desk.page(request, "work.html.j2", 200 if work else 404, work=work)
+        task = self._site.tasks.find(request.path_params["task"])
+        return self._site.page(request, "task.html.j2", 200 if task else 404, task=task)
 
-    def _work_state(self, request: Request) -> Response:
-        work = self._desk.works.find(request.path_params["work"])
-        if work is None:
+    def _task_state(self, request: Request) -> Response:
+        task = self._site.tasks.find(request.path_params["task"])
+        if task is None:
             return JSONResponse({"ended": True, "error": "", "run": None, "done": 0, "total": 0}, 404)
-        state = {"ended": work.ended.is_set(), "error": work.error, "run": work.run_id}
-        return JSONResponse({**state, "done": work.done, "total": work.total})
+        state = {"ended": task.ended.is_set(), "error": task.error, "run": task.run_id}
+        return JSONResponse({**state, "done": task.done, "total": task.total})
 
     async def _run_events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
         first = request.query_params.getlist("case")
         cases = [int(case) for case in first if is_position(case)][:_MOST_CASES]
-        await asyncio.to_thread(self._desk.run, run_id)  # says that there is none before the stream begins
+        await asyncio.to_thread(self._site.run, run_id)  # says that there is none before the stream begins
         return event_stream(self._stream(run_id, cases))
 
     async def _stream(self, run_id: str, cases: list[int]) -> AsyncIterator[bytes]:
@@ -61,8 +61,8 @@ class Live:
         shown: dict[str, Any] = {}
         yield b"retry: 1000\n\n"
         while True:
-            work = self._desk.works.of_run(run_id)
-            state = await asyncio.to_thread(self._look, run_id, work, cases)
+            task = self._site.tasks.of_run(run_id)
+            state = await asyncio.to_thread(self._look, run_id, task, cases)
             cells = {key: cell for key, cell in state.pop("cells").items() if shown.get(key) != cell}
             shown |= cells
             if state != before or cells:
@@ -72,14 +72,14 @@ class Live:
                 yield b": still here\n\n"
             if state["status"] != "running":
                 return
-            await asyncio.sleep(_EVERY if work else _EVERY_ELSEWHERE)
+            await asyncio.sleep(_EVERY if task else _EVERY_ELSEWHERE)
 
-    def _look(self, run_id: str, work: Work | None, cases: list[int]) -> dict[str, Any]:
-        run = self._desk.run(run_id)
+    def _look(self, run_id: str, task: Task | None, cases: list[int]) -> dict[str, Any]:
+        run = self._site.run(run_id)
         return {
             "status": run.status,
-            **progress_of(self._desk, run, work),
-            "cells": _cells(run, work, cases),
+            **progress_of(self._site, run, task),
+            "cells": _cells(run, task, cases),
         }
 
 
@@ -89,10 +89,10 @@ def event_stream(events: AsyncIterator[bytes]) -> Response:
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
-def progress_of(desk: Desk, run: Run, work: Work | None = None) -> dict[str, Any]:
+def progress_of(site: Site, run: Run, task: Task | None = None) -> dict[str, Any]:
     """Where a run stands: from its own counters, or from the store where another process works on it."""
-    work = work or desk.works.of_run(run.id)
-    progress = work.progress if work else None
+    task = task or site.tasks.of_run(run.id)
+    progress = task.progress if task else None
     if progress is None:
         sums = totals.arm_totals(run.store, run.id, run.record.scoring)
         progress = Progress(
@@ -100,7 +100,7 @@ def progress_of(desk: Desk, run: Run, work: Work | None = None) -> dict[str, Any
         )
         progress.restore(sums, "resume")
         return {**_counts(progress), "rate": None, "left": None, "part": None}
-    part = f"run {len(work.run_ids)} of {work.runs}" if work and work.runs > 1 else None
+    part = f"run {len(task.run_ids)} of {task.runs}" if task and task.runs > 1 else None
     return {**_counts(progress), "rate": progress.rate, "left": progress.seconds_left, "part": part}
 
 
@@ -124,7 +124,7 @@ def _counts(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _cells(run: Run, work: Work | None, cases: list[int]) -> dict[str, Any]:
+def _cells(run: Run, task: Task | None, cases: list[int]) -> dict[str, Any]:
     """What is to be seen in the grid of these cases, by `case.arm`."""
     found: dict[str, Any] = {}
     for cell in browsing.cells(run.store, run.record, cases) if cases else ():
@@ -135,8 +135,8 @@ def _cells(run: Run, work: Work | None, cases: list[int]) -> dict[str, Any]:
             "unscored": cell.unscored,
         }
     wanted = set(cases)
-    for (case, arm, _), heard in list(work.heard.items()) if work else ():
+    for (case, arm, _), answer in list(task.answers.items()) if task else ():
         if case in wanted:
             known = found.setdefault(f"{case}.{arm}", {"mean": None, "scored": 0, "failed": 0, "unscored": 0})
-            known["saying"] = heard.text[-_TAIL:]
+            known["saying"] = answer.text[-_TAIL:]
     return found

@@ -11,13 +11,13 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.contestants import SCORE, Contestant, Field, Source, choose, enter, pick, sources_of
-from fairtrial.analyse.item_words import worth_of_cases
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.rank import Ranking, rank, rank_sets
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, pick, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.wording.cases import worth_of_cases
 
 _MOST_CASES = 200
 
@@ -27,17 +27,17 @@ def summary(runs: Sequence[Run]) -> RunSummary:
     return runs[0].summary()
 
 
-class Found(msgspec.Struct):
+class RunVerdicts(msgspec.Struct):
     """A comparison, or that there is none; and what the cases themselves are worth, in lines."""
 
     comparisons: Comparisons | None
     cases: list[str] = []
 
 
-def verdicts(runs: Sequence[Run]) -> Found:
+def verdicts(runs: Sequence[Run]) -> RunVerdicts:
     """Every two arms of one run."""
     found = compared(runs[0])
-    return Found(comparisons=found, cases=worth_of_cases(runs[0]) if found else [])
+    return RunVerdicts(comparisons=found, cases=worth_of_cases(runs[0]) if found else [])
 
 
 def series(runs: Sequence[Run]) -> SeriesSummary:
@@ -52,7 +52,7 @@ def kinds(runs: Sequence[Run]) -> KindMeans:
 
 def ranking(runs: Sequence[Run], by: By) -> Ranking:
     """The arms of one run, ranked."""
-    return rank(enter(sources_of(runs[0])), by=by)
+    return rank(read_scores(sources_of(runs[0])), by=by)
 
 
 class RankSets(msgspec.Struct):
@@ -63,12 +63,11 @@ class RankSets(msgspec.Struct):
 
 def standing_ranks(runs: Sequence[Run], arms: list[tuple[str, str]]) -> RankSets:
     """Of arms of several runs, each named with its run."""
-    field = enter([Source(run.id, (run,)) for run in runs])
-    people = [
-        next(one for one in field.contestants if one.source.label == run_id and one.arm.name == arm)
-        for run_id, arm in arms
+    scores = read_scores([Source(run.id, (run,)) for run in runs])
+    chosen = [
+        next(one for one in scores.arms if one.source.label == run_id and one.arm.name == arm) for run_id, arm in arms
     ]
-    return RankSets(sets=rank_sets(field, people, SCORE))
+    return RankSets(sets=rank_sets(scores, chosen, SCORE))
 
 
 def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
@@ -108,28 +107,28 @@ def comparison(
     """Arms of sources, each with its label and the ids of its runs."""
     by_id: dict[str, Any] = {run.id: run for run in runs}
     sources = [Source(label, tuple(by_id[run] for run in members)) for label, members in groups]
-    field = enter(sources)
-    pairs = choose(field, arms)
-    found = compare(field, pairs, metric=metric, margin=margin)
-    metrics = dict.fromkeys(name for one in field.contestants for name in one.values if name)
-    labels = [one.label for one in field.contestants]
+    scores = read_scores(sources)
+    pairs = choose(scores, arms)
+    found = compare(scores, pairs, metric=metric, margin=margin)
+    metrics = dict.fromkeys(name for one in scores.arms for name in one.values if name)
+    labels = [one.label for one in scores.arms]
     result = Compared(comparisons=found, labels=labels, metrics=list(metrics), cases=[])
     if len(pairs) != 1:
         return result
-    a, b = (pick(field, one.label) for one in pairs[0])
+    a, b = (pick(scores, one.label) for one in pairs[0])
     return msgspec.structs.replace(
         result,
-        cases=_differences(field, a, b, metric),
+        cases=_differences(scores, a, b, metric),
         runs=(a.source.runs[0].id, b.source.runs[0].id),
         arms=(a.arm.position, b.arm.position),
     )
 
 
-def _differences(field: Field, a: Contestant, b: Contestant, metric: str) -> list[CaseDifference]:
+def _differences(scores: ScoreTable, a: ArmScores, b: ArmScores, metric: str) -> list[CaseDifference]:
     """The cases on which two arms differ most."""
-    common = field.common(a, b, metric)
+    common = scores.common(a, b, metric)
     cases = [
-        CaseDifference(id=field.facts[key].id, a=float(x), b=float(y), place_a=a.places[key], place_b=b.places[key])
+        CaseDifference(id=scores.facts[key].id, a=float(x), b=float(y), place_a=a.places[key], place_b=b.places[key])
         for key, x, y in zip(common.keys, common.a, common.b, strict=True)
     ]
     return sorted(cases, key=lambda case: -abs(case.difference))[:_MOST_CASES]

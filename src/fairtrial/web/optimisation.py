@@ -12,17 +12,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.compare_words import sentence
 from fairtrial.analyse.optimisation import OptimisationReport
+from fairtrial.analyse.wording.comparisons import sentence
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import Case
+from fairtrial.core.experiment import Case
 from fairtrial.scorers.optimisation import problem_of
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
-from fairtrial.web.desk import Desk
-from fairtrial.web.digests import patience
+from fairtrial.web.cache import patience
 from fairtrial.web.runs import has_scorer
+from fairtrial.web.site import Site
 
 _RECENT = 40
 
@@ -30,8 +30,8 @@ _RECENT = 40
 class Optimisation:
     """Pages about optimisation problems."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/optimisation", self._list),
             Route("/optimisation/{problem}", self._problem),
@@ -39,11 +39,11 @@ class Optimisation:
         ]
 
     def _runs(self) -> list[Run]:
-        records, _ = browsing.runs_page(self._desk.store, RunQuery(), 0, _RECENT)
-        return [run for run in (Run(self._desk.store, record) for record in records) if has_scorer(run, "optimisation")]
+        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _RECENT)
+        return [run for run in (Run(self._site.store, record) for record in records) if has_scorer(run, "optimisation")]
 
     def _list(self, request: Request) -> Response:
-        return self._desk.page(
+        return self._site.page(
             request,
             "optimisation.html.j2",
             rows=_shipped(),
@@ -56,17 +56,17 @@ class Optimisation:
         from fairtrial.optim.text import statement
 
         problem = by_name(request.path_params["problem"])
-        shipped = Path(self._desk.store.path).parent / "baselines"
+        shipped = Path(self._site.store.path).parent / "baselines"
         baseline = baselines([problem], shipped, time_limit=20)[0]
         answers: list[dict[str, Any]] = []
         for run in self._runs()[:10]:
-            positions = browsing.positions_of(self._desk.store, run.plan.id, problem.id)
+            positions = browsing.positions_of(self._site.store, run.plan.id, problem.id)
             for position in positions[:1]:
                 answers += [
                     {"run": run.record, "place": place, "trial": trial}
                     for place, trial in run.placed_trials(position, 1)
                 ]
-        return self._desk.page(
+        return self._site.page(
             request,
             "problem.html.j2",
             problem=problem,
@@ -77,13 +77,13 @@ class Optimisation:
         )
 
     def _styles(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         wait = patience(request.query_params)
         weights = _weights(request.query_params.get("weights", ""))
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
-        found = self._desk.digests.about(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
+        found = self._site.cache.about(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
         pairs = found.comparisons.pairs if found and found.comparisons else []
-        return self._desk.page(
+        return self._site.page(
             request,
             "styles.html.j2",
             run=run.record,

@@ -11,25 +11,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.compare_words import brief_lines, sentence
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
 from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.variables import variables
-from fairtrial.analyse.words import failure_line, reporting_line
+from fairtrial.analyse.wording.comparisons import brief_lines, sentence
+from fairtrial.analyse.wording.runs import failure_line, reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import scored_by
 from fairtrial.store.naming import check_tag
 from fairtrial.web import numbers
-from fairtrial.web.desk import Desk, go_to, posted, url
-from fairtrial.web.digests import LONG, PATIENCE, patience
+from fairtrial.web.cache import LONG, PATIENCE, patience
 from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
-from fairtrial.web.numbers import Found
+from fairtrial.web.numbers import RunVerdicts
+from fairtrial.web.site import Site, go_to, posted, url
+from fairtrial.web.tasks import Task
 
 _RUNS = 25
 _FIRST = 50  # cases that are looked at to see what scores a run
@@ -42,8 +43,8 @@ _TOO_MANY = 20_000  # trials of a run that goes on: its means are shown, its ana
 class Runs:
     """Pages about runs."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/runs", self._list),
             Route("/runs/{run}", self._overview, name="run"),
@@ -64,17 +65,17 @@ class Runs:
         asked = request.query_params
         wanted = RunQuery(**{name: asked.get(name, "").strip() for name in RunQuery._fields})
         page = page_number(asked)
-        records, total = browsing.runs_page(self._desk.store, wanted, (page - 1) * _RUNS, _RUNS)
+        records, total = browsing.runs_page(self._site.store, wanted, (page - 1) * _RUNS, _RUNS)
         tags: dict[str, list[str]] = {}
-        for name, run_id in sorted(self._desk.store.tags().items()):
+        for name, run_id in sorted(self._site.store.tags().items()):
             tags.setdefault(run_id, []).append(name)
-        return self._desk.page(
+        return self._site.page(
             request,
             "runs.html.j2",
-            rows=[self._row(Run(self._desk.store, record), wait=0.0) for record in records],
+            rows=[self._row(Run(self._site.store, record), wait=0.0) for record in records],
             tags=tags,
             wanted=wanted,
-            suites=browsing.suite_names(self._desk.store),
+            suites=browsing.suite_names(self._site.store),
             statuses=STATUSES,
             pager=pager("/runs", wanted._asdict(), page, total, _RUNS),
             total=total,
@@ -82,8 +83,8 @@ class Runs:
 
     def _brief(self, request: Request) -> Response:
         """One line of the list, once its numbers are known."""
-        run = self._desk.run(request.path_params["run"])
-        return self._desk.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=LONG))
+        run = self._site.run(request.path_params["run"])
+        return self._site.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=LONG))
 
     def _row(self, run: Run, *, wait: float) -> dict[str, Any]:
         summary = self._summary(run, wait=wait)
@@ -102,18 +103,18 @@ class Runs:
     # -- one run ---------------------------------------------------------------------------------
 
     def _overview(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
-        work = self._desk.works.of_run(run.id)
+        run = self._site.run(request.path_params["run"])
+        task = self._site.tasks.of_run(run.id)
         series = self._series_runs(run.record.series_id) if run.record.series_id else []
-        return self._desk.page(
+        return self._site.page(
             request,
             "run.html.j2",
             run=run.record,
             plan=run.plan,
             arms=run.plan_arms,
-            tags=[name for name, named in self._desk.store.tags().items() if named == run.id],
-            work=work,
-            progress=progress_of(self._desk, run) if run.status == "running" else None,
+            tags=[name for name, named in self._site.store.tags().items() if named == run.id],
+            task=task,
+            progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series,
             multi=self._multi(series, wait=PATIENCE) if len(series) > 1 else None,
             series_columns=SERIES_COLUMNS,
@@ -122,28 +123,28 @@ class Runs:
             has_problems=has_scorer(run, "optimisation"),
             **self._numbers_of(run, wait=PATIENCE),
             **self._verdicts_of(run, wait=PATIENCE),
-            **grid(self._desk, run, request.query_params),
+            **grid(self._site, run, request.query_params),
         )
 
     def _again(self, run: Run) -> str:
         """Where the suite of a run can be run again, if it is in this folder."""
-        named = [file for file in suite_files(self._desk.folder) if file.name == run.record.suite_name]
+        named = [file for file in suite_files(self._site.folder) if file.name == run.record.suite_name]
         return url("/arena", file=named[0].path) if named else ""
 
     def _numbers(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
-        return self._desk.page(request, "parts/run_numbers.html.j2", run=run.record, **self._numbers_of(run, wait=LONG))
+        run = self._site.run(request.path_params["run"])
+        return self._site.page(request, "parts/run_numbers.html.j2", run=run.record, **self._numbers_of(run, wait=LONG))
 
     def _verdicts(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
-        return self._desk.page(
+        run = self._site.run(request.path_params["run"])
+        return self._site.page(
             request, "parts/run_verdicts.html.j2", run=run.record, **self._verdicts_of(run, wait=LONG)
         )
 
     def _summary(self, run: Run, *, wait: float) -> RunSummary | None:
         if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _TOO_MANY:
             return None
-        return self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
+        return self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
 
     def _numbers_of(self, run: Run, *, wait: float) -> dict[str, Any]:
         summary = self._summary(run, wait=wait)
@@ -167,7 +168,7 @@ class Runs:
         if len(run.plan_arms) < 2 or run.status == "running":
             return none
         try:
-            found = self._desk.digests.about(f"compare/{run.id}", [run], Found, numbers.verdicts, wait=wait)
+            found = self._site.cache.about(f"compare/{run.id}", [run], RunVerdicts, numbers.verdicts, wait=wait)
         except FairtrialError:
             return none
         if found is None:
@@ -183,11 +184,11 @@ class Runs:
 
     def _stop(self, request: Request, form: FormData) -> Response:
         run_id = request.path_params["run"]
-        work = self._desk.works.of_run(run_id)
-        if work is None:
+        task = self._site.tasks.of_run(run_id)
+        if task is None:
             raise FairtrialError("this run does not go on in this server: stop it where it was started")
-        work.stop()
-        work.ended.wait(10)
+        task.stop()
+        task.ended.wait(10)
         return go_to(f"/runs/{run_id}")
 
     def _resume(self, request: Request, form: FormData) -> Response:
@@ -197,33 +198,33 @@ class Runs:
         return self._go_on(request, form, "retry")
 
     def _go_on(self, request: Request, form: FormData, mode: Any) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         if run.status == "running":
             raise FairtrialError("this run is going on already")
         overrides = {"budget_usd": number(form, "budget_usd", whole=False)}
-        return await_run(self._desk.works.go_on(run.id, mode, overrides))
+        return await_run(self._site.tasks.go_on(run.id, mode, overrides))
 
     def _delete(self, request: Request, form: FormData) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         if run.status == "running":
             raise FairtrialError("this run is going on: stop it first")
-        self._desk.store.delete_run(run.id)
+        self._site.store.delete_run(run.id)
         return go_to("/runs")
 
     def _tag(self, request: Request, form: FormData) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         name = str(form.get("name", "")).strip()
         if form.get("forget"):
-            self._desk.store.delete_tag(name)
+            self._site.store.delete_tag(name)
         else:
-            check_tag(self._desk.store, name)
-            self._desk.store.set_tag(name, run.id)
+            check_tag(self._site.store, name)
+            self._site.store.set_tag(name, run.id)
         return go_to(f"/runs/{run.id}")
 
     # -- several runs of one plan ----------------------------------------------------------------
 
     def _series_runs(self, series_id: str) -> list[Run]:
-        return [Run(self._desk.store, record) for record in browsing.runs_of_series(self._desk.store, series_id)]
+        return [Run(self._site.store, record) for record in browsing.runs_of_series(self._site.store, series_id)]
 
     def _multi(self, runs: list[Run], *, wait: float) -> dict[str, Any] | None:
         """The multi-run analysis, which appears by itself."""
@@ -232,7 +233,7 @@ class Runs:
         if len(runs) < 2:
             return None
         name = f"series/{runs[0].record.series_id}"
-        found = self._desk.digests.about(name, runs, SeriesSummary, numbers.series, wait=wait)
+        found = self._site.cache.about(name, runs, SeriesSummary, numbers.series, wait=wait)
         if found is None:
             return {"waits": True}
         pairs = found.comparisons.pairs if found.comparisons else []
@@ -252,23 +253,23 @@ class Runs:
         runs = self._series_runs(series_id)
         if not runs:
             raise FairtrialError(f"there is no series `{series_id}` in this store")
-        return self._desk.page(
+        return self._site.page(
             request,
             "series.html.j2",
             series_id=series_id,
             runs=[run.record for run in runs],
-            work=self._desk.works.of_series(series_id),
+            task=self._site.tasks.of_series(series_id),
             multi=self._multi(runs, wait=patience(request.query_params)),
             series_columns=SERIES_COLUMNS,
         )
 
 
-def await_run(work: Any) -> Response:
+def await_run(task: Task) -> Response:
     """Where to look once something was started: at the run if it begins at once, else at the preparations."""
-    work.begun.wait(1.5)
-    if work.run_id is not None:
-        return go_to(f"/runs/{work.run_id}")
-    return go_to(f"/works/{work.id}")
+    task.begun.wait(1.5)
+    if task.run_id is not None:
+        return go_to(f"/runs/{task.run_id}")
+    return go_to(f"/tasks/{task.id}")
 
 
 def _scatter(arms: Sequence[ArmSummary]) -> dict[str, Any] | None:

@@ -17,8 +17,8 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 from fairtrial.web.access import COOKIE, Access
 from fairtrial.web.app import make_app
-from fairtrial.web.desk import Desk
 from fairtrial.web.guard import Guard
+from fairtrial.web.site import Site
 
 HOST = "127.0.0.1"
 _HOW: dict[str, Any] = {
@@ -74,21 +74,21 @@ async def opened(
 ) -> AsyncIterator[str]:
     """The whole web page, served until the block is left to whoever has the token; its address."""
     main, other = bound(port, host), bound(0, host)
-    desk = Desk(store, folder, preview_port=other.getsockname()[1])
-    access = Access(make_app(desk), token, key=key, cookie=f"{COOKIE}-{main.getsockname()[1]}")
+    site = Site(store, folder, preview_port=other.getsockname()[1])
+    access = Access(make_app(site), token, key=key, cookie=f"{COOKIE}-{main.getsockname()[1]}")
     far = host not in LOOPBACK
     apps = (
         (Guard(access, names_of(main, host), numbers=far), main),
-        (Guard(desk.previews.app, names_of(other, host), numbers=far), other),
+        (Guard(site.previews.app, names_of(other, host), numbers=far), other),
     )
     shown = socket.gethostname() if host in ("0.0.0.0", "::") else host  # noqa: S104  # compared, not bound
     try:
         async with served(*apps):
-            warming = asyncio.create_task(asyncio.to_thread(desk.warm_up))
+            warming = asyncio.create_task(asyncio.to_thread(site.warm_up))
             yield f"http://{f'[{shown}]' if ':' in shown else shown}:{main.getsockname()[1]}/"
             await asyncio.gather(warming, return_exceptions=True)
     finally:
-        await asyncio.to_thread(desk.close)
+        await asyncio.to_thread(site.close)
 
 
 @asynccontextmanager

@@ -17,29 +17,21 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.words import reporting_line
+from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
+from fairtrial.reports.formats import FORMATS, Format
 from fairtrial.web import numbers
-from fairtrial.web.desk import Desk
+from fairtrial.web.site import Site
 
-FORMATS = {
-    "html": ("Report, one file that needs nothing else", "html"),
-    "md": ("Report as Markdown", "md"),
-    "json": ("Everything as JSON", "json"),
-    "jsonl": ("One trial a line", "jsonl"),
-    "csv": ("One trial a row, for spreadsheets", "csv"),
-    "parquet": ("One trial a row, for data frames", "parquet"),
-    "junit": ("Test report for CI", "junit.xml"),
-    "eee": ("Every Eval Ever, a record for each model", "eee.jsonl"),
-}
+_BY_NAME = {form.module: form for form in FORMATS}
 
 
 class Share:
     """Pages for those who have to defend a choice."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/runs/{run}/share", self._show),
             Route("/runs/{run}/export/{name}", self._export),
@@ -47,27 +39,28 @@ class Share:
         ]
 
     def _show(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
-        summary = self._desk.digests.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
-        return self._desk.page(
+        run = self._site.run(request.path_params["run"])
+        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
+        return self._site.page(
             request,
             "share.html.j2",
             run=run.record,
             plan=run.plan,
-            formats=FORMATS,
-            commands=_commands(run, self._desk.store.path),
+            formats=_formats(run),
+            commands=_commands(run, self._site.store.path),
             citation=_citation(run),
             lines=[reporting_line(arm) for arm in summary.arms] if summary else [],
             context=run.context,
         )
 
     def _export(self, request: Request) -> Response:
-        run, name = self._desk.run(request.path_params["run"]), request.path_params["name"]
-        if name not in FORMATS:
-            raise FairtrialError(f"there is no format `{name}`; there are: {', '.join(FORMATS)}")
+        run, name = self._site.run(request.path_params["run"]), request.path_params["name"]
+        if name not in _BY_NAME:
+            raise FairtrialError(f"there is no format `{name}`; there are: {', '.join(_BY_NAME)}")
+        ending = _BY_NAME[name].endings[0]
         folder = tempfile.TemporaryDirectory(prefix="fairtrial-")
         file = f"{run.record.suite_name}-{run.id}".replace("/", "-").replace("\\", "-")
-        path = Path(folder.name) / f"export.{FORMATS[name][1]}"
+        path = Path(folder.name) / f"export{ending}"
         try:
             export(run, path)
         except BaseException:
@@ -75,16 +68,22 @@ class Share:
             raise
         # A report is a page of its own: it is taken along, never shown in our origin.
         return FileResponse(
-            path, filename=f"{file}.{FORMATS[name][1]}", content_disposition_type="attachment",
+            path, filename=f"{file}{ending}", content_disposition_type="attachment",
             headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
             background=BackgroundTask(folder.cleanup),
         )  # fmt: skip
 
     def _suite(self, request: Request) -> Response:
         """The suite as it was run: variables by their names, never their values."""
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         headers = {"Content-Disposition": f'attachment; filename="{run.id}.yaml"', "X-Content-Type-Options": "nosniff"}
         return Response(run.plan.suite_text, media_type="application/yaml", headers=headers)
+
+
+def _formats(run: Run) -> list[Format]:
+    """What this run can be written as: the record of one model only where there is one."""
+    several = len({arm.target.id for arm in run.plan_arms}) > 1
+    return [form for form in FORMATS if not (several and form.module == "eee")]
 
 
 def _commands(run: Run, store: str) -> list[tuple[str, str]]:

@@ -20,17 +20,18 @@ from starlette.routing import Route
 
 from fairtrial import pipeline
 from fairtrial.api import wait_for
+from fairtrial.config.advice import warnings
 from fairtrial.config.dataset import FORMATS
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.suite import read_expected, show_expected
+from fairtrial.core.experiment import read_expected, show_expected
 from fairtrial.providers import models
 from fairtrial.suites import suite_path
 from fairtrial.web import files
 from fairtrial.web.changes import apply, list_of
-from fairtrial.web.desk import Desk, attachment, go_to, posted, url, whole_body
 from fairtrial.web.form import form_of
 from fairtrial.web.grid import page_number
+from fairtrial.web.site import Site, attachment, go_to, posted, url, whole_body
 from fairtrial.web.tables import LARGEST, case_rows, given, read_cases, table_text
 from fairtrial.workflows.draft import adraft_cases, adraft_prompt, adraft_suite, suite_text
 
@@ -49,8 +50,8 @@ _STARTS = {
 class Suites:
     """Pages about suites."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self._editors: dict[str, Editor] = {}
         self.routes = [
             Route("/suites", self._list),
@@ -68,12 +69,12 @@ class Suites:
         ]
 
     def _list(self, request: Request) -> Response:
-        found = files.suite_files(self._desk.folder)
+        found = files.suite_files(self._site.folder)
         wanted = request.query_params.get("text", "").strip().lower()
         shown = [file for file in found if wanted in f"{file.name} {file.path}".lower()]
-        return self._desk.page(
+        return self._site.page(
             request, "suites.html.j2", suites=shown, total=len(found), text=wanted, starts=_STARTS,
-            folder=str(self._desk.folder),
+            folder=str(self._site.folder),
         )  # fmt: skip
 
     def _create(self, request: Request, form: FormData) -> Response:
@@ -82,17 +83,17 @@ class Suites:
         text = str(form.get("text", ""))
         if not text:
             text = _beginning(str(form.get("start")), name or "my suite")
-        files.write(self._desk.folder, file, text, before=None)
+        files.write(self._site.folder, file, text, before=None)
         return go_to(url("/suites/edit", file=file))
 
     def _duplicate(self, request: Request, form: FormData) -> Response:
         file = str(form.get("file", ""))
-        copy = files.free_name(self._desk.folder, file)
-        files.write(self._desk.folder, copy, files.read(self._desk.folder, file), before=None)
+        copy = files.free_name(self._site.folder, file)
+        files.write(self._site.folder, copy, files.read(self._site.folder, file), before=None)
         return go_to(url("/suites/edit", file=copy))
 
     def _delete(self, request: Request, form: FormData) -> Response:
-        path = files.place_of(self._desk.folder, str(form.get("file", "")))
+        path = files.path_of(self._site.folder, str(form.get("file", "")))
         path.unlink(missing_ok=True)
         return go_to("/suites")
 
@@ -100,8 +101,8 @@ class Suites:
 
     def _edit(self, request: Request) -> Response:
         file = request.query_params.get("file", "")
-        text = files.read(self._desk.folder, file)
-        return self._desk.page(
+        text = files.read(self._site.folder, file)
+        return self._site.page(
             request,
             "suite.html.j2",
             file=file,
@@ -113,7 +114,7 @@ class Suites:
 
     def _found(self, text: str, file: str) -> dict[str, Any]:
         """Everything that can be known before anything is spent: the messages of `fairtrial validate`."""
-        folder = files.place_of(self._desk.folder, file).parent
+        folder = files.path_of(self._site.folder, file).parent
         try:
             suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
         except ProblemsError as error:
@@ -121,7 +122,7 @@ class Suites:
         except FairtrialError as error:
             return {"problems": [{"message": str(error), "file": "", "line": 0, "key": ""}], "facts": ""}
         trials = sum(arm.repeats_of(case) for case in suite.cases() for arm in suite.arms)
-        warned = [{"message": words, "file": "", "line": 0, "key": "warning"} for words in pipeline.warnings(suite)]
+        warned = [{"message": words, "file": "", "line": 0, "key": "warning"} for words in warnings(suite)]
         facts = f"{_many(suite.case_count, 'case')} × {_many(len(suite.arms), 'arm')}, {_many(trials, 'trial')}"
         return {"problems": warned, "facts": facts}
 
@@ -150,14 +151,14 @@ class Suites:
         return self._editors.pop(files.fingerprint(text), None) or Editor(text)
 
     def _part(self, request: Request, text: str, page: int, editor: Editor | None = None) -> str:
-        body = self._desk.page(request, "parts/suite_form.html.j2", **form_of(text, page, editor)).body
+        body = self._site.page(request, "parts/suite_form.html.j2", **form_of(text, page, editor)).body
         return bytes(body).decode()
 
     def _save(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
         file, text = str(asked["file"]), str(asked["text"])
         if asked.get("force"):  # somebody has seen that the file was changed, and means it
-            asked["before"] = files.fingerprint(files.read(self._desk.folder, file))
-        before = files.write(self._desk.folder, file, text, before=str(asked["before"]))
+            asked["before"] = files.fingerprint(files.read(self._site.folder, file))
+        before = files.write(self._site.folder, file, text, before=str(asked["before"]))
         return {"before": before, **self._found(text, file)}
 
     # -- cases in and out ------------------------------------------------------------------------
@@ -183,8 +184,8 @@ class Suites:
     def _export(self, request: Request) -> Response:
         """The cases of a suite, also those from its dataset, as a table."""
         file, ending = request.query_params.get("file", ""), request.query_params.get("format", "csv")
-        text = files.read(self._desk.folder, file)
-        folder = files.place_of(self._desk.folder, file).parent
+        text = files.read(self._site.folder, file)
+        folder = files.path_of(self._site.folder, file).parent
         suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
         body, media = table_text(case_rows(suite), ending)
         headers = {"Content-Disposition": attachment(f"{Path(file).stem}-cases.{ending}")}
@@ -198,7 +199,7 @@ class Suites:
         if not model:
             raise FairtrialError("name a model that should write the draft, such as openai:gpt-5-mini")
         count = max(1, min(50, int(asked.get("count") or 5)))
-        folder = self._desk.folder
+        folder = self._site.folder
         if kind == "suite":
             draft = wait_for(adraft_suite(model, description=str(asked["about"]), count=count, folder=folder))
             return {"text": suite_text(draft, model), "draft": msgspec.to_builtins(draft)}

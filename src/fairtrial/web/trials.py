@@ -13,12 +13,12 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import show_expected
+from fairtrial.core.experiment import show_expected
+from fairtrial.core.place import Place
 from fairtrial.store.files import attachments, contents
-from fairtrial.store.store import Place
-from fairtrial.web.desk import Desk, url
 from fairtrial.web.grid import case_query, is_position, ordered
 from fairtrial.web.optimisation import residuals
+from fairtrial.web.site import Site, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import restless
 from fairtrial.webpage.seal import SANDBOX
@@ -32,8 +32,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class Trials:
     """Pages about single trials."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.routes = [
             Route("/runs/{run}/cases/{case}", self._case),
             Route("/runs/{run}/cases/{case}/{arm}/{repeat}", self._trial),
@@ -42,32 +42,35 @@ class Trials:
 
     def _case(self, request: Request) -> Response:
         """The same case under every arm, side by side."""
-        run, (position,) = self._desk.run(request.path_params["run"]), _numbers(request, "case")
+        run, (position,) = self._site.run(request.path_params["run"]), _numbers(request, "case")
         case = _case_of(run, position)
         found = list(run.placed_trials(position, 1))
         said = {place: run.judgements_at(place) for place, _ in found[:_MOST_SIDES]}
-        return self._desk.page(
+        return self._site.page(
             request,
             "case.html.j2",
             run=run.record,
             case=case,
             arms=[
-                (arm, [(place, _cut(trial), said.get(place, [])) for place, trial in found if place[1] == arm.position])
+                (
+                    arm,
+                    [(place, _cut(trial), said.get(place, [])) for place, trial in found if place.arm == arm.position],
+                )
                 for arm in run.plan_arms
             ],
             **self._around(request, run, position),
         )
 
     def _trial(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
-        place: Place = tuple(_numbers(request, "case", "arm", "repeat"))  # type: ignore[assignment]  # they are three
-        case = _case_of(run, place[0])
-        if not 0 <= place[1] < len(run.plan_arms) or place[2] < 0:
+        run = self._site.run(request.path_params["run"])
+        place = Place(*_numbers(request, "case", "arm", "repeat"))
+        case = _case_of(run, place.case)
+        if not 0 <= place.arm < len(run.plan_arms) or place.repeat < 0:
             raise FairtrialError(f"run {run.id} has no such trial")
-        found = dict(run.placed_trials(place[0], 1))
+        found = dict(run.placed_trials(place.case, 1))
         trial = found.get(place)
-        arm = run.plan_arms[place[1]]
-        return self._desk.page(
+        arm = run.plan_arms[place.arm]
+        return self._site.page(
             request,
             "trial.html.j2",
             run=run.record,
@@ -77,13 +80,13 @@ class Trials:
             place=place,
             trial=_cut(trial) if trial else None,
             others=found,
-            asked_text=arm.condition.asked(case.input, place[2]),
+            asked_text=arm.condition.asked(case.input, place.repeat),
             judgements=run.judgements_at(place) if trial else [],
             difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._shown(request, trial),
-            **self._around(request, run, place[0]),
+            **self._around(request, run, place.case),
         )
 
     def _shown(self, request: Request, trial: TrialRecord | None) -> dict[str, Any]:
@@ -92,13 +95,13 @@ class Trials:
         looked_at = details.get("page")
         hangs = restless(details)
         html = extract(trial.answer).html if trial and trial.answer and (looked_at or "<html" in trial.answer) else None
-        address = self._desk.preview(request, html) if html and not hangs else None
+        address = self._site.preview(request, html) if html and not hangs else None
         return {"page": looked_at, "preview": address, "sandbox": SANDBOX, "hangs": hangs}
 
     def _around(self, request: Request, run: Run, position: int) -> dict[str, Any]:
         """The cases before and after this one, among those that were looked for."""
         wanted = case_query(request.query_params)
-        positions = ordered(self._desk, run, wanted)
+        positions = ordered(self._site, run, wanted)
         place = positions.index(position) if position in positions else -1
         kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
 
@@ -116,7 +119,7 @@ class Trials:
     def _file(self, request: Request) -> Response:
         """A picture that was taken while scoring; its address is its content."""
         name = request.path_params["sha256"]
-        found = contents(self._desk.store, [name]) if _SHA256.fullmatch(name) else {}
+        found = contents(self._site.store, [name]) if _SHA256.fullmatch(name) else {}
         if name not in found or not found[name][0].startswith("image/"):
             return Response(status_code=404)
         media, body = found[name]

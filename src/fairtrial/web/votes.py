@@ -14,13 +14,13 @@ from starlette.routing import Route
 from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.rank import Ranking
-from fairtrial.analyse.rank_words import COLUMNS, place_cells, ranking_headline
+from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import opinions
 from fairtrial.store.votes import votes
 from fairtrial.web import numbers
-from fairtrial.web.desk import Desk, go_to, posted, url
-from fairtrial.web.digests import patience
+from fairtrial.web.cache import patience
+from fairtrial.web.site import Site, go_to, posted, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 from fairtrial.workflows.vote import SIDES, Ballot, Poll
@@ -73,8 +73,8 @@ class Booth:
 class Votes:
     """Pages for voters."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self._booths: dict[tuple[str, str], Booth] = {}
         self.routes = [
             Route("/runs/{run}/vote", self._show, methods=["GET"]),
@@ -91,7 +91,7 @@ class Votes:
         return self._booths[key]
 
     def _show(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         voter = request.query_params.get("by", "").strip()
         if not voter:  # whoever gives no name gets one, so that two people's votes are not one person's
             return go_to(url(request.url.path, by=f"visitor-{secrets.token_hex(3)}"))
@@ -104,7 +104,7 @@ class Votes:
             self._side(request, "left", ballot.left, hangs=ballot.left_hangs),
             self._side(request, "right", ballot.right, hangs=ballot.right_hangs),
         ]
-        return self._desk.page(
+        return self._site.page(
             request, "vote.html.j2", run_id=run.id, voter=voter, ballot=name, case=ballot.case_id,
             request_text=ballot.request, sides=sides, sandbox=SANDBOX, cast=booth.cast, remaining=booth.poll.remaining,
         )  # fmt: skip
@@ -112,17 +112,17 @@ class Votes:
     def _side(self, request: Request, name: str, answer: str, *, hangs: bool) -> dict[str, Any]:
         """What is shown of an answer: its page, sealed, or its text. A page that hangs would hang the voter too."""
         html = None if hangs else extract(answer).html
-        address = self._desk.preview(request, html) if html is not None else None
+        address = self._site.preview(request, html) if html is not None else None
         return {"name": name, "address": address, "text": answer, "hangs": hangs}
 
     def _take(self, request: Request, form: FormData) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         voter = str(form.get("by", "")).strip() or "somebody"
         self._booth(run, voter).take(str(form.get("ballot", "")), str(form.get("choice", "")))
         return go_to(url(f"/runs/{run.id}/vote", by=voter))
 
     def _board(self, request: Request) -> Response:
-        run = self._desk.run(request.path_params["run"])
+        run = self._site.run(request.path_params["run"])
         voter = request.query_params.get("by", "").strip() or "somebody"
         judged = next(opinions.pairs(run.store, run.id), None) is not None
         cast = list(votes(run.store, run.id))
@@ -132,11 +132,11 @@ class Votes:
         again = url(request.url.path, by=voter, by_what=by, wait=1)
         values: dict[str, Any] = {"headline": "", "rows": [], "notes": [], "again": ""}
         try:
-            found = self._desk.digests.about(f"rank/{run.id}/{by}", [run], Ranking, numbers.ranking, by, wait=wait)
+            found = self._site.cache.about(f"rank/{run.id}/{by}", [run], Ranking, numbers.ranking, by, wait=wait)
             values |= {"again": again} if found is None else _ranked(found)
         except FairtrialError as error:
             values["headline"] = str(error)
-        return self._desk.page(
+        return self._site.page(
             request, "votes.html.j2", run=run.record, voter=voter, cast=len(cast), by=by, judged=judged,
             columns=COLUMNS, **values,
         )  # fmt: skip
@@ -145,6 +145,6 @@ class Votes:
 def _ranked(found: Ranking) -> dict[str, Any]:
     return {
         "headline": ranking_headline(found),
-        "rows": [place_cells(place, found.metric) for place in found.places],
+        "rows": [ranked_cells(place, found.metric) for place in found.places],
         "notes": found.notes,
     }

@@ -12,15 +12,15 @@ import msgspec
 from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import JudgeSpec, ScorerSpec, Settings
 from fairtrial.core.ids import new_id
 from fairtrial.core.judge import judge_key
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import JudgeSpec, ScorerSpec, Settings
 from fairtrial.core.variables import Variables
 from fairtrial.engine import bench
+from fairtrial.engine.targets import open_targets
 from fairtrial.judging.attacks import Resistance, attack_samples, resistance
 from fairtrial.judging.calibration import Calibration, load_samples
-from fairtrial.pipeline import opened_targets
 from fairtrial.store import Store
 from fairtrial.store.rows import encode
 
@@ -46,7 +46,7 @@ async def acalibrate(
     built = _marking(scorer)
     found = load_samples(samples, built.samples())
     store = store or Store()
-    async with opened_targets([judge.target], settings, folder, variables) as targets:
+    async with open_targets([judge.target], folder, variables, concurrency=settings.concurrency) as targets:
         result = await bench.calibrate(
             judge, targets[judge.target.id], built, found, settings, runs=runs, judged=judged
         )
@@ -78,7 +78,7 @@ async def aattack(
     built = _marking(scorer)
     if built.samples() is not None:
         raise FairtrialError("the attacks are texts: try them with llm_judge or golden_judge, as --scorer")
-    async with opened_targets([judge.target], settings, folder, variables) as targets:
+    async with open_targets([judge.target], folder, variables, concurrency=settings.concurrency) as targets:
         result = await bench.calibrate(
             judge, targets[judge.target.id], built, attack_samples(built.top_mark()), settings
         )

@@ -12,10 +12,10 @@ from fairtrial.config.editing import Editor
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Request
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import Settings
+from fairtrial.core.experiment import Settings
 from fairtrial.core.variables import escape_all
 from fairtrial.engine.bench import Bench
-from fairtrial.pipeline import opened_targets
+from fairtrial.engine.targets import open_targets
 from fairtrial.providers.params import room
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
         stream=False,
         schema=_schema(shape),
     )
-    async with opened_targets([spec.target], settings, folder, variables) as targets:
+    async with open_targets([spec.target], folder, variables, concurrency=1) as targets:
         outcome = await Bench([spec], targets, settings).judges[0].ask(request)
     result = outcome.result
     if not isinstance(result, Answer):

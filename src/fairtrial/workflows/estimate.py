@@ -10,8 +10,8 @@ from fairtrial.config import Suite
 from fairtrial.core import registry
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
-from fairtrial.engine.prices import FREE, find_price
 from fairtrial.judging.asking import longest_reply
+from fairtrial.providers.prices import FREE, find_price
 
 _LONGEST_ANSWER, _JUDGE_PROMPT = 1000, 800  # tokens
 
@@ -26,7 +26,7 @@ class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
     judge_calls: int = 0
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class CostEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """A run's size. Token counts are a guess (4 characters each); costs assume answers of full length."""
 
     cases: int
@@ -37,7 +37,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     judge_usd: float | None = 0.0  # at most, beside `most_usd`
 
 
-def estimate(suite: Suite) -> Estimate:
+def estimate(suite: Suite) -> CostEstimate:
     """The size of a run of this suite."""
     trials, characters = [0] * len(suite.arms), [0] * len(suite.arms)
     completion, judged = [0] * len(suite.arms), [0] * len(suite.arms)
@@ -59,7 +59,7 @@ def estimate(suite: Suite) -> Estimate:
         most = None if price is None else price.most(tokens, completion[index])
         sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judged[index]}
         arms.append(ArmEstimate(arm=arm.name, most_usd=most, **sizes))
-    return Estimate(
+    return CostEstimate(
         cases=suite.case_count,
         trials=sum(trials),
         arms=arms,

@@ -13,7 +13,8 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.config.dataset import FORMATS, rows_of
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import show_expected
+from fairtrial.core.experiment import show_expected
+from fairtrial.core.place import place_of
 from fairtrial.reports.csv import cell
 from fairtrial.store import opinions
 
@@ -97,11 +98,7 @@ def add_labels(run: Run, labels: Sequence[Label], *, by: str) -> int:
 
 def _places(run: Run) -> dict[str, tuple[int, int, int]]:
     rows = run.store.trial_rows(run.id, run.record.scoring)
-    return {
-        row["trial_id"]: (row["case_position"], row["arm_position"], row["repeat"])
-        for row in rows
-        if row["failure_kind"] is None
-    }
+    return {row["trial_id"]: place_of(row) for row in rows if row["failure_kind"] is None}
 
 
 def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), seed: int | None = None) -> int:
@@ -118,11 +115,11 @@ def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), 
         raise FairtrialError(f"{path}: a sample is written as .csv or .jsonl")
     if path.exists():
         raise FairtrialError(f"{path} is there already, and somebody may have filled it in; name another file")
-    chance = random.Random(seed)
-    drawn = _drawn(run, count, set(arms), chance)
+    rng = random.Random(seed)
+    drawn = _drawn(run, count, set(arms), rng)
     if not drawn:
         raise FairtrialError("there is nothing to label: no scored answer is without a label")
-    rows = [_sample_row(run, trial) for trial in chance.sample(drawn, len(drawn))]
+    rows = [_sample_row(run, trial) for trial in rng.sample(drawn, len(drawn))]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             if path.suffix.lower() == ".jsonl":
@@ -136,7 +133,7 @@ def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), 
     return len(rows)
 
 
-def _drawn(run: Run, count: int, arms: set[str], chance: random.Random) -> list[str]:
+def _drawn(run: Run, count: int, arms: set[str], rng: random.Random) -> list[str]:
     """Trial ids, `count` of each arm."""
     labelled = {
         (row["arm_position"], row["case_position"])
@@ -154,8 +151,8 @@ def _drawn(run: Run, count: int, arms: set[str], chance: random.Random) -> list[
             by_case.setdefault(arm, {}).setdefault(case, []).append(row["trial_id"])
     drawn = []
     for cases in by_case.values():
-        some = chance.sample(sorted(cases), min(count, len(cases)))
-        drawn += [chance.choice(cases[case]) for case in some]
+        some = rng.sample(sorted(cases), min(count, len(cases)))
+        drawn += [rng.choice(cases[case]) for case in some]
     return drawn
 
 

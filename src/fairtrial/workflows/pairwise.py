@@ -9,28 +9,28 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from fairtrial.analyse.pairs import PairsSummary, summarise_pairs
+from fairtrial.config.money import check_prices
 from fairtrial.core.answer import Image
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
-from fairtrial.core.suite import Arm, Case
-from fairtrial.core.variables import Variables
+from fairtrial.core.place import place_of
 from fairtrial.engine.bench import Bench, judge_pair
 from fairtrial.engine.budget import Budget
-from fairtrial.engine.crowd import for_each
-from fairtrial.engine.session import Work
+from fairtrial.engine.job import Job
+from fairtrial.engine.patience import Patience
+from fairtrial.engine.targets import open_targets
+from fairtrial.engine.workers import for_each
 from fairtrial.judging.pairs import Pair, Shown, pair_hash
-from fairtrial.pipeline import check_prices, opened_targets
 from fairtrial.store import Saver, Store, opinions
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.ledger import charged, ledger_row, settle_crash
 from fairtrial.store.rows import decode, read_answer
-from fairtrial.store.store import Place
 from fairtrial.webpage.looking import fact_lines
-from fairtrial.workflows.stored import check_keys, stored_work, with_judge
+from fairtrial.workflows.stored import check_keys, stored_job, with_judge
 
 _SLICE = 250
-_HOPELESS = 20  # so many failures in a row mean that nobody is there
 Watch = Callable[[int], None]  # told how many more pairs are done
 
 
@@ -47,22 +47,21 @@ async def apair(
     """Let judges compare the answers of every two arms, case by case. What was compared before is not asked again."""
     store = store or Store(create=False)
     record = store.find_run(name)
-    work, variables, folder = stored_work(store, record.id, "rescore", overrides or {})
-    work = with_judge(store, work, variables, folder, judge)
-    if not work.settings.judges:
+    job = with_judge(store, stored_job(store, record.id, "rescore", overrides or {}), judge)
+    if not job.settings.judges:
         raise FairtrialError("this run has no judge of its own: name one with --judge")
-    check_keys(work.settings.judges)
-    check_prices((), work.settings)
-    chosen = _chosen(work.arms, arms)
-    specs = [spec.target for spec in work.settings.judges]
-    async with opened_targets(specs, work.settings, folder, variables) as targets:
+    check_keys(job.settings.judges)
+    check_prices((), job.settings)
+    chosen = _chosen(job.arms, arms)
+    specs = [spec.target for spec in job.settings.judges]
+    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
         with store.lease(record.id):
             settle_crash(store, record.id)
             async with Saver(store.write) as saver:
-                bench = Bench(work.settings.judges, targets, work.settings, budget=_budget(store, work, saver))
-                pairing = _Pairing(store, work, record.scoring, variables, bench, chosen, instructions, saver, watch)
+                bench = Bench(job.settings.judges, targets, job.settings, budget=_budget(store, job, saver))
+                pairing = _Pairing(store, job, record.scoring, bench, chosen, instructions, saver, watch)
                 await pairing.run()
-    names = [arm.name for arm in work.arms]
+    names = [arm.name for arm in job.arms]
     asked = {(one.key, pair_hash(one.instructions, instructions)) for one in bench.judges}
     found = (
         row
@@ -72,13 +71,13 @@ async def apair(
     return summarise_pairs(record.id, record.suite_name, names, found, exhausted=bench.budget.exhausted)
 
 
-def _budget(store: Store, work: Work, saver: Saver) -> Budget:
+def _budget(store: Store, job: Job, saver: Saver) -> Budget:
     """What is left of the run's budget; what is spent from it is on record first."""
 
     async def keep(usd: float) -> None:
-        await saver.save("ledgers", ledger_row(work.run_id, usd))
+        await saver.save("ledgers", ledger_row(job.run_id, usd))
 
-    return Budget(work.settings.budget_usd, charged(store, work.run_id, work.series_id), keep)
+    return Budget(job.settings.budget_usd, charged(store, job.run_id, job.series_id), keep)
 
 
 def _chosen(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
@@ -91,10 +90,6 @@ def _chosen(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
     if len(positions) < 2:
         raise FairtrialError("it takes two arms to compare: this is one")
     return positions
-
-
-def _place(row: dict[str, Any]) -> Place:
-    return row["case_position"], row["arm_position"], row["repeat"]
 
 
 class _Todo(NamedTuple):
@@ -114,38 +109,37 @@ class _Pairing:
     def __init__(
         self,
         store: Store,
-        work: Work,
+        job: Job,
         scoring: int,
-        variables: Variables,
         bench: Bench,
         arms: list[int],
         instructions: str,
         saver: Saver,
         watch: Watch | None,
     ) -> None:
-        self._store, self._work, self._variables, self._bench = store, work, variables, bench
+        self._store, self._job, self._bench = store, job, bench
         self._saver = saver
         self._scoring = scoring
         self._arms, self._instructions, self._watch = arms, instructions, watch
-        self._in_a_row: dict[str, int] = {}
-        self._hopeless = False
+        self._patience = Patience(job.settings.concurrency)
+        self._given_up = False
 
     async def run(self) -> None:
         try:
-            await for_each(self._todos(), self._judge, workers=self._work.settings.concurrency)
+            await for_each(self._todos(), self._judge, workers=self._job.settings.concurrency)
         finally:
             await self._saver.flush()
-            self._saver.save("ledgers", ledger_row(self._work.run_id, 0.0, self._bench.budget.unrecorded))
+            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, self._bench.budget.unrecorded))
 
     async def _judge(self, todo: _Todo) -> None:
         verdicts = await judge_pair(
             todo.judge, todo.pair, case_id=todo.case.id, number=todo.repeat, instructions=self._instructions
         )
         if not any(verdict.asked for verdict in verdicts):
-            return  # the budget could bear neither
+            return  # the budget was reached before either
         self._count_failures(todo.judge.name, verdicts)
         place = (todo.case.position, todo.repeat, todo.one, todo.other)
-        row = opinions.pair_row(self._work.run_id, place, verdicts, self._variables)
+        row = opinions.pair_row(self._job.run_id, place, verdicts, self._job.variables)
         recorded = partial(self._bench.budget.recorded, total(verdict.cost for verdict in verdicts))
         await self._saver.save("pairs", row, recorded)
         if self._watch:
@@ -153,14 +147,15 @@ class _Pairing:
 
     def _count_failures(self, judge: str, verdicts: tuple[Judgement, Judgement]) -> None:
         """A judge that fails again and again is not there; to go on asking would only cost time."""
-        failed = any(verdict.failure_kind is not None for verdict in verdicts)
-        self._in_a_row[judge] = self._in_a_row.get(judge, 0) + 1 if failed else 0
-        self._hopeless = self._hopeless or self._in_a_row[judge] >= max(_HOPELESS, 2 * self._work.settings.concurrency)
+        if any(verdict.failure_kind is not None for verdict in verdicts):
+            self._given_up |= self._patience.failed(judge)
+        else:
+            self._patience.succeeded(judge)
 
     async def _todos(self) -> AsyncIterator[_Todo]:
-        for first in range(0, self._work.case_count, _SLICE):
+        for first in range(0, self._job.case_count, _SLICE):
             for todo in await asyncio.to_thread(self._slice, first):
-                if self._bench.budget.exhausted or self._hopeless:
+                if self._bench.budget.exhausted or self._given_up:
                     return
                 yield todo
 
@@ -172,18 +167,18 @@ class _Pairing:
         done = self._done(first)
         answers = {
             (row["case_position"], row["repeat"], row["arm_position"]): row
-            for row in self._store.trial_rows(self._work.run_id, self._scoring, first=first, count=_SLICE)
+            for row in self._store.trial_rows(self._job.run_id, self._scoring, first=first, count=_SLICE)
             if row["failure_kind"] is None and row["arm_position"] in self._arms
         }
-        pictures = attachments(self._store, self._work.run_id, first=first, count=_SLICE)
-        for case in self._store.cases(self._work.plan_id, first, _SLICE, self._variables):
+        pictures = attachments(self._store, self._job.run_id, first=first, count=_SLICE)
+        for case in self._store.cases(self._job.plan_id, first, _SLICE, self._job.variables):
             repeats = sorted({repeat for position, repeat, _ in answers if position == case.position})
             for repeat, (one, other) in ((r, arms) for r in repeats for arms in combinations(self._arms, 2)):
                 rows = [row for arm in (one, other) if (row := answers.get((case.position, repeat, arm)))]
                 if len(rows) < 2:
                     continue
-                texts = [read_answer(row, self._variables).text for row in rows]
-                shown = [self._shown(row, pictures.get(_place(row), {})) for row in rows]
+                texts = [read_answer(row, self._job.variables).text for row in rows]
+                shown = [self._shown(row, pictures.get(place_of(row), {})) for row in rows]
                 pair = Pair(
                     question=case.input,
                     one=texts[0],
@@ -208,5 +203,5 @@ class _Pairing:
 
     def _done(self, first: int) -> set[tuple[Any, ...]]:
         names = ("judge_key", "prompt_hash", "case_position", "repeat", "arm_one", "arm_other")
-        found = opinions.pairs(self._store, self._work.run_id, first=first, count=_SLICE)
+        found = opinions.pairs(self._store, self._job.run_id, first=first, count=_SLICE)
         return {tuple(row[name] for name in names) for row in found if row["failure_kind"] is None}

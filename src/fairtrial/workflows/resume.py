@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from fairtrial.analyse import Run
+from fairtrial.config.money import check_prices
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import ScorerSpec, target_specs
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.suite import ScorerSpec
 from fairtrial.core.target import Target
-from fairtrial.core.variables import Variables
+from fairtrial.engine.job import Job
 from fairtrial.engine.scoring import Scoring
-from fairtrial.engine.session import Work
-from fairtrial.pipeline import (
-    Series,
-    Watch,
-    begin_run,
-    check_prices,
-    equipped,
-    inspect_servers,
-    opened_targets,
-    session,
-    settle_status,
-    target_specs,
-)
+from fairtrial.engine.targets import open_targets
+from fairtrial.engine.watching import Watch
+from fairtrial.pipeline import Series, settle_status, start_run, work_on
 from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
-from fairtrial.workflows.stored import check_keys, stored_work, with_judge
+from fairtrial.toolbox.preflight import preflight, with_tools
+from fairtrial.workflows.stored import check_keys, stored_job, with_judge
 
 _MOST_PROBLEMS = 20
 _ENDED = ("completed", "stopped")
@@ -54,21 +45,22 @@ async def aresume(
     record = store.find_run(name)
     if record.status == "completed":
         return Run(store, record)
-    work, variables, folder = stored_work(store, record.id, mode, overrides or {})
-    if work.stopped is not None and mode == "resume":
-        work = _to_the_end(store, work)
+    job = stored_job(store, record.id, mode, overrides or {})
+    if job.stopped is not None and mode == "resume":
+        job = _to_the_end(store, job)
     how = store.scoring(record.id, record.scoring)
-    work = with_judge(store, work, variables, folder, how.get("judge"))
-    work = msgspec.structs.replace(
-        work, judged=any(scorer.needs_judge() for scorer in _scorers(store, work, how.get("scorer")))
+    job = with_judge(store, job, how.get("judge"))
+    job = msgspec.structs.replace(
+        job, judged=any(scorer.needs_judge() for scorer in _scorers(store, job, how.get("scorer")))
     )
-    check_prices(work.arms, work.settings)
-    inventory = await inspect_servers(work.arms, variables)
-    work = msgspec.structs.replace(work, arms=equipped(work.arms, inventory))
-    async with opened_targets(target_specs(work.arms, work.settings), work.settings, folder, variables) as targets:
-        scoring = Scoring(folder, how.get("scorer"), record.scoring, on_refusal=work.settings.on_refusal)
+    check_prices(job.arms, job.settings)
+    inventory = await preflight(job.arms, job.variables.hide)
+    job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory))
+    specs = target_specs(job.arms, job.settings)
+    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
+        scoring = Scoring(job.folder, how.get("scorer"), record.scoring, on_refusal=job.settings.on_refusal)
         with store.lease(record.id):
-            return await session(store, work, targets, variables, scoring, watch)
+            return await work_on(store, job, targets, scoring, watch)
 
 
 async def aresume_series(
@@ -103,29 +95,29 @@ def series_size(runs: Sequence[RunRecord]) -> int:
 
 async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[str, Any], watch: Watch) -> Run:
     """One more run of the plan of a series."""
-    work, variables, folder = stored_work(store, first.id, "resume", overrides)
-    work = msgspec.structs.replace(work, run_id=new_id(), fresh=True, stopped=None)
-    check_prices(work.arms, work.settings)
+    job = stored_job(store, first.id, "resume", overrides)
+    job = msgspec.structs.replace(job, run_id=new_id(), fresh=True, stopped=None)
+    check_prices(job.arms, job.settings)
     assert first.series_id is not None
     series = Series(first.series_id, runs)
-    return await begin_run(store, work, variables, folder, _scorers(store, work), first.settings, series, watch)
+    return await start_run(store, job, _scorers(store, job), first.settings, series, watch)
 
 
-def _scorers(store: Store, work: Work, scorer: ScorerSpec | None = None) -> list[Scorer]:
+def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[Scorer]:
     """What scores the answers of a stored plan."""
-    specs = [scorer] if scorer else [*(arm.scorer for arm in work.arms), *store.case_scorers(work.plan_id)]
+    specs = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *store.case_scorers(job.plan_id)]
     return [build_scorer(spec) for spec in specs]
 
 
-def _to_the_end(store: Store, work: Work) -> Work:
+def _to_the_end(store: Store, job: Job) -> Job:
     """Somebody wants the cases that a stopped run did not need; from now on it does not stop by itself."""
-    stop = work.settings.stop
+    stop = job.settings.stop
     assert stop is not None
-    settings = msgspec.structs.replace(work.settings, stop=msgspec.structs.replace(stop, over=True))
-    stored = msgspec.json.decode(store.find_run(work.run_id).settings)
+    settings = msgspec.structs.replace(job.settings, stop=msgspec.structs.replace(stop, over=True))
+    stored = msgspec.json.decode(store.find_run(job.run_id).settings)
     stored["stop"]["over"] = True
-    store.set_run(work.run_id, settings=canonical_json(stored))
-    return msgspec.structs.replace(work, settings=settings)
+    store.set_run(job.run_id, settings=canonical_json(stored))
+    return msgspec.structs.replace(job, settings=settings)
 
 
 async def arescore(
@@ -146,21 +138,21 @@ async def arescore(
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
-    work, variables, folder = stored_work(store, record.id, "rescore", overrides or {})
-    work = with_judge(store, work, variables, folder, judge)
-    judged = _check_rescoring(store, work, variables, folder, scorer)
-    needed = work.settings.judges if judged else ()
+    job = stored_job(store, record.id, "rescore", overrides or {})
+    job = with_judge(store, job, judge)
+    judged = _check_rescoring(store, job, scorer)
+    needed = job.settings.judges if judged else ()
     check_keys(needed)
-    work = msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=needed))
-    check_prices((), work.settings)
+    job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed))
+    check_prices((), job.settings)
     specs = [spec.target for spec in needed]
-    async with opened_targets(specs, work.settings, folder, variables) as judges:
-        targets = {arm.target.id: Target(arm.target, None, folder) for arm in work.arms} | judges
+    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as judges:
+        targets = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} | judges
         with store.lease(record.id):
             how = {"scorer": scorer, "judge": judge} if scorer or judge else None
             number = store.add_scoring(record.id, canonical_json(how) if how else None)
-            scoring = Scoring(folder, scorer, number, on_refusal=work.settings.on_refusal)
-            return await session(store, work, targets, variables, scoring, watch)
+            scoring = Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal)
+            return await work_on(store, job, targets, scoring, watch)
 
 
 def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
@@ -177,25 +169,25 @@ def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
     return Run(store, store.find_run(record.id))
 
 
-def _check_rescoring(store: Store, work: Work, variables: Variables, folder: Path, scorer: ScorerSpec | None) -> bool:
+def _check_rescoring(store: Store, job: Job, scorer: ScorerSpec | None) -> bool:
     """What can be known beforehand: a scorer that does not fit the cases must not replace scores that do.
 
     Returns whether a judge will be asked.
     """
     found: list[str] = []
     judged = False
-    for first in range(0, work.case_count, 1000):
-        for case in store.cases(work.plan_id, first, 1000, variables):
-            specs = [scorer] if scorer else [arm.scorer_of(case) for arm in work.arms]
+    for first in range(0, job.case_count, 1000):
+        for case in store.cases(job.plan_id, first, 1000, job.variables):
+            specs = [scorer] if scorer else [arm.scorer_of(case) for arm in job.arms]
             scorers = [build_scorer(spec) for spec in specs]
-            reasons = {reason for one in scorers for reason in case_problems(one, case, folder)}
+            reasons = {reason for one in scorers for reason in case_problems(one, case, job.folder)}
             asked = any(one.needs_judge() for one in scorers)
             judged = judged or asked
-            if asked and not work.settings.judges:
+            if asked and not job.settings.judges:
                 reasons.add("its scorer needs a judge: name one with --judge")
             found += [f"{case.id}: {reason}" for reason in sorted(reasons)]
         if len(found) >= _MOST_PROBLEMS:
             break
     if found:
-        raise FairtrialError(variables.hide("\n".join(found[:_MOST_PROBLEMS])))
+        raise FairtrialError(job.variables.hide("\n".join(found[:_MOST_PROBLEMS])))
     return judged

@@ -10,14 +10,13 @@ import msgspec
 
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.suite import JudgeSpec, Settings
-from fairtrial.core.variables import Variables
-from fairtrial.engine.session import Work
+from fairtrial.core.experiment import JudgeSpec, Settings
+from fairtrial.engine.job import Job
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
 
 
-def stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> tuple[Work, Variables, Path]:
+def stored_job(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> Job:
     """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
     record = store.find_run(run_id)
     plan = store.plan(record.plan_id)
@@ -33,25 +32,26 @@ def stored_work(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]
         names = ", ".join(sorted(missing))
         raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
     given = {name: value for name, value in overrides.items() if value is not None}
-    work = Work(
+    return Job(
         run_id=record.id,
         plan_id=plan.id,
         series_id=record.series_id,
         case_count=plan.case_count,
         arms=arms,
         settings=msgspec.structs.replace(settings, **given),
+        variables=variables,
+        folder=Path(plan.folder),
         mode=mode,
         stopped=(record.reason or "decided") if record.status == "stopped" else None,
     )
-    return work, variables, Path(plan.folder)
 
 
-def with_judge(store: Store, work: Work, variables: Variables, folder: Path, judge: str | None) -> Work:
-    """The same work with another judge, where one is named."""
+def with_judge(store: Store, job: Job, judge: str | None) -> Job:
+    """The same job with another judge, where one is named."""
     if judge is None:
-        return work
-    chosen = judge_named(judge, variables, folder, store.plan(work.plan_id).suite_text)
-    return msgspec.structs.replace(work, settings=msgspec.structs.replace(work.settings, judges=(chosen,)))
+        return job
+    chosen = judge_named(judge, job.variables, job.folder, store.plan(job.plan_id).suite_text)
+    return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=(chosen,)))
 
 
 def check_keys(judges: Sequence[JudgeSpec]) -> None:

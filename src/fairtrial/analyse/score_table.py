@@ -1,0 +1,280 @@
+"""Who is compared: the arms of runs, series and stores, with their values case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fairtrial.analyse.common import Common, common_cases
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stopping import whenever_stopped
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Arm, StopSpec
+from fairtrial.core.score import Scale
+from fairtrial.stats import Aggregate, aggregate
+from fairtrial.stats.one_arm import limits
+from fairtrial.store import Store, totals
+from fairtrial.store.opinions import judges_asked, labelled
+from fairtrial.store.outcomes import CaseFacts, case_facts, endings
+
+SCORE = ""  # the name of the score among the metrics
+Ends = Literal["worst", "best"]  # of a scale
+TAKEN = ("latency_ms", "cost_usd")  # what an answer took: compared only when asked for
+
+
+class Source(NamedTuple):
+    """One run, or the runs of a series: more answers to the same questions."""
+
+    label: str
+    runs: tuple[Run, ...]
+
+
+class ArmScores:
+    """One arm of one source. `values` are lists over repeats, by metric and case."""
+
+    def __init__(self, source: Source, arm: Arm) -> None:
+        self.source, self.arm = source, arm
+        self.label = arm.name
+        self.values: dict[str, dict[str, list[float]]] = {SCORE: {}}
+        self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
+        self.failed: dict[str, int] = {}
+        self.places: dict[str, int] = {}  # where each case stands in the arm's own plan
+        self.scorers: dict[str, bytes] = {}  # what scored each case
+        self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that had a say
+        self.planned = self.ended = self.scored = 0
+        self.stop: StopSpec | None = None  # when its run was allowed to end early
+        self.labels: dict[str, tuple[float, float]] = {}  # people's mark and the judges', where answers have labels
+
+    def add(self, case: str, value: float, metrics: Mapping[str, tuple[float, float | None, float | None]]) -> None:
+        """One scored trial."""
+        self.scored += 1
+        self.values[SCORE].setdefault(case, []).append(value)
+        for name, (found, worst, best) in metrics.items():
+            self.scales[name] = (worst, best)
+            self.values.setdefault(name, {}).setdefault(case, []).append(found)
+
+    def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> dict[str, float]:
+        """The mean over repeats of every case; failed trials are left out, or count as the worst or best value."""
+        values = self.values.get(metric, {})
+        worst, best = self.scales.get(metric, (None, None))
+        end = worst if failures == "worst" else best
+        if failures is None or end is None:
+            return {case: sum(found) / len(found) for case, found in values.items()}
+        return {
+            case: (sum(values.get(case, ())) + end * self.failed.get(case, 0))
+            / (len(values.get(case, ())) + self.failed.get(case, 0))
+            for case in values.keys() | self.failed.keys()
+        }
+
+    def sign(self, metric: str) -> int:
+        """1 where more is better, −1 where less is."""
+        worst, best = self.scales.get(metric, (None, None))
+        if best is None:
+            return 1
+        return -1 if worst is None or best < worst else 1
+
+    @property
+    def coverage(self) -> float:
+        """The share of the ended trials that have a score."""
+        return self.scored / self.ended if self.ended else 0.0
+
+
+class ScoreTable(NamedTuple):
+    """Contestants, and the cases that they answered."""
+
+    sources: tuple[Source, ...]
+    arms: tuple[ArmScores, ...]
+    facts: dict[str, CaseFacts]
+    weights: dict[str, float]
+    clusters: dict[str, str]
+    same_cases: bool
+    uneven_facts: int  # cases that have another weight or cluster in another run: the first one named counts
+
+    def common(self, a: ArmScores, b: ArmScores, metric: str = SCORE) -> Common:
+        """The cases that both have a value for."""
+        return self.joined(a.means(metric), b.means(metric))
+
+    @property
+    def primary(self) -> str:
+        """The metric that the suites call primary; the score where they name none, or not the same one."""
+        named = {run.settings.get("primary_metric") or SCORE for source in self.sources for run in source.runs}
+        return named.pop() if len(named) == 1 else SCORE
+
+    def joined(self, one: Mapping[str, float], other: Mapping[str, float]) -> Common:
+        """Values by case, where both have one."""
+        return common_cases(one, other, self.weights, self.clusters)
+
+    def aggregate(
+        self, one: ArmScores, metric: str = SCORE, *, failures: Ends | None = None, keys: Collection[str] | None = None
+    ) -> Aggregate:
+        """One contestant by itself, on all its cases or on these."""
+        means = one.means(metric, failures=failures)
+        means = means if keys is None else {key: means[key] for key in keys}
+        clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
+        weights = [self.weights[key] for key in means]
+        found = aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
+        if one.stop is None or len(one.source.runs) > 1 or not means:
+            return found
+        run, at = one.source.runs[0], {one.places[key]: value for key, value in means.items()}
+        bounds = limits(one.scales.get(metric, (None, None)), np.asarray(list(means.values())))
+        return whenever_stopped(found, at, run.id, run.plan.case_count, bounds)
+
+
+def find_sources(names: Sequence[str], store: Store) -> list[Source]:
+    """`RUN`, `SERIES` or a tag, each also as `NAME@STORE` for another store."""
+    sources = []
+    for name in names or ("latest",):
+        wanted, _, other = name.partition("@")
+        opened = Store(other, create=False) if other else store
+        records = opened.find_runs(wanted or "latest")
+        sources.append(Source(name, tuple(Run(opened, record) for record in records)))
+    ids = [run.id for source in sources for run in source.runs]
+    if len(set(ids)) < len(ids):
+        raise FairtrialError("the same run is named twice: name it once, and its arms are compared with each other")
+    return sources
+
+
+def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
+    """Runs as sources; those of one series are one."""
+    found: dict[str, list[Run]] = {}
+    for run in (runs,) if isinstance(runs, Run) else runs:
+        found.setdefault(run.record.series_id or run.id, []).append(run)
+    return [Source(label, tuple(group)) for label, group in found.items()]
+
+
+def pooled(sources: Sequence[Source], names: Sequence[str]) -> Sequence[Source]:
+    """All sources as one, where the named arms are in several of them: more answers to the same questions.
+
+    Only the same arm can be pooled: the same target, condition and parameters under the same name.
+    """
+    found: dict[str, list[tuple[Source, Arm]]] = {
+        name: [(source, arm) for source in sources for arm in source.runs[0].plan_arms if arm.name == name]
+        for name in names
+    }
+    if not all(found.values()) or all(len(arms) == 1 for arms in found.values()):
+        return sources
+    for name, arms in found.items():
+        source, first = arms[0]
+        for other, arm in arms[1:]:
+            if _asked(arm) != _asked(first):
+                raise FairtrialError(
+                    f"`{name}` has other targets, conditions or parameters in {source.label} than in {other.label}: "
+                    f"write {name}@{source.label} or {name}@{other.label}"
+                )
+    runs = tuple(run for source in sources for run in source.runs)
+    return [Source(" + ".join(source.label for source in sources), runs)]
+
+
+def _asked(arm: Arm) -> tuple[Any, ...]:
+    """What makes two arms one."""
+    return arm.target.identity(), arm.condition.identity(), arm.params
+
+
+def read_scores(sources: Sequence[Source]) -> ScoreTable:
+    """Read every arm of the sources. Where an arm's name is in several of them, the source is part of its label."""
+    facts: dict[str, CaseFacts] = {}
+    arms: list[ArmScores] = []
+    plans: dict[tuple[str, str], list[CaseFacts]] = {}
+    uneven = 0
+    for source in sources:
+        own: dict[str, ArmScores] = {}
+        for run in source.runs:
+            place = (run.store.path, run.plan.id)
+            if place not in plans:
+                plans[place] = list(case_facts(run.store, run.plan.id))
+                for case in plans[place]:
+                    known = facts.setdefault(case.key, case)
+                    uneven += (known.weight, known.cluster) != (case.weight, case.cluster)
+            _read(run, source, own, plans[place])
+        arms += own.values()
+    names = [contestant.arm.name for contestant in arms]
+    for contestant in arms:
+        if names.count(contestant.arm.name) > 1:
+            contestant.label = f"{contestant.arm.name}@{contestant.source.label}"
+    same = len({frozenset(case.key for case in cases) for cases in plans.values()}) == 1
+    weights = {key: case.weight for key, case in facts.items()}
+    clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
+    return ScoreTable(tuple(sources), tuple(arms), facts, weights, clusters, same, uneven)
+
+
+def _read(run: Run, source: Source, own: dict[str, ArmScores], cases: Sequence[CaseFacts]) -> None:
+    arms = [own.setdefault(arm.name, ArmScores(source, arm)) for arm in run.plan_arms]
+    how: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
+    judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
+    planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
+    stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
+    stopped = run.status == "stopped"
+    for contestant, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
+        contestant.planned += 0 if stopped else trials  # what was not needed is not missing
+        contestant.judges |= judges
+        contestant.stop = contestant.stop or stop
+        everywhere = msgspec.json.encode(how.get("scorer") or arm.scorer, order="deterministic")
+        for case in cases:
+            contestant.scorers[case.key] = everywhere if how.get("scorer") or not case.scorer else case.scorer
+            contestant.places[case.key] = case.position
+    _read_labels(run, arms, cases)
+    for ending in endings(run.store, run.id, run.record.scoring):
+        contestant, key = arms[ending.arm], cases[ending.case].key
+        if ending.pending:
+            continue
+        contestant.ended += 1
+        contestant.planned += stopped
+        if ending.value is not None:
+            contestant.add(key, ending.value, ending.metrics)
+        if ending.failed:
+            contestant.failed[key] = contestant.failed.get(key, 0) + 1
+
+
+def _read_labels(run: Run, arms: Sequence[ArmScores], cases: Sequence[CaseFacts]) -> None:
+    """People's marks beside the judges' on the same answers, as means over a case's labelled answers."""
+    marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
+    for row in labelled(run.store, run.id, run.record.scoring):
+        if not row["stale"] and row["score"] is not None:
+            answers = marks.setdefault((row["arm_position"], row["case_position"]), {})
+            answers.setdefault(row["repeat"], ([], row["score"]))[0].append(row["value"])
+    for (arm, case), answers in marks.items():
+        people = [sum(given) / len(given) for given, _ in answers.values()]
+        judges = [score for _, score in answers.values()]
+        arms[arm].labels[cases[case].key] = (sum(people) / len(people), sum(judges) / len(judges))
+
+
+def choose(scores: ScoreTable, names: Sequence[str] = ()) -> list[tuple[ArmScores, ArmScores]]:
+    """Which pairs are compared.
+
+    The named ones; else, of one source, every two arms; of several, the same arm in every two of them; and where no
+    arm is in two of them, every two arms of different sources.
+    """
+    if names:
+        return _pairs([pick(scores, name) for name in names])
+    everyone = list(scores.arms)
+    if len(scores.sources) == 1:
+        return _pairs(everyone)
+    apart = [(a, b) for a, b in _pairs(everyone) if a.source is not b.source]
+    return [(a, b) for a, b in apart if a.arm.name == b.arm.name] or apart
+
+
+def pick(scores: ScoreTable, name: str) -> ArmScores:
+    """The contestant of that name: an arm, or `ARM@SOURCE` where several sources have it."""
+    found = [one for one in scores.arms if name in (one.label, f"{one.arm.name}@{one.source.label}")]
+    found = found or [one for one in scores.arms if one.arm.name == name]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        known = ", ".join(one.label for one in scores.arms)
+        raise FairtrialError(f"there is no arm `{name}`; there are: {known}")
+    raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in found)}")
+
+
+def check_metric(arms: Iterable[ArmScores], metric: str) -> None:
+    """Refuse a metric that nobody has, and say which there are."""
+    known = dict.fromkeys(name for one in arms for name in one.values if name != SCORE)
+    if metric != SCORE and metric not in known:
+        there = f"there are: {', '.join(known)}" if known else "these runs have none beside the score"
+        raise FairtrialError(f"no arm has a metric `{metric}`; {there}")
+
+
+def _pairs(arms: Sequence[ArmScores]) -> list[tuple[ArmScores, ArmScores]]:
+    return [(a, b) for number, a in enumerate(arms) for b in arms[number + 1 :]]

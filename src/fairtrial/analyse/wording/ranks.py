@@ -1,0 +1,59 @@
+"""A ranking in words and cells, for the terminal and for reports."""
+
+from __future__ import annotations
+
+from fairtrial.analyse.rank import RankedArm, Ranking, Style
+from fairtrial.analyse.wording.comparisons import Scale
+
+COLUMNS = ("rank", "arm", "score", "95% CI", "rating", "rating 95% CI", "Elo")
+_BY = {
+    "scores": "scores, case by case",
+    "verdicts": "judges' verdicts on pairs",
+    "votes": "people's votes",
+    "both": "judges' verdicts and people's votes on pairs",
+}
+_FAR = 1000.0  # so far from the middle, resampling found somebody who only wins or only loses: there is no bound
+
+
+def ranking_headline(found: Ranking) -> str:
+    """What was ranked, and what the ratings come from."""
+    if found.by_pairs:
+        return f"ranked by {_BY[found.by]}, on {found.cases} common cases"
+    return (
+        f"{found.metric or 'score'} on {found.cases} common cases; ranks by who is better than whom (`compare`), "
+        f"ratings from {_BY[found.by]}"
+    )
+
+
+def ranked_cells(place: RankedArm, metric: str) -> list[str]:
+    """One arm's row, in the order of COLUMNS."""
+    scale, numbers, bounds = Scale(metric), place.aggregate, place.rating_ci95
+    interval = "n = 1" if numbers.ci95 is None else f"[{scale.plain(numbers.ci95[0])}, {scale.plain(numbers.ci95[1])}]"
+    return [
+        rank_words(place),
+        place.label,
+        scale.plain(numbers.mean),
+        interval,
+        "–" if place.rating is None else f"{place.rating:.0f}",
+        "–" if bounds is None else f"[{_rating(bounds[0])}, {_rating(bounds[1])}]",
+        "–" if place.elo is None else f"{place.elo:.0f}",
+    ]
+
+
+def rank_words(place: RankedArm) -> str:
+    """`1` where it is sure, `1–3` where it is not."""
+    return str(place.rank) if place.rank == place.worst_rank else f"{place.rank}–{place.worst_rank}"
+
+
+def style_line(style: Style) -> str:
+    """What something that was not asked for is worth to whoever judged."""
+    bounds = f" (95% CI: [{_points(style.ci95[0])}, {_points(style.ci95[1])}])" if style.ci95 else ""
+    return f"{style.name}: one standard deviation more is worth {_points(style.points)} points{bounds}"
+
+
+def _rating(value: float) -> str:
+    return f"{value:.0f}" if abs(value - 1000) < _FAR else "∞" if value > 0 else "-∞"
+
+
+def _points(value: float) -> str:
+    return f"{value:+.0f}" if abs(value) < _FAR else "+∞" if value > 0 else "-∞"

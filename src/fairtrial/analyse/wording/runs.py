@@ -1,0 +1,273 @@
+"""Numbers in words: the same ones in the terminal, in Markdown and, later, in pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
+from fairtrial.core.money import Cost, total
+from fairtrial.core.text import one_line
+from fairtrial.webpage.criteria import judged_unseen
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
+    from fairtrial.core.score import Scale
+    from fairtrial.stats import Aggregate
+
+_FEW_CASES = 20
+_MOST_METRICS = 6
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A score 0–1 as people read it, 0–100."""
+    return "–" if value is None else f"{100 * value:.{digits}f}"
+
+
+def interval(arm: ArmSummary) -> str:
+    """The 95 % interval, or why there is none."""
+    if arm.aggregate.ci95 is None:
+        return "n = 1" if arm.aggregate.count == 1 else "–"
+    low, high = arm.aggregate.ci95
+    return f"[{number(low)}, {number(high)}]"
+
+
+def reporting_line(arm: ArmSummary) -> str:
+    """`Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
+    numbers = arm.aggregate
+    if numbers.mean is None:
+        return f"{arm.arm}: no score"
+    spread = "" if numbers.std_dev is None else f" ± {number(numbers.std_dev)}"
+    return f"{arm.arm}: {number(numbers.mean)}{spread} (95% CI: {interval(arm)})"
+
+
+def metric_lines(arm: ArmSummary) -> list[str]:
+    """Each metric on its own scale: `completeness: 4.2 ± 0.4 (95% CI: [3.9, 4.5], scale 1–5)`."""
+    lines = []
+    for name, metric in arm.metrics.items():
+        spread = "" if metric.std_dev is None else f" ± {_own(metric.std_dev)}"
+        bounds = "" if metric.ci95 is None else f"95% CI: [{_own(metric.ci95[0])}, {_own(metric.ci95[1])}], "
+        rough = "rough: few cases carry it, " if metric.rough else ""
+        said = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
+        lines.append(f"{name}: {_own(metric.mean)}{spread}" + (f" ({said})" if said else ""))
+    if len(lines) > _MOST_METRICS:
+        return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics (--json shows them)"]
+    return lines
+
+
+def _own(value: float) -> str:
+    """A number on a scale of its own."""
+    return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.2e}"
+
+
+def scale_words(scale: Scale) -> str:
+    """`scale 1–5`, `scale 0–1, less is better`, or nothing where nobody said."""
+    worst, best = scale
+    if worst is None or best is None:
+        return "" if best is None else f"best {best:g}"
+    return f"scale {min(worst, best):g}–{max(worst, best):g}" + (", less is better" if best < worst else "")
+
+
+def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """What an arm brings over its baseline: `over t/baseline: +12.0 (95% CI: [3.1, 20.9]), 50 cases`."""
+    lines = []
+    for lift in summary.lifts:
+        found = lift.paired
+        if lift.arm != arm.arm or found.difference is None:
+            continue
+        shown = DifferenceScale(lift.metric).signed(found.difference)
+        if found.ci95 is not None:
+            shown += f" (95% CI: {DifferenceScale(lift.metric).interval(found.ci95)})"
+        what = f"{lift.metric} over" if lift.metric else "over"
+        lines.append(f"{what} {lift.baseline}: {shown}, {found.count} cases")
+    return lines
+
+
+def pass_lines(arm: ArmSummary) -> list[str]:
+    """Over the most repeats that every case has: right at least once (pass@k), and every time (pass^k)."""
+    if not arm.passes:
+        return []
+    most = arm.passes[-1]
+    return [
+        f"right at least once in {most.k} (pass@{most.k}): {_with_bounds(most.at_least_once)}",
+        f"right every time (pass^{most.k}): {_with_bounds(most.every_time)}",
+    ]
+
+
+def _with_bounds(found: Aggregate) -> str:
+    if found.ci95 is None:
+        return number(found.mean)
+    return f"{number(found.mean)} (95% CI: [{number(found.ci95[0])}, {number(found.ci95[1])}])"
+
+
+def tool_lines(arm: ArmSummary) -> list[str]:
+    """How an arm used its tools: `tools used in 8 of 10 answers (80 %), 12 calls, 1 failed: time.now 12`."""
+    tools = arm.tools
+    if tools is None or not tools.answers + tools.unknown:
+        return []
+    if not tools.answers:
+        return [f"which tools were used is unknown: the target does not tell ({tools.unknown} answers)"]
+    failed = f", {tools.errors} failed" if tools.errors else ""
+    which = ", ".join(f"{name} {calls}" for name, (calls, _) in tools.tools.items())
+    line = (
+        f"tools used in {tools.used} of {tools.answers} answers ({100 * tools.rate:.0f} %), {tools.calls} calls{failed}"
+    )
+    lines = [f"{line}: {which}" if which else line]
+    if 0 < tools.used < tools.answers:
+        mean, bounds = tools.when_used.mean, tools.when_used.ci95
+        shown = "" if bounds is None else f" (95% CI: [{number(bounds[0])}, {number(bounds[1])}])"
+        lines.append(f"where a tool was used: {number(mean)}{shown}")
+    if tools.marked:
+        lines.append(f"{tools.marked} answers lack the tool use that the condition requires")
+    return lines
+
+
+def refusal_lines(arm: ArmSummary) -> list[str]:
+    """Answers that decline to answer: `3 answers refused, 1 filtered`."""
+    counts = [(arm.refused, "refused"), (arm.filtered, "filtered")]
+    parts = [f"{count} {what}" for count, what in counts if count]
+    return [f"answers that decline: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
+
+
+def money(value: Cost | float | None) -> str:
+    """USD with as many digits as it takes to see anything; "≥" where the cost of some calls is unknown."""
+    if isinstance(value, Cost):
+        shown = money(value.known or None if value.unknown else value.known)
+        return f"≥ {shown}" if value.unknown and value.known else shown
+    if value is None:
+        return "unknown"
+    if value >= 1e9:  # nobody's bill: an error of somebody who counts
+        return f"${value:.2g}"
+    return "0" if value == 0 else (f"${value:.2f}" if value >= 1 else f"${value:.2g}")
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration."""
+    if value is None:
+        return "–"
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def headline(summary: RunSummary) -> str:
+    """The run in one line."""
+    cases = f"{summary.case_count} case{'s' if summary.case_count != 1 else ''}"
+    reason = f" ({summary.reason})" if summary.reason else ""
+    return f"run {summary.run_id} · {summary.suite} · {cases} · {summary.status}{reason}"
+
+
+def failure_line(failure: tuple[str, str, int]) -> str:
+    """One reason, with how often it happened."""
+    kind, message, count = failure
+    return f"{count} × {kind}: {one_line(message)}"
+
+
+def arm_columns(summary: RunSummary) -> list[str]:
+    """Which columns the table of this run needs."""
+    columns = ["arm", "score", "± sd", "95% CI", "cases", "scored"]
+    if any(arm.cost_usd != 0 for arm in summary.arms):
+        columns.append("cost")
+    return [*columns, "latency"]
+
+
+def arm_cells(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """One arm's cells for these columns."""
+    cells = {
+        "arm": arm.arm,
+        "score": number(arm.aggregate.mean),
+        "± sd": number(arm.aggregate.std_dev),
+        "95% CI": interval(arm),
+        "cases": str(arm.aggregate.count),
+        "scored": f"{arm.scored}/{arm.trials}",
+        "cost": money(arm.cost),
+        "latency": milliseconds(arm.latency_ms.p50),
+    }
+    return [cells[name] for name in arm_columns(summary)]
+
+
+def run_notes(summary: RunSummary) -> list[str]:
+    """What a reader should know before believing the table."""
+    notes = []
+    counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
+    if counts and min(counts) < _FEW_CASES:
+        notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
+    if any(arm.failed or arm.unscored for arm in summary.arms):
+        notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
+    waiting = sum(arm.waiting for arm in summary.arms)
+    if summary.status == "stopped":
+        notes.append(
+            f"Stopped as soon as it was sure, {waiting} trials early; calls under way were finished. The intervals "
+            "hold whenever it stopped; among runs that stop early, differences are still too large on average."
+        )
+    elif waiting:
+        notes.append(f"{waiting} trials have not been asked.")
+    coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
+    if len(coverages) > 1:
+        notes.append("The arms rest on different shares of their trials: compare them with care.")
+    automatic = sum(arm.passed_automatically for arm in summary.arms)
+    if automatic:
+        notes.append(f"{automatic} answers passed automatically: their cases have no expected text.")
+    truncated = sum(arm.truncated for arm in summary.arms)
+    if truncated:
+        notes.append(f"{truncated} answers were cut off at max_tokens.")
+    notes += _judge_notes(summary)
+    notes += _unseen_notes(summary)
+    return [*notes, *_cost_notes(summary)]
+
+
+def _judge_notes(summary: RunSummary) -> list[str]:
+    """How many verdicts the scores rest on, what they cost, and how far they waver."""
+    verdicts = sum(arm.judge_verdicts for arm in summary.arms)
+    if not verdicts:
+        return []
+    calls = sum(arm.judge_calls for arm in summary.arms)
+    taken = f"{calls} calls, {money(total(arm.judge_cost for arm in summary.arms))}"
+    if not calls:
+        taken = f"{verdicts} verdicts of an earlier scoring, no new call"
+    return [f"Judged by a model ({taken}). {noise_words(summary.arms)}"]
+
+
+def noise_words(arms: Sequence[ArmSummary]) -> str:
+    """How far the means of another run would differ, by what repeats of this one show."""
+    known = [1.96 * arm.repeat_sd / math.sqrt(arm.scored) for arm in arms if arm.repeat_sd is not None and arm.scored]
+    if not known:
+        return "How far another run would differ is not known: --repeats 3 or --runs 3 measures it."
+    return f"By its repeats, the means of another run would differ by up to ±{number(max(known))} points."
+
+
+def _cost_notes(summary: RunSummary) -> list[str]:
+    """What the column of costs does not say."""
+    notes = []
+    shown = total(arm.cost for arm in summary.arms) + total(arm.judge_cost for arm in summary.arms)
+    if summary.spent.charged - shown.charged > 1e-9 or summary.spent.unknown > shown.unknown:
+        others = "earlier scorings, pairs, tried judges and calls that were given up"
+        notes.append(f"Spent in all, with {others}: {money(summary.spent)}.")
+    if summary.spent.unknown:
+        calls = f"{summary.spent.unknown} call{'s' if summary.spent.unknown != 1 else ''}"
+        most = f"; at most {money(summary.spent.charged)} in all" if summary.spent.charged > summary.spent.known else ""
+        notes.append(f"The cost of {calls} is unknown{most}.")
+        notes += _price_notes(summary)
+    return notes
+
+
+def _price_notes(summary: RunSummary) -> list[str]:
+    """What would make a cost known; of a session that was given up nothing would."""
+    unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > arm.failed]
+    notes = []
+    if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
+        notes.append("Add the price under `prices:` to see it.")
+    silent = dict.fromkeys(arm.target for arm in unpriced if not arm.prompt_tokens)
+    if silent:
+        notes.append(
+            f"{', '.join(silent)} does not say what it costs: let it report `cost_usd`, or write its price under "
+            "`prices:` (0 if it costs nothing)."
+        )
+    return notes
+
+
+def _unseen_notes(summary: RunSummary) -> list[str]:
+    """Pages that were judged where there was no browser."""
+    unseen = [arm.arm for arm in summary.arms if judged_unseen(arm.metrics)]
+    if not unseen:
+        return []
+    return [f"No browser has seen the pages of {', '.join(unseen)}: they were judged by their code alone."]

@@ -1,0 +1,34 @@
+"""A budget can be kept only where prices are known and replies are limited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Arm, Settings, TargetSpec, target_specs
+from fairtrial.core.options import read
+from fairtrial.providers.prices import find_price
+
+
+def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
+    """Refuse a budget that cannot be kept."""
+    if settings.budget_usd is None:
+        return
+    paid = {spec.id: spec for spec in target_specs(arms, settings) if _needs_price(spec)}
+    unknown = sorted(name for name, spec in paid.items() if find_price(spec, settings.prices) is None)
+    if unknown:
+        raise FairtrialError(
+            f"the budget cannot be kept: the price of {', '.join(unknown)} is unknown; "
+            "add it under `prices:` (USD per million tokens, `input` and `output`; 0 for what costs nothing)"
+        )
+    unlimited = sorted({arm.name for arm in arms if arm.target.id in paid and not arm.params.get("max_tokens")})
+    if unlimited:
+        raise FairtrialError(
+            f"the budget cannot be kept: nothing limits the replies of {', '.join(unlimited)}; set `max_tokens`"
+        )
+
+
+def _needs_price(spec: TargetSpec) -> bool:
+    cls = registry.load("targets", spec.kind)
+    return cls.priced and not cls.tells_cost(read(cls.options_type, spec.options, []))

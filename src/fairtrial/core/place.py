@@ -1,0 +1,20 @@
+"""Where a trial stands in its plan."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+COLUMNS = ("case_position", "arm_position", "repeat")  # what rows call the parts of a place
+
+
+class Place(NamedTuple):
+    """A trial's position: which case, which arm, which repeat."""
+
+    case: int
+    arm: int
+    repeat: int
+
+
+def place_of(row: Any) -> Place:
+    """The place of a row, which is a mapping."""
+    return Place(row["case_position"], row["arm_position"], row["repeat"])

@@ -1,0 +1,76 @@
+"""What the engine reads from the store while it works, without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+from fairtrial.core.answer import Answer
+from fairtrial.core.experiment import Case
+from fairtrial.core.judge import Judgement
+from fairtrial.core.place import Place, place_of
+from fairtrial.core.trial import Trial
+from fairtrial.engine.job import Job
+from fairtrial.store import Store, rows
+from fairtrial.store.opinions import has_judged
+
+T = TypeVar("T")
+SLICE = 250  # cases read at a time
+
+
+class CaseSlice(NamedTuple):
+    """Some cases in the order in which they are asked, and what is stored of their trials."""
+
+    cases: list[Case]
+    stored: dict[Place, dict[str, Any]]
+
+
+class Reader:
+    """Reads in threads of its own, which nothing else can occupy."""
+
+    def __init__(self, store: Store, job: Job, scoring: int, order: list[int] | None) -> None:
+        self._store, self._job, self._scoring, self._order = store, job, scoring, order
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
+
+    def close(self) -> None:
+        """Let go of the threads."""
+        self._threads.shutdown(wait=False)
+
+    async def _read(self, function: Callable[..., T], *args: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+
+    async def slice(self, first: int) -> CaseSlice:
+        """The next cases from `first` on."""
+        return await self._read(self._slice, first)
+
+    def _slice(self, first: int) -> CaseSlice:
+        job, store = self._job, self._store
+        if self._order is None:
+            cases = store.cases(job.plan_id, first, SLICE, job.variables)
+            stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, first=first, count=SLICE)
+        else:
+            chosen = self._order[first : first + SLICE]
+            cases = store.cases_at(job.plan_id, chosen, job.variables)
+            stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=chosen)
+        return CaseSlice(cases, {place_of(row): row for row in stored})
+
+    def answer(self, row: dict[str, Any]) -> Answer:
+        """A stored answer, live again."""
+        return rows.read_answer(row, self._job.variables)
+
+    async def cached_answer(self, trial_id: str) -> Answer | None:
+        """What an earlier run was answered to exactly this trial."""
+        row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
+        return None if row is None else self.answer(row)
+
+    async def judgements(self, trial: Trial) -> tuple[Judgement, ...]:
+        """Usable verdicts on this answer, of an earlier session or another scoring; none of them is bought again."""
+        found = await self._read(self._store.judgements, self._job.run_id, trial.place)
+        ordered = sorted(found, key=lambda row: (row["scoring"] == self._scoring, row["scoring"]))
+        return tuple(rows.read_judgement(row) for row in ordered if row["failure_kind"] is None)
+
+    async def has_judged(self, judge_key: str) -> bool:
+        """Whether a judge has given a verdict in this run before."""
+        return not self._job.fresh and await self._read(has_judged, self._store, self._job.run_id, judge_key)

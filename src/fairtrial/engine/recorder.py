@@ -1,0 +1,92 @@
+"""What the engine writes: answers, scores, verdicts and the ledger, each durable before it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from fairtrial.core.answer import Failure, Outcome
+from fairtrial.core.errors import BadRowError
+from fairtrial.core.score import Score, Unscored
+from fairtrial.core.trial import Trial
+from fairtrial.engine.budget import Budget
+from fairtrial.engine.job import Job
+from fairtrial.engine.scoring import Scoring
+from fairtrial.store import Saver, Store, rows
+from fairtrial.store.ledger import ledger_row
+
+_NO_MONEY = 1e-12  # what is left of sums of binary fractions
+
+
+class Recorder:
+    """Writes one session's rows, and keeps the books of its budget."""
+
+    def __init__(self, store: Store, job: Job, scoring: Scoring, spent: float, on_lock: Callable[[bool], None]) -> None:
+        self._job, self._scoring = job, scoring
+        self._saver = Saver(store.write, on_lock)
+        self.budget = Budget(job.settings.budget_usd, spent, keep=self._save_at_risk)
+
+    async def __aenter__(self) -> Recorder:
+        await self._saver.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        try:
+            await self._close_ledger()
+        finally:
+            await self._saver.__aexit__(*exception)
+
+    async def _save_at_risk(self, usd: float) -> None:
+        await self._saver.save("ledgers", ledger_row(self._job.run_id, usd))
+
+    async def _close_ledger(self) -> None:
+        """No call is under way any more: what was spent and is in no row belongs to the run all the same."""
+        await self._saver.flush()
+        beside = self.budget.unrecorded
+        if beside.charged > _NO_MONEY or beside.unknown or self.budget.limited:
+            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, beside))
+
+    async def save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
+        """Make an answer or a failure durable. An answer that no database can hold is a failure, with its cost."""
+        recorded = partial(self.budget.recorded, outcome.cost)
+        row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
+        try:
+            await self._saver.save("trials", row, recorded)
+        except BadRowError as error:
+            failure = Failure(kind="malformed", message=f"the answer cannot be stored ({error})")
+            outcome = msgspec.structs.replace(outcome, result=failure)
+            row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
+            await self._saver.save("trials", row, recorded)
+        return outcome
+
+    async def save_score(self, trial: Trial, result: Score | Unscored) -> None:
+        """The score and every verdict behind it, durable together."""
+        run_id, number = self._job.run_id, self._scoring.number
+        self.save_judgements(trial, result)
+        for file in result.files if isinstance(result, Score) else ():
+            for table, row in rows.file_rows(run_id, trial, file).items():
+                self._saver.save(table, row)
+        scorer, scales = self._scoring.spec_of(trial), self._scoring.scales_of(trial)
+        as_row = partial(rows.score_row, run_id, trial, number, scorer, variables=self._job.variables, scales=scales)
+        try:
+            await self._saver.save("scores", as_row(result))
+        except BadRowError as error:
+            await self._saver.save("scores", as_row(Unscored(kind="crashed", message=str(error))))
+
+    def save_judgements(self, trial: Trial, result: Score | Unscored) -> asyncio.Future[list[None]]:
+        """The verdicts behind a score, also where they did not suffice for one."""
+        run_id, number = self._job.run_id, self._scoring.number
+        return asyncio.gather(
+            *(
+                self._saver.save(
+                    "judgements",
+                    rows.judgement_row(run_id, trial, number, judgement, self._job.variables),
+                    partial(self.budget.recorded, judgement.cost),
+                )
+                for judgement in result.judgements
+                if judgement.stored != number and (judgement.asked or judgement.stored is not None)
+            )
+        )

@@ -1,0 +1,43 @@
+"""Targets for a session: built from their specs, opened before anything is spent, closed in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError, TargetUnusableError
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.options import read
+from fairtrial.core.target import Target
+from fairtrial.core.variables import Variables
+
+
+def build_target(spec: TargetSpec, folder: Path) -> Target:
+    """A target as its spec describes it."""
+    cls = registry.load("targets", spec.kind)
+    options = read(cls.options_type, spec.options, [])
+    return cls(spec, options, folder)  # type: ignore[no-any-return]  # the registry knows no types
+
+
+@asynccontextmanager
+async def open_targets(
+    specs: Sequence[TargetSpec], folder: Path, variables: Variables, *, concurrency: int
+) -> AsyncIterator[dict[str, Target]]:
+    """These targets by their ids, ready to be asked; every one that cannot be used is named in one error."""
+    targets = {spec.id: build_target(spec, folder) for spec in specs}
+    try:
+        opened = await asyncio.gather(
+            *(target.open(concurrency) for target in targets.values()), return_exceptions=True
+        )
+        reasons = [error for error in opened if isinstance(error, BaseException)]
+        for error in reasons:
+            if not isinstance(error, FairtrialError):
+                raise error
+        if reasons:
+            raise TargetUnusableError("\n".join(dict.fromkeys(variables.hide(str(error)) for error in reasons)))
+        yield targets
+    finally:
+        await asyncio.gather(*(target.close() for target in targets.values()), return_exceptions=True)

@@ -1,0 +1,49 @@
+"""What plug-ins may build on: the contracts of scorers, targets and importers, and the values that pass between them.
+
+A plug-in is an entry point `fairtrial.scorers`, `fairtrial.targets` or `fairtrial.importers`. Names here stay; modules
+beside this one, `fairtrial` itself and `fairtrial.pytest_plugin` are private and may change with any version.
+"""
+
+from fairtrial.core.answer import Answer, Failure, Image, Journal, Request, SoFar, Usage
+from fairtrial.core.errors import FairtrialError, TargetUnusableError
+from fairtrial.core.experiment import Case, McpServer, TargetSpec
+from fairtrial.core.judge import Judge, Judgement, Panel
+from fairtrial.core.listening import Listener
+from fairtrial.core.providers import Provider
+from fairtrial.core.score import File, Scale, Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.target import Options, Target
+from fairtrial.core.trace import ToolCall, Trace
+from fairtrial.importers import Imported
+
+__all__ = [
+    "Answer",
+    "Case",
+    "Failure",
+    "FairtrialError",
+    "File",
+    "Guide",
+    "Image",
+    "Imported",
+    "Journal",
+    "Judge",
+    "Judgement",
+    "Listener",
+    "McpServer",
+    "Options",
+    "Panel",
+    "Provider",
+    "Request",
+    "Scale",
+    "Score",
+    "ScoreContext",
+    "Scorer",
+    "SoFar",
+    "Target",
+    "TargetSpec",
+    "TargetUnusableError",
+    "ToolCall",
+    "Trace",
+    "Unscored",
+    "Usage",
+]

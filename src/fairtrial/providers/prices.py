@@ -1,0 +1,105 @@
+"""What tokens cost: the suite's own prices first, else those that `genai-prices` brings along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.answer import Usage
+from fairtrial.core.experiment import PriceSpec, TargetSpec
+
+_MILLION = 1_000_000
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """USD per token, for prompts of more than `above` tokens."""
+
+    above: int = 0
+    prompt: float = 0.0
+    completion: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+class Price(msgspec.Struct, frozen=True):
+    """A target's rates, by length of the prompt."""
+
+    rates: tuple[Rate, ...]
+
+    def cost(self, usage: Usage) -> float:
+        """The cost of a call."""
+        rate = next((r for r in reversed(self.rates) if usage.prompt > r.above), self.rates[0])
+        plain = usage.prompt - usage.cache_read - usage.cache_write
+        return (
+            plain * rate.prompt
+            + usage.cache_read * rate.cache_read
+            + usage.cache_write * rate.cache_write
+            + usage.completion * rate.completion
+        )
+
+    def most(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """The most that a call of this size can cost."""
+        dearest = max(max(r.prompt, r.cache_write) for r in self.rates), max(r.completion for r in self.rates)
+        return prompt_tokens * dearest[0] + completion_tokens * dearest[1]
+
+
+FREE = Price((Rate(),))
+
+
+def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
+    """The price of a target's tokens, or None where nobody knows it."""
+    for name in (spec.id, f"{spec.provider}:{spec.model}", f"{spec.provider}/{spec.model}", spec.model):
+        if name in own and not own[name].input and not own[name].output:
+            return FREE  # it costs nothing, whether it counts its tokens or not
+        if name in own:
+            rate = Rate(
+                prompt=own[name].input / _MILLION,
+                completion=own[name].output / _MILLION,
+                cache_read=own[name].input / _MILLION,
+                cache_write=own[name].input / _MILLION,
+            )
+            return Price((rate,))
+    return FREE if spec.provider == "ollama" else _listed_price(spec)  # that one runs on one's own machine
+
+
+def _listed_price(spec: TargetSpec) -> Price | None:
+    from datetime import UTC, datetime
+
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        _, model = get_snapshot().find_provider_model(spec.model, None, spec.provider, None)
+        listed = model.get_prices(datetime.now(UTC))
+    except LookupError:
+        return None
+    rates = tuple(_rate(listed, above) for above in _thresholds(listed))
+    return Price(rates) if any(rate.prompt or rate.completion for rate in rates) else None
+
+
+def _thresholds(listed: Any) -> list[int]:
+    tiers = [getattr(value, "tiers", ()) for value in (listed.input_mtok, listed.output_mtok)]
+    return sorted({0, *(tier.start for group in tiers for tier in group)})
+
+
+def _rate(listed: Any, above: int) -> Rate:
+    prompt = _per_token(listed.input_mtok, above)
+    return Rate(
+        above=above,
+        prompt=prompt,
+        completion=_per_token(listed.output_mtok, above),
+        cache_read=_per_token(listed.cache_read_mtok, above) if listed.cache_read_mtok is not None else prompt,
+        cache_write=_per_token(listed.cache_write_mtok, above) if listed.cache_write_mtok is not None else prompt,
+    )
+
+
+def _per_token(price: Any, above: int) -> float:
+    """A price per million, plain or by tiers, as USD per token."""
+    if price is None:
+        return 0.0
+    value = getattr(price, "base", price)
+    for tier in getattr(price, "tiers", ()):
+        if above >= tier.start:
+            value = tier.price
+    return float(value) / _MILLION

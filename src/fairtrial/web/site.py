@@ -1,0 +1,176 @@
+"""What every page has at hand: the store, the folder of the suites, what is at work, and templates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.wording.runs import milliseconds, money, number
+from fairtrial.config.editing import Editor
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import show_expected
+from fairtrial.core.money import Cost
+from fairtrial.core.text import printable
+from fairtrial.providers import models
+from fairtrial.store import Store
+from fairtrial.web.cache import NumberCache
+from fairtrial.web.markdown import rendered
+from fairtrial.web.preview import Previews
+from fairtrial.web.tasks import Tasks
+
+PAGES = Path(__file__).parent / "pages"
+_MOST_FIELDS = 2000
+
+
+class Site:
+    """One server's own things."""
+
+    def __init__(self, store: Store, folder: Path, *, preview_port: int = 0) -> None:
+        self.store, self.folder = store, folder.resolve()
+        self.previews, self._preview_port = Previews(), preview_port
+        self.cache, self.tasks = NumberCache(store), Tasks(store)
+        self._templates = Environment(
+            loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+            lstrip_blocks=True,
+        )  # fmt: skip
+        self._templates.filters.update(
+            score=number, money=_money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
+            shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_words,
+        )  # fmt: skip
+        self._templates.globals.update(url=url)
+
+    def warm_up(self) -> None:
+        """What the first visitor would wait for: templates, prices, parsers."""
+        for name in self._templates.list_templates(extensions=["j2"]):
+            self._templates.get_template(name)
+        models.search("")
+        rendered("")
+        Editor("name: warm").set(("name",), "hot")
+
+    def close(self) -> None:
+        """Everything at work is interrupted, and what it did is saved."""
+        self.tasks.close()
+        self.cache.close()
+
+    def run(self, name: str) -> Run:
+        """A run by its id, as it stands in addresses."""
+        return Run(self.store, self.store.run_of_id(name))
+
+    def preview_origin(self, request: Request) -> str:
+        """Where generated pages live, under the name by which the browser knows this machine."""
+        host = request.url.hostname or "127.0.0.1"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._preview_port}"
+
+    def preview(self, request: Request, html: str) -> str:
+        """The address of a generated page, good for one look."""
+        return f"{self.preview_origin(request)}{self.previews.add(html)}"
+
+    def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """A page of ours."""
+        common = {"path": request.url.path, "working": self.tasks.open()}
+        body = self._templates.get_template(template).render({**common, **values})
+        return HTMLResponse(body, status, headers=self._headers(request))
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        policy = (
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            f"form-action 'self'; frame-src {self.preview_origin(request)}; base-uri 'none'; frame-ancestors 'none'"
+        )
+        return {
+            "Content-Security-Policy": policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "same-origin",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cache-Control": "no-store",
+        }
+
+
+def posted(work: Callable[[Request, FormData], Response]) -> Callable[[Request], Any]:
+    """A view that takes a form; like every view, it works in a thread."""
+
+    async def view(request: Request) -> Response:
+        async with request.form(max_fields=_MOST_FIELDS, max_part_size=64 * 2**20) as form:
+            return await run_in_threadpool(work, request, form)
+
+    return view
+
+
+async def whole_body(request: Request, most: int) -> bytes:
+    """What was sent, as long as that is not too much."""
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise FairtrialError(f"that is more than {most // 2**20 or 1} MB")
+    return bytes(found)
+
+
+def attachment(name: str) -> str:
+    """The header that makes a download of it, whatever characters the name has."""
+    return f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+
+
+def go_to(path: str) -> RedirectResponse:
+    """After something was done: look at this."""
+    return RedirectResponse(path, 303)
+
+
+def url(path: str, **query: Any) -> str:
+    """An address with what is not empty of a query."""
+    given = {name: value for name, value in query.items() if value not in ("", None, False, [])}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def _markdown(text: str) -> Markup:
+    return Markup(rendered(text))  # noqa: S704  # sanitised there
+
+
+def _words(text: str) -> Markup:
+    """A sentence of ours, in which `this` is code."""
+    parts = printable(str(text)).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else part
+        for number, part in enumerate(parts)
+    )
+
+
+def _when(timestamp: float | None) -> Markup:
+    """A moment, which the page turns into the reader's time."""
+    if timestamp is None:
+        return Markup("–")
+    moment = datetime.fromtimestamp(timestamp, UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M"))
+
+
+def span(seconds: float | None) -> str:
+    """A duration as people say it."""
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _money(value: Cost | float | None) -> str:
+    shown = money(value)
+    return "$0" if shown == "0" else shown
+
+
+def _points(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{100 * value:+.{digits}f}"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)

@@ -1,0 +1,154 @@
+"""One browser, and the way to be rid of it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairtrial.core.text import clipped
+from fairtrial.webpage import virtual_clock
+from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, sandboxed
+from fairtrial.webpage.rendering import Limits
+
+if TYPE_CHECKING:
+    import psutil
+    from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Playwright
+
+
+class BrowserUsage(NamedTuple):
+    """What a browser has taken: seconds of processor time, and the bytes that its page has for itself."""
+
+    processor: float
+    memory: int
+
+
+class BrowserInstance:
+    """One browser, and the way to be rid of it. It runs in virtual or in real time, never in both."""
+
+    def __init__(self, playwright: Playwright, program: str, limits: Limits) -> None:
+        self._playwright, self._program, self.limits = playwright, program, limits
+        self._browser: Browser | None = None
+        self._system: CDPSession | None = None
+        self._process: psutil.Process | None = None
+        self._virtual = False
+        self._empty: int | None = None  # memory of an empty page
+
+    async def open(self, *, virtual: bool = False) -> Browser:
+        """The browser, started if need be."""
+        if self._browser is not None and self._browser.is_connected():
+            if virtual is self._virtual:
+                return self._browser
+            await self.close()
+        self._virtual, self._empty = virtual, None
+        self._browser = await self._launched()
+        self._system = await self._browser.new_browser_cdp_session()
+        self._process = await self._own_process()
+        return self._browser
+
+    async def _own_process(self) -> psutil.Process | None:
+        """The browser's process, told by when it began: its number may one day be another's."""
+        import psutil
+
+        numbers = [process["id"] for process in await self._processes() if process["type"] == "browser"]
+        try:
+            return psutil.Process(numbers[0])
+        except (IndexError, psutil.Error):
+            return None
+
+    async def _launched(self) -> Browser:
+        from playwright.async_api import Error
+
+        extra = virtual_clock.ARGUMENTS if self._virtual else ()
+        try:
+            return await self._playwright.chromium.launch(
+                executable_path=self._program, args=[*ARGUMENTS, *extra], chromium_sandbox=sandboxed(), timeout=120_000
+            )
+        except Error as error:
+            hint = "; FAIRTRIAL_BROWSER_SANDBOX=off starts it without its sandbox" if sandboxed() else ""
+            reason = clipped(str(error).split("\n")[0], 200)
+            raise NoBrowserError(f"{self._program} does not start ({reason}){hint}") from None
+
+    async def context(self, **options: Any) -> tuple[BrowserContext, str]:
+        """A fresh context, and what the protocol calls it."""
+        assert self._browser is not None and self._system is not None
+        before = (await self._system.send("Target.getBrowserContexts"))["browserContextIds"]
+        context = await self._browser.new_context(**options)
+        after = (await self._system.send("Target.getBrowserContexts"))["browserContextIds"]
+        return context, next(name for name in after if name not in before)
+
+    async def page(self, context: BrowserContext, name: str) -> Page:
+        """A page in it; in virtual time one that is shown frame by frame, as we say."""
+        if not self._virtual:
+            return await context.new_page()
+        assert self._system is not None
+        async with context.expect_page(timeout=0) as coming:
+            target = {"url": "about:blank", "browserContextId": name, "enableBeginFrameControl": True}
+            await self._system.send("Target.createTarget", target)
+        return await coming.value
+
+    async def weigh(self) -> None:
+        """Take what the browser has now as that of an empty page, if nobody has yet."""
+        if self._empty is None:
+            self._empty = _private(await self._processes())
+
+    async def usage(self) -> BrowserUsage:
+        """What the browser and its page have taken so far."""
+        processes = await self._processes()
+        processor = sum(process["cpuTime"] for process in processes)
+        return BrowserUsage(processor, 0 if self._empty is None else _private(processes) - self._empty)
+
+    async def _processes(self) -> list[dict[str, Any]]:
+        assert self._system is not None
+        found: list[dict[str, Any]] = (await self._system.send("SystemInfo.getProcessInfo"))["processInfo"]
+        return found
+
+    async def end(self) -> None:
+        """End the browser at once, with everything that it shows."""
+        import psutil
+
+        if self._process is not None:
+            with suppress(psutil.Error):  # it is gone already
+                for process in (*self._process.children(recursive=True), self._process):
+                    with suppress(psutil.Error):
+                        process.kill()
+        await self._forget()
+
+    async def close(self) -> None:
+        """End the browser as it should be ended."""
+        if self._browser is not None:
+            try:
+                await asyncio.wait_for(self._browser.close(), 5)
+                self._browser = self._process = None
+            except Exception:  # a browser that does not close is ended
+                await self.end()
+
+    async def _forget(self) -> None:
+        browser, self._browser, self._process = self._browser, None, None
+        if browser is not None:
+            with suppress(Exception):  # it has just been killed: whatever it says now means nothing
+                await asyncio.wait_for(browser.close(), 5)
+
+
+def _private(processes: list[dict[str, Any]]) -> int:
+    """The bytes that the pages' processes have for themselves."""
+    return sum(private_memory(process["id"]) for process in processes if process["type"] == "renderer")
+
+
+def private_memory(pid: int) -> int:
+    """The bytes that a process has for itself: not the libraries and caches that it shares with all its like.
+
+    Canvases are in memory that is shared with whoever draws them; that counts.
+    """
+    import psutil
+
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines()
+    except OSError:  # it is gone, or this is no Linux
+        try:
+            return int(psutil.Process(pid).memory_full_info().uss)
+        except psutil.Error:
+            return 0
+    fields = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+    return sum(1024 * int(value.split()[0]) for value in fields.values())

@@ -1,0 +1,306 @@
+"""A page gets the same verdict on a busy and on a quiet machine: virtual time, processor time, private memory."""
+
+import asyncio
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+
+import msgspec
+import pytest
+import pytest_asyncio
+from benchmarks.pages import load, prepared, verdict
+
+from fairtrial.cli import doctor
+from fairtrial.core.experiment import Case
+from fairtrial.core.score import ScoreContext, Unscored
+from fairtrial.scorers.browser import Browser
+from fairtrial.webpage import acting, watch
+from fairtrial.webpage.acting import BrokenCheckError
+from fairtrial.webpage.browser import find_browser, gives_frames
+from fairtrial.webpage.checks import Check, CheckResult
+from fairtrial.webpage.extract import extract
+from fairtrial.webpage.instance import BrowserInstance, BrowserUsage, private_memory
+from fairtrial.webpage.looking import look
+from fairtrial.webpage.render import Renderer
+from fairtrial.webpage.rendering import Limits, Rendering
+from fairtrial.webpage.visit import Visit
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+GOOD = "<!doctype html><html lang=en><meta name=viewport content='width=device-width'><h1>Hello</h1></html>"
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="headless shells give frames on Linux only")
+
+
+@pytest.fixture(scope="module")
+def shell(chromium):
+    if not gives_frames(chromium):
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("there is no chromium-headless-shell")
+        pytest.skip("there is no chromium-headless-shell")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def renderer(shell):
+    async with Renderer(1) as made:
+        yield made
+
+
+# -- the same on any machine -----------------------------------------------------------------------
+
+# Every kind of time that a page has. What it says depends on when each frame and each timer came.
+TIMES = """<!doctype html><meta name=viewport content="width=device-width"><style>
+@keyframes go { to { margin-left: 1000px } } #box { animation: go 4s linear; width: 9px; height: 9px; background: red }
+</style><body><div id=box></div><p id=out></p><script>
+const began = performance.now(), day = Date.now(); let frames = 0, ticks = 0, first = null, said = false;
+setInterval(() => { ticks += 1 }, 10);
+requestAnimationFrame(function frame(at) {
+  frames += 1; first ??= Math.round(at - began);
+  if (performance.now() - began > 600 && !said) {
+    said = true;
+    const left = Math.round(parseFloat(getComputedStyle(box).marginLeft));
+    out.textContent = [frames, ticks, first, left, Date.now() - day, Math.round(performance.now() - began)].join(" ");
+  }
+  requestAnimationFrame(frame); });
+</script>"""
+
+
+async def said_of_time(renderer: Renderer) -> str:
+    says = msgspec.convert({"name": "n", "steps": [{"expect": {"selector": "#out", "text": "?"}}]}, Check)
+    return (await renderer.render(TIMES, [says])).checks[0].reason
+
+
+async def test_frames_timers_and_animations_agree_however_busy_the_machine_is(renderer):
+    quiet = await said_of_time(renderer)
+    async with load(seed=1, most=2):
+        busy = await said_of_time(renderer)
+    assert quiet == busy
+    frames, ticks, first, left, day, took = map(int, quiet.split("“")[1].split("”")[0].split())
+    assert abs(took - 16 * frames) <= 32 and abs(ticks - took / 10) <= 2  # sixty frames a second, and every timer
+    assert 0 <= first <= 32 and abs(left - took / 4) <= 12 and abs(day - took) <= 1
+
+
+@pytest.mark.parametrize("name", ["careful/snake", "hasty/svg-scene"])
+async def test_prepared_pages_get_the_same_verdict_beside_busy_programs(renderer, name):
+    page, checks = prepared()[name]
+    quiet = await renderer.render(page.html, checks)
+    async with load(seed=2, most=2):
+        busy = await renderer.render(page.html, checks)
+    assert verdict(page, quiet) == verdict(page, busy) and quiet.virtual
+    assert quiet.pictures.keys() == busy.pictures.keys()
+
+
+async def test_a_page_that_waits_in_a_loop_for_the_clock_is_measured_in_real_time(renderer):
+    page = GOOD.replace("<h1>", "<script>const end = Date.now() + 50; while (Date.now() < end) {}</script><h1>")
+    seen = await renderer.render(page)
+    assert seen.trouble == "" and not seen.virtual and seen.pictures.keys() == {"desktop", "phone"}
+
+
+async def test_real_time_is_said_in_the_notes_and_details():
+    class Fake:
+        async def tool(self, _):
+            return self
+
+        async def render(self, html, checks):
+            return Rendering(checks=[CheckResult(name="n", passed=True)])
+
+    context = ScoreContext(response=GOOD, case=Case(id="c", input="q"), workshop=Fake())
+    found = await Browser().score(context)
+    assert found.notes.endswith("measured in real time") and found.details["page"]["time"] == "measured in real time"
+
+
+async def test_in_real_time_a_check_that_fails_has_another_chance():
+    def visit(*, virtual: bool) -> Visit:
+        made, results = Visit(BrowserInstance(None, "", Limits()), GOOD, virtual=virtual), iter([False, True])
+
+        async def tried(check):
+            return CheckResult(name="n", passed=next(results))
+
+        made._tried = tried
+        return made
+
+    assert (await visit(virtual=False)._checked(None)).passed
+    assert not (await visit(virtual=True)._checked(None)).passed  # it would be the same again
+
+
+DRAGS = """<!doctype html><meta name=viewport content="width=device-width"><body>
+<div id=card draggable=true style="width: 60px; height: 30px; background: #ccc">card</div>
+<div id=there style="width: 200px; height: 80px; background: #eee">there</div>
+<div id=knob style="width: 30px; height: 30px; background: #888; position: absolute; left: 20px; top: 300px"></div>
+<div id=end style="width: 30px; height: 30px; position: absolute; left: 420px; top: 300px"></div><p id=out>none</p><script>
+there.ondragover = (event) => event.preventDefault();
+card.ondragstart = (event) => event.dataTransfer.setData("text/plain", "carried");
+there.ondrop = (event) => { event.preventDefault(); out.textContent = event.dataTransfer.getData("text/plain"); };
+let held = false; knob.onmousedown = () => { held = true };
+addEventListener("mousemove", (event) => { if (held) knob.style.left = `${event.clientX - 15}px` });
+addEventListener("mouseup", () => { if (held) out.textContent = knob.style.left; held = false });
+</script>"""
+
+
+@pytest.mark.parametrize("program", ["chromium-headless-shell", "chromium"])
+async def test_things_are_dragged_by_the_browser_and_by_the_page(program, monkeypatch):
+    if shutil.which(program) is None:
+        pytest.skip(f"there is no {program}")
+    monkeypatch.setenv("FAIRTRIAL_BROWSER", program)
+
+    def check(what: str, onto: str, says: str) -> Check:
+        steps = [{"drag": {"what": what, "onto": onto}}, {"expect": {"selector": "#out", "text": says}}]
+        return msgspec.convert({"name": what, "steps": steps}, Check)
+
+    async with Renderer(1) as renderer:
+        seen = await renderer.render(DRAGS, [check("#card", "#there", "carried"), check("#knob", "#end", "420px")])
+        assert renderer.virtual is seen.virtual is (program != "chromium")
+    assert [(result.passed, result.reason) for result in seen.checks] == [(True, "")] * 2
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+class FakeSlot:
+    limits = Limits(memory=1000)
+
+    def __init__(self, *usages: BrowserUsage) -> None:
+        self._usages = list(usages)
+
+    async def usage(self) -> BrowserUsage:
+        return self._usages.pop(0) if len(self._usages) > 1 else self._usages[0]
+
+
+class SilentClock:
+    frames = 0
+
+    @property
+    def world(self):
+        return self
+
+    async def send(self, *_, **__):
+        await asyncio.Event().wait()
+
+
+async def test_a_page_that_does_not_answer_is_told_by_its_processor_time(monkeypatch):
+    monkeypatch.setattr(watch, "_LOOK_AGAIN", 0)
+
+    async def told(*usages: BrowserUsage) -> str | None:
+        watching = watch.Watch(FakeSlot(*usages), busy=3.0)
+        watching.clock = SilentClock()
+        task = asyncio.ensure_future(watching.broken())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        task.cancel()
+        return task.result() if task.done() else None
+
+    assert await told(*(BrowserUsage(float(second), 0) for second in range(9))) == watch.NO_ANSWER
+    assert await told(BrowserUsage(7.0, 0)) is None  # the machine is busy with others
+    assert await told(BrowserUsage(0.0, 1001)) == watch.TOO_MUCH_MEMORY
+
+
+async def test_endless_loops_end_by_processor_time_alone(shell):
+    limits = Limits(busy=1.0, suspect=0.5, wall=100_000.0)
+    async with Renderer(1, limits) as renderer:
+        seen = await renderer.render("<p>x</p><script>while (true) {}</script>")
+    assert seen.trouble == watch.NO_ANSWER and not seen.virtual  # it was given real time before it was blamed
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+async def test_a_page_that_crashes_is_noticed_at_once(shell, virtual):
+    async with Renderer(1, Limits(wall=100_000.0)) as renderer:
+        visit = Visit(renderer._slots[0], GOOD, virtual=virtual)
+
+        async def crash() -> None:
+            clock = await visit._opened("desktop")
+            crashing = asyncio.ensure_future(clock.world.send("Page.crash"))
+            try:
+                await clock.wait(3000)
+                await clock.page.inner_text("h1", timeout=0)
+            finally:
+                crashing.cancel()
+                await asyncio.gather(crashing, return_exceptions=True)
+
+        assert not await visit._guarded(crash) and visit.found.trouble == watch.CRASHED
+
+
+async def test_a_browser_that_does_not_get_on_says_nothing_of_the_page(shell):
+    async with Renderer(1, Limits(wall=0.01)) as renderer:
+        seen = await renderer.render(GOOD)
+        assert seen.stalled and not seen.trouble
+
+        class Workshop:
+            async def tool(self, _):
+                return renderer
+
+        context = ScoreContext(response=GOOD, case=Case(id="c", input="q"), workshop=Workshop())
+        found = await Browser().score(context)
+    assert isinstance(found, Unscored) and found.retryable and "did not get on" in found.message
+
+
+async def test_an_ordinary_page_takes_little_memory_on_any_architecture(shell):
+    """Less than any browser's libraries take, which all its processes share."""
+    page, _ = prepared()["careful/kanban"]
+    async with Renderer(1, Limits(memory=100 << 20)) as renderer:
+        seen = await renderer.render(page.html)
+    assert seen.trouble == ""
+
+
+async def test_canvases_and_arrays_count_as_memory(shell):
+    held = "const kept = []; for (let n = 0; n < 40; n++) kept.push(new Uint8Array(8 << 20).fill(n))"
+    async with Renderer(1, Limits(memory=200 << 20)) as renderer:
+        seen = await renderer.render(GOOD.replace("<h1>", f"<script>{held}; window.kept = kept</script><h1>"))
+    assert seen.trouble == watch.TOO_MUCH_MEMORY
+
+
+@LINUX
+@pytest.mark.parametrize(("shared", "expected"), [(True, 0), (False, 64 << 20)])
+async def test_memory_that_is_shared_is_not_counted(tmp_path, shared, expected):
+    """A program that has read 64 MiB of a file into view, or has made as much of its own."""
+    file = tmp_path / "big"
+    file.write_bytes(b"\1" * (64 << 20))
+    seen = f"m = mmap.mmap(open({str(file)!r}, 'rb').fileno(), 0, access=mmap.ACCESS_READ); sum(m[::4096])"
+    made = "m = bytearray(b'\\1') * (64 << 20)"
+    code = f"import mmap, sys; print('ready', flush=True); input(); {seen if shared else made}; print('done', flush=True); input()"
+    assert mmap.PAGESIZE >= 4096
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.readline()
+        before = private_memory(process.pid)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        taken = private_memory(process.pid) - before
+        process.kill()
+    assert abs(taken - expected) < 4 << 20
+
+
+async def test_a_pattern_that_takes_for_ever_decides_nothing(renderer, monkeypatch):
+    monkeypatch.setattr(acting, "_PATTERN_SECONDS", 0.05)
+    page = GOOD.replace("Hello", "a" * 60 + "!")
+    slow = {"name": "slow", "steps": [{"expect": {"selector": "h1", "matches": "^(a|aa)+$"}}]}
+    with pytest.raises(BrokenCheckError, match=r"check `slow`, step 1: the pattern .* write a simpler one"):
+        await renderer.render(page, [msgspec.convert(slow, Check)])
+    found = await look(ScoreContext(response=page, case=Case(id="c", input="q", metadata={"checks": [slow]})), [])
+    assert isinstance(found, Unscored) and found.kind == "check" and extract(page).html
+
+
+# -- which browser ---------------------------------------------------------------------------------
+
+
+@LINUX
+async def test_a_headless_shell_is_preferred_and_any_browser_can_be_named(tmp_path, monkeypatch):
+    for name in ("chromium", "chromium-headless-shell"):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_browser() == str(tmp_path / "chromium-headless-shell") and gives_frames(find_browser())
+    monkeypatch.setenv("FAIRTRIAL_BROWSER", "chromium")
+    assert find_browser() == str(tmp_path / "chromium") and not gives_frames(find_browser())
+
+
+async def test_doctor_says_in_which_time_pages_live_and_that_root_has_no_sandbox(monkeypatch):
+    assert "busy" in doctor._time(virtual=True).found and doctor._time(virtual=True).good
+    assert doctor._time(virtual=False).found.startswith("real")
+    monkeypatch.setattr("os.geteuid", lambda: 0, raising=False)
+    (found,) = doctor._sandbox()
+    assert found.found == "off: root has none" and "as another user" in found.advice
+    monkeypatch.setattr("os.geteuid", lambda: 1000, raising=False)
+    assert list(doctor._sandbox()) == []
