@@ -65,11 +65,21 @@ def _ways(node: ast.AST) -> Iterator[tuple[str, object]]:
     elif isinstance(node, ast.BoolOp):
         other = ast.Or if isinstance(node.op, ast.And) else ast.And
         yield f"{type(node.op).__name__} → {other.__name__}", lambda twin: setattr(twin, "op", other())
-    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC and not isinstance(node.left, ast.Constant | ast.JoinedStr):
+    elif (
+        isinstance(node, ast.BinOp)
+        and type(node.op) in _ARITHMETIC
+        and not isinstance(node.left, ast.Constant | ast.JoinedStr)
+    ):
         new = _ARITHMETIC[type(node.op)]
         yield f"{type(node.op).__name__} → {new.__name__}", lambda twin: setattr(twin, "op", new())
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield "not dropped", lambda twin: (setattr(twin, "op", ast.Not()), setattr(twin, "operand", ast.UnaryOp(ast.Not(), twin.operand)))
+        yield (
+            "not dropped",
+            lambda twin: (
+                setattr(twin, "op", ast.Not()),
+                setattr(twin, "operand", ast.UnaryOp(ast.Not(), twin.operand)),
+            ),
+        )
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield f"{node.value} → {not node.value}", lambda twin: setattr(twin, "value", not twin.value)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
@@ -127,7 +137,9 @@ def measure(folder: Path) -> Coverage:
     settings.write_text("[run]\nconcurrency = thread\nsource = fairtrial\n")
     command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-m", _QUICK, f"--junitxml={report}"]
     command += ["--cov=fairtrial", "--cov-context=test", f"--cov-config={settings}", "--cov-report="]
-    subprocess.run(command, cwd=REPO, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        command, cwd=REPO, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False, stdout=subprocess.DEVNULL
+    )
     read = coverage.CoverageData(str(data))
     read.read()
     tests: dict[str, dict[int, list[str]]] = {}
@@ -136,7 +148,9 @@ def measure(folder: Path) -> Coverage:
             continue
         name = str(PACKAGE / file.split("/fairtrial/", 1)[1])
         by_line = read.contexts_by_lineno(file)
-        tests[name] = {line: [context.split("|")[0] for context in contexts if context] for line, contexts in by_line.items()}
+        tests[name] = {
+            line: [context.split("|")[0] for context in contexts if context] for line, contexts in by_line.items()
+        }
     seconds = {}
     for case in ET.parse(report).iter("testcase"):  # noqa: S314  # we have just written it
         seconds[f"{case.get('classname')}.{case.get('name')}"] = float(case.get("time") or 0)
@@ -151,7 +165,9 @@ def _key(test: str) -> str:
 
 def try_out(mutant: Mutant, coverage: Coverage, tree: Path) -> bool:
     """Whether the tests of the changed line notice the change."""
-    tests = sorted({*coverage.tests[mutant.file].get(mutant.line, [])}, key=lambda test: coverage.seconds.get(_key(test), 9.0))
+    tests = sorted(
+        {*coverage.tests[mutant.file].get(mutant.line, [])}, key=lambda test: coverage.seconds.get(_key(test), 9.0)
+    )
     file = tree / Path(mutant.file).relative_to("src")
     before = file.read_text("utf-8")
     changed = next(tree for number, (_, _, tree) in enumerate(changes(ast.parse(before))) if number == mutant.number)
@@ -159,7 +175,9 @@ def try_out(mutant: Mutant, coverage: Coverage, tree: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", *tests[:_MOST_TESTS]]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, timeout=_MOST_SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=REPO, env=environment, capture_output=True, timeout=_MOST_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return True
     finally:
@@ -201,7 +219,9 @@ def main() -> int:
         started = time.monotonic()
         with ThreadPoolExecutor(workers) as pool:
             killed = sum(pool.map(one, mutants))
-    print(f"{killed} of {len(mutants)} mutants killed ({100 * killed / len(mutants):.0f} %) in {(time.monotonic() - started) / 60:.0f} min")
+    print(
+        f"{killed} of {len(mutants)} mutants killed ({100 * killed / len(mutants):.0f} %) in {(time.monotonic() - started) / 60:.0f} min"
+    )
     return 0 if killed >= 0.9 * len(mutants) else 1
 
 

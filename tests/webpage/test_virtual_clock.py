@@ -19,9 +19,9 @@ from fairtrial.scorers.browser import Browser
 from fairtrial.webpage import acting, watch
 from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser import find_browser, gives_frames
+from fairtrial.webpage.browser_process import BrowserProcess, BrowserUsage, private_memory
 from fairtrial.webpage.checks import Check, CheckResult
 from fairtrial.webpage.extract import extract
-from fairtrial.webpage.instance import BrowserInstance, BrowserUsage, private_memory
 from fairtrial.webpage.looking import look
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Limits, Rendering
@@ -111,7 +111,7 @@ async def test_real_time_is_said_in_the_notes_and_details():
 
 async def test_in_real_time_a_check_that_fails_has_another_chance():
     def visit(*, virtual: bool) -> Visit:
-        made, results = Visit(BrowserInstance(None, "", Limits()), GOOD, virtual=virtual), iter([False, True])
+        made, results = Visit(BrowserProcess(None, "", Limits()), GOOD, virtual=virtual), iter([False, True])
 
         async def tried(check):
             return CheckResult(name="n", passed=next(results))

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairtrial.webpage.browser import gives_frames, usable_browser
+from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.checks import Check
-from fairtrial.webpage.instance import BrowserInstance
 from fairtrial.webpage.rendering import Limits, Rendering
 from fairtrial.webpage.visit import Visit
 from fairtrial.webpage.watch import TOO_MUCH_MEMORY
@@ -30,8 +30,8 @@ class Renderer:
         self._limits = limits or Limits()
         self._playwright: Playwright | None = None
         self.virtual = False  # whether pages live in virtual time
-        self._slots: list[BrowserInstance] = []
-        self._free: asyncio.LifoQueue[BrowserInstance] = asyncio.LifoQueue()
+        self._slots: list[BrowserProcess] = []
+        self._free: asyncio.LifoQueue[BrowserProcess] = asyncio.LifoQueue()
 
     async def __aenter__(self) -> Renderer:
         program = usable_browser()
@@ -39,7 +39,7 @@ class Renderer:
         from playwright.async_api import async_playwright
 
         self._playwright = await async_playwright().start()
-        self._slots = [BrowserInstance(self._playwright, program, self._limits) for _ in range(self._count)]
+        self._slots = [BrowserProcess(self._playwright, program, self._limits) for _ in range(self._count)]
         for slot in reversed(self._slots):  # last in, first out: a second one starts only when it is needed
             self._free.put_nowait(slot)
         return self

@@ -10,9 +10,9 @@ import msgspec
 
 from fairtrial.core.text import clipped
 from fairtrial.webpage.acting import carry_out
+from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.checks import SIZES, Check, CheckResult, Size
 from fairtrial.webpage.clock import Clock, RealClock
-from fairtrial.webpage.instance import BrowserInstance
 from fairtrial.webpage.rendering import Rendering
 from fairtrial.webpage.seal import HEADERS, sealed
 from fairtrial.webpage.virtual_clock import VirtualClock
@@ -45,7 +45,7 @@ class _TroubleError(Exception):
 class Visit:
     """One page, looked at from all sides; what is known is kept when something goes wrong."""
 
-    def __init__(self, slot: BrowserInstance, html: str, *, virtual: bool) -> None:
+    def __init__(self, slot: BrowserProcess, html: str, *, virtual: bool) -> None:
         self._slot, self._virtual = slot, virtual
         self._body = sealed(html)
         self._stages: dict[bool, tuple[BrowserContext, Clock]] = {}  # by whether it is a phone

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairtrial.webpage.clock import Clock
 
 if TYPE_CHECKING:
-    from fairtrial.webpage.instance import BrowserInstance
+    from fairtrial.webpage.browser_process import BrowserProcess
 
 _LOOK_AGAIN = 0.1  # seconds
 TOO_MUCH_MEMORY = "the page took too much memory"
@@ -23,7 +23,7 @@ class Watch:
     An endless loop is told by processor time, not by the time of day: on a busy machine a good page is slow as well.
     """
 
-    def __init__(self, slot: BrowserInstance, busy: float) -> None:
+    def __init__(self, slot: BrowserProcess, busy: float) -> None:
         self._slot, self._busy = slot, busy
         self._asked: asyncio.Task[Any] | None = None
         self._frames = 0

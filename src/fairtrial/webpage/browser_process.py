@@ -24,7 +24,7 @@ class BrowserUsage(NamedTuple):
     memory: int
 
 
-class BrowserInstance:
+class BrowserProcess:
     """One browser, and the way to be rid of it. It runs in virtual or in real time, never in both."""
 
     def __init__(self, playwright: Playwright, program: str, limits: Limits) -> None:
