@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet install
 
-.PHONY: demo setup test check format bench lock clean
+.PHONY: demo setup test test-quick mutants check format bench lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -12,6 +12,12 @@ setup: .venv/.setup  ## everything for use and development
 
 test: setup check  ## all tests
 	$(BIN)/pytest -n auto --dist worksteal
+
+test-quick: setup  ## what takes a minute: no browser, no model, no simulation, nothing slow
+	$(BIN)/pytest -n auto --dist worksteal -m "not browser and not model and not simulation and not slow"
+
+mutants: setup  ## whether the tests would notice: 200 small changes to the code
+	$(BIN)/python -m benchmarks.mutants
 
 check: setup  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -80,7 +80,7 @@ class Server:
         assert self.process.stderr is not None
         line = (await self.process.stderr.readline()).decode()
         self.seconds = time.perf_counter() - started
-        return line.split()[3].rstrip("/")
+        return line.split()[4].rstrip("/")
 
     async def __aexit__(self, *_: object) -> None:
         self.process.terminate()

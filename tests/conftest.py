@@ -34,9 +34,9 @@ _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests write thousands of small stores, each commit of which waits for a disk: folders in memory where possible."""
-    if config.option.basetemp is None and not hasattr(config, "workerinput") and os.access(_MEMORY, os.W_OK):
-        if shutil.disk_usage(_MEMORY).free > _ROOM:
-            config.option.basetemp = tempfile.mkdtemp(prefix="fairtrial-tests-", dir=_MEMORY)
+    chosen = config.option.basetemp is not None or hasattr(config, "workerinput")
+    if not chosen and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
+        config.option.basetemp = tempfile.mkdtemp(prefix="fairtrial-tests-", dir=_MEMORY)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

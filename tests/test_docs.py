@@ -83,6 +83,7 @@ def test_the_python_example_of_the_readme_runs(tmp_path, capsys):
     assert "careful 1.0" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["models", "own-parts", "agents"])
 async def test_examples_run(folder, store, monkeypatch):
     monkeypatch.setenv("PYTHON", sys.executable)  # whose packages are there, whatever PATH says
@@ -90,6 +91,7 @@ async def test_examples_run(folder, store, monkeypatch):
     assert run.status == "completed"
 
 
+@pytest.mark.model
 @pytest.mark.slow
 async def test_the_embedded_example_runs(store):
     from fairtrial.providers.weights import fetch
@@ -124,6 +126,7 @@ def test_the_recipe_for_a_scorer_works(tmp_path):
     assert asyncio.run(names["Shout"]().score(context)).value == 1.0
 
 
+@pytest.mark.simulation
 def test_pinned_versions_name_no_host_and_cover_every_dependency():
     text = (REPO / "constraints.txt").read_text()
     assert "://" not in text

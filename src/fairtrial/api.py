@@ -1,4 +1,4 @@
-"""The library's verbs, for people who write Python: thin, synchronous where that is what people expect."""
+"""The Python API: thin functions, synchronous where users expect that."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where a loop is already running (a notebook)."""
+    """Run a coroutine and return its result, even if an event loop is already running (as in a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -41,34 +41,34 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def arun(suite: Suite | str | Path, *, store: str | None = None) -> Run:
-    """Run a suite, given as loaded or as a path; the result is in the store."""
+    """Run a suite (loaded, or given by its path) and store the result."""
     if not isinstance(suite, Suite):
         suite = pipeline.load(suite)
     return await pipeline.arun(suite, store=Store(store))
 
 
 def run(suite: Suite | str | Path, *, store: str | None = None) -> Run:
-    """Run a suite, given as loaded or as a path; the result is in the store."""
+    """Run a suite (loaded, or given by its path) and store the result."""
     return wait_for(arun(suite, store=store))
 
 
 def open_run(name: str = "latest", *, store: str | None = None) -> Run:
-    """A stored run: by id, by an unambiguous prefix of it, or the latest."""
+    """Open a stored run by its id, an unambiguous prefix of it, or `latest`."""
     return Run.find(name, Store(store, create=False))
 
 
 def resume(run: Run) -> Run:
-    """Go on with a run that was stopped; no finished call is repeated."""
+    """Continue a run that was stopped; no finished call is repeated."""
     return wait_for(aresume(run.id, store=run.store))
 
 
 def retry(run: Run) -> Run:
-    """Try the failed trials of a run again."""
+    """Repeat the failed trials of a run."""
     return wait_for(aresume(run.id, store=run.store, mode="retry"))
 
 
 def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | None = None) -> Run:
-    """Score the stored answers of a run anew, with another scorer or another judge."""
+    """Score the stored answers of a run again, with another scorer or judge."""
     spec = {"type": scorer} if isinstance(scorer, str) else scorer
     return wait_for(arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
@@ -76,7 +76,7 @@ def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | No
 def score(scorer: str, *, response: str, expected: Any = None, input: str = "", **options: Any) -> Score | Unscored:
     """Score one answer: `score("numeric", response="about 42", expected=42, tolerance=0.01)`.
 
-    `expected` is a text, a number, a mapping (compared as JSON), or a list of those, any of which is right.
+    `expected` is text, a number, a mapping (compared as JSON), or a list of those, any of which is right.
     """
     case = Case(id="case", input=input, expected=read_expected(expected))
     built = build_scorer({"type": scorer, **options})
@@ -94,7 +94,7 @@ def calibrate(
     runs: int = 1,
     store: str | None = None,
 ) -> Calibration:
-    """See what a judge makes of answers whose worth is known: samples, summary, rating, recommendation."""
+    """Calibrate a judge with answers of known quality; returns samples, summary, rating and recommendation."""
     variables = variables_of()
     spec = judge_named(judge, variables, Path())
     work = acalibrate(
@@ -109,21 +109,21 @@ def calibrate(
 
 
 def aggregate(run: Run) -> dict[str, Aggregate]:
-    """Every arm's mean, deviation, extremes, count, weight and interval; scores are 0–1."""
+    """Return each arm's mean, standard deviation, minimum, maximum, count, weight and interval; scores are 0–1."""
     return {arm.arm: arm.aggregate for arm in run.arms}
 
 
 def multi_run(runs: Sequence[Run]) -> dict[str, MultiRun]:
-    """Every arm over several runs of one plan: run ids, scores, mean, deviation, extremes and interval."""
+    """Return each arm's run ids, scores, mean, standard deviation, minimum, maximum and interval over several runs."""
     from fairtrial.analyse.series import over_runs
 
     return over_runs(runs)
 
 
 def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
-    """Two arms by their run means (pooled Student t); None with fewer than two runs of either.
+    """Compare two arms by their run means (pooled Student t); None with fewer than two runs of either.
 
-    It holds for these very cases. Whether one is better on cases like these is another question.
+    The result holds for these exact cases. It does not say which arm is better on similar cases.
     """
     from fairtrial.analyse.series import compare_run_means
 
@@ -159,18 +159,18 @@ def compare(
     margin: float | None = None,
     largest: float | None = None,
 ) -> Comparison | Comparisons:
-    """Which of two arms is better on the cases that both have, or that nobody can tell; scores and margin are 0–1.
+    """Compare arms on the cases they share; the verdict may be that nobody can tell. Scores and margin are 0–1.
 
-    With two names, that pair, over all runs that have them; without, every pair. The runs of a series count as one.
-    Without a metric, by the one that the suite calls primary, or by the score (""). `largest` is the largest difference
-    that a case can show, where that is less than the scale allows.
+    With two names, compares that pair over all runs that have both; without names, every pair. The runs of a series
+    count as one. The metric defaults to the suite's primary metric, else the score (""). `largest` is the largest
+    possible difference on a case, if that is less than the scale allows.
     """
-    from fairtrial.analyse.compare import compare as compared
+    from fairtrial.analyse.compare import compare as compare_scores
     from fairtrial.analyse.score_table import choose, pooled, read_scores, sources_of
 
     if (a is None) != (b is None):
-        raise FairtrialError("name two arms, or none")
+        raise FairtrialError("give two arms, or none")
     names = () if a is None or b is None else (a, b)
     scores = read_scores(pooled(sources_of(runs), names))
-    found = compared(scores, choose(scores, names), metric=metric, margin=margin, largest=largest)
-    return found.pairs[0] if names else found
+    comparisons = compare_scores(scores, choose(scores, names), metric=metric, margin=margin, largest=largest)
+    return comparisons.pairs[0] if names else comparisons

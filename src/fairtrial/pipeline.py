@@ -1,14 +1,14 @@
-"""READ FIRST: the data's whole way.
+"""READ FIRST: the complete data flow.
 
     suite ──► plan ──► run ──► score ──► store ──► analyse ──► report
     cases     trials   answers  scores    rows      numbers     what people read
 
 `load` reads and checks a suite (`config`). `arun` writes its plan to the store and starts a run of it. `work_on` is
 one session of work on a run: the engine (`engine`) asks the targets, stores each answer, scores it and stores the
-score; in the end the run gets its status. Whoever wants to know something reads the store (`analyse`).
+score; at the end the run gets its status. All analysis reads from the store (`analyse`).
 
-Command line, web page and library all come through here. `workflows/` has the other ways in: `resume` goes on with
-stored runs, `calibrate` tries judges.
+Command line, web page and library all use this module. `workflows/` has the other entry points: `resume` continues
+stored runs, `calibrate` tests judges.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ from fairtrial.toolbox.preflight import preflight, with_tools
 
 
 def load(path: str | Path, options: RunOptions | None = None) -> Suite:
-    """Load a suite and check everything that can be known before anything is spent.
+    """Load a suite and check everything that can be checked before any money is spent.
 
-    A configuration of another tool that can be run as it is, such as k-eval's, is a suite too.
+    Also accepts configurations of other tools that can be run directly, such as k-eval's.
     """
     path = Path(path)
     foreign = read_foreign(path)
     if foreign is None:
         return load_suite(path, options)
-    shown = f"{path} (converted to a suite)"  # lines are those of the suite that it was turned into
-    suite = parse_suite(suite_text(foreign.imported), file=shown, folder=path.parent, options=options)
+    file = f"{path} (converted to a suite)"  # line numbers refer to the converted suite
+    suite = parse_suite(suite_text(foreign.imported), file=file, folder=path.parent, options=options)
     suite.notes = [f"not carried over from {foreign.tool}: {finding}" for finding in foreign.imported.findings]
     suite.notes += [f"unlike {foreign.tool}: {difference}" for difference in foreign.imported.differences]
     return suite
 
 
 def load_text(text: str, *, file: str, folder: Path, options: RunOptions | None = None) -> Suite:
-    """Load a suite from its text; paths in it are relative to the folder."""
+    """Load a suite from text; paths in it are relative to the folder."""
     return parse_suite(text, file=file, folder=folder, options=options)
 
 
@@ -72,7 +72,7 @@ def load_text(text: str, *, file: str, folder: Path, options: RunOptions | None 
 
 
 class Series(NamedTuple):
-    """Several runs of one plan: their common id, and how many there are to be."""
+    """Several runs of one plan: their shared id, and their planned number."""
 
     id: str
     runs: int
@@ -81,7 +81,7 @@ class Series(NamedTuple):
 async def arun(
     suite: Suite, *, store: Store | None = None, series: Series | None = None, watch: Watch | None = None
 ) -> Run:
-    """Run a suite; the result is in the store, and everything in it was durable before it was counted."""
+    """Run a suite and store the result; everything is durably stored before it is counted."""
     store = store or Store()
     job = Job(
         run_id=new_id(),
@@ -122,7 +122,7 @@ async def start_run(
     watch: Watch | None,
     write_plan: Callable[[], None] | None = None,
 ) -> Run:
-    """A new run of a plan, once its MCP servers and targets were seen to be there."""
+    """Start a new run of a plan, after checking that its MCP servers and targets are available."""
     inventory = await preflight(job.arms, job.variables.hide)
     specs = target_specs(job.arms, job.settings)
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
@@ -152,7 +152,7 @@ async def start_run(
 
 
 async def work_on(store: Store, job: Job, targets: dict[str, Target], scoring: Scoring, watch: Watch | None) -> Run:
-    """One session of work on a run whose lease we hold, and the run's status afterwards."""
+    """Do one session of work on a run whose lease we hold, then set the run's status."""
     progress = Progress([arm.name for arm in job.arms], totals.planned_trials(store, job.plan_id, job.arms))
     if not job.fresh:
         progress.restore(totals.arm_totals(store, job.run_id, scoring.number), job.mode)
@@ -161,12 +161,12 @@ async def work_on(store: Store, job: Job, targets: dict[str, Target], scoring: S
     engine = Engine(job, targets, store, scoring, progress, spent=spent)
     if job.mode != "rescore":
         store.set_run(job.run_id, status="running", reason=None, ended_at=None)
-    # Numpy reads a run but does not make one: it is imported while the first answers are awaited.
-    warming = asyncio.create_task(asyncio.to_thread(import_module, "fairtrial.analyse.summary"))
+    # Only analysis needs numpy: it is imported while the first answers are pending.
+    analysis_import = asyncio.create_task(asyncio.to_thread(import_module, "fairtrial.analyse.summary"))
     try:
         async with watch(engine) if watch else nullcontext():
             await engine.run()
-        await warming
+        await analysis_import
         if job.mode == "rescore" and engine.halt is None:
             _use_scoring(store, job.run_id, scoring.number)
     finally:
@@ -177,25 +177,25 @@ async def work_on(store: Store, job: Job, targets: dict[str, Target], scoring: S
 
 
 def _raise_if_unfinished(job: Job, halt: Halt) -> None:
-    """A rescoring that stopped has changed nothing, and a run that cannot go on as configured needs a correction."""
+    """Raise if a rescoring stopped, which changes nothing, or if the run cannot continue as configured."""
     if job.mode == "rescore":
-        ending = "repeat the command to go on; until then the old scores count"
+        hint = "repeat the command to continue; until then the old scores stay current"
         if halt.interrupted:
-            raise InterruptedWorkError(f"rescoring was interrupted; {ending}")
-        raise FairtrialError(f"rescoring stopped: {halt.reason}; once that is solved, {ending}")
+            raise InterruptedWorkError(f"rescoring was interrupted; {hint}")
+        raise FairtrialError(f"rescoring stopped: {halt.reason}; fix that, then {hint}")
     if halt.unusable:
         raise TargetUnusableError(
-            f"{halt.reason}; correct it, then run the suite again "
-            f"(or `fairtrial resume {job.run_id}` if the suite itself was right)"
+            f"{halt.reason}; fix it, then run the suite again "
+            f"(or `fairtrial resume {job.run_id}` if the suite itself was correct)"
         )
 
 
 def _use_scoring(store: Store, run_id: str, number: int) -> None:
-    """Make a new scoring the one that counts, provided it scored anything."""
+    """Make a new scoring the run's current one, provided it scored anything."""
     if not any(arm.scored for arm in totals.arm_totals(store, run_id, number).values()):
         reasons = totals.failure_reasons(store, run_id, number)
-        reason = next(iter(reasons), ("", "nothing was answered", 0))[1]
-        raise FairtrialError(f"no answer could be scored ({reason}); the old scores still count")
+        reason = next(iter(reasons), ("", "there are no answers", 0))[1]
+        raise FairtrialError(f"no answer could be scored ({reason}); the old scores stay current")
     store.finish_scoring(run_id, number)
 
 
@@ -203,11 +203,11 @@ def _use_scoring(store: Store, run_id: str, number: int) -> None:
 
 
 def _set_status(store: Store, job: Job, halt: Halt | None) -> None:
-    """completed only if every planned trial has a score."""
+    """Set the run's status; it is completed only if every planned trial has a score."""
     status = _completeness(store, store.find_run(job.run_id), job.arms)
     if status == "incomplete" and job.stopped is not None and job.mode != "resume":
-        status = "stopped"  # retrying failures or rescoring does not make it an unfinished one
-    if job.mode == "rescore":  # rescoring changes what is known, not when the run ended
+        status = "stopped"  # retrying or rescoring does not make a stopped run incomplete
+    if job.mode == "rescore":  # rescoring does not change when the run ended
         store.set_run(job.run_id, status=status)
         return
     if halt is not None and halt.interrupted:
@@ -219,7 +219,7 @@ def _set_status(store: Store, job: Job, halt: Halt | None) -> None:
 
 
 def settle_status(store: Store, record: RunRecord) -> None:
-    """After its scores have changed, a run is complete if every planned trial has one; when it ended stays."""
+    """Update a run's status after its scores changed: completed if every planned trial has one; keep its end time."""
     if record.status in ("completed", "incomplete"):
         arms = store.arms(store.plan(record.plan_id))
         store.set_run(record.id, status=_completeness(store, record, arms))

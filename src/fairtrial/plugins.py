@@ -1,7 +1,10 @@
 """What plug-ins may build on: the contracts of scorers, targets and importers, and the values that pass between them.
 
-A plug-in is an entry point `fairtrial.scorers`, `fairtrial.targets` or `fairtrial.importers`. Names here stay; modules
-beside this one, `fairtrial` itself and `fairtrial.pytest_plugin` are private and may change with any version.
+A plug-in is an entry point `fairtrial.scorers`, `fairtrial.targets` or `fairtrial.importers`. A model behind an
+HTTP API is an `HttpTarget`; named `NAME_api`, it serves `NAME:model`.
+
+Public are `fairtrial`, `fairtrial.plugins` and `fairtrial.pytest_plugin`. Every other module is private and may change
+with any version.
 """
 
 from fairtrial.core.answer import Answer, Failure, Image, Journal, Request, SoFar, Usage
@@ -15,14 +18,20 @@ from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
 from fairtrial.importers import Imported
+from fairtrial.providers.conversation import Conversation, Turn
+from fairtrial.providers.params import Api
+from fairtrial.providers.transport import HttpTarget
 
 __all__ = [
     "Answer",
+    "Api",
     "Case",
+    "Conversation",
     "Failure",
     "FairtrialError",
     "File",
     "Guide",
+    "HttpTarget",
     "Image",
     "Imported",
     "Journal",
@@ -44,6 +53,7 @@ __all__ = [
     "TargetUnusableError",
     "ToolCall",
     "Trace",
+    "Turn",
     "Unscored",
     "Usage",
 ]

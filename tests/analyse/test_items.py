@@ -18,6 +18,7 @@ def said(store, *args):
     return CliRunner().invoke(cli, ["cases", *args, "--store", store.path], standalone_mode=False)
 
 
+@pytest.mark.slow
 async def test_dead_and_suspicious_cases(run_suite, store):
     """Case 0 has a wrong golden answer: both good arms say the same, and only the worst is called right."""
     good = {f"c{n:02}": "42" for n in range(1, 40)} | {"c00": "Forty-one."}
@@ -42,6 +43,7 @@ async def test_dead_and_suspicious_cases(run_suite, store):
     assert len(document["cases"]) == 40 and document["cases"][0]["scores"] == {"good": 0, "fine": 0, "poor": 100}
 
 
+@pytest.mark.slow
 async def test_a_common_wrong_answer_is_said(run_suite):
     answers = {f"c{n:02}": "42" for n in range(20)} | {"c03": "It is 43!"}
     run = await run_suite(
@@ -55,6 +57,7 @@ async def test_a_common_wrong_answer_is_said(run_suite):
     assert found.cheapest is None
 
 
+@pytest.mark.slow
 async def test_fewer_cases_keep_the_order(run_suite, store, tmp_path):
     rng = np.random.default_rng(1)
     run = await run_suite(
@@ -82,8 +85,12 @@ async def test_fewer_cases_keep_the_order(run_suite, store, tmp_path):
     assert said(store, run.id, "--subset", "30", "-o", str(tmp_path / "ids.txt")).exit_code == 0
     assert len((tmp_path / "ids.txt").read_text().split()) == 30
     assert len(choose_cases(scores, 150)) == 150
+    missing = said(store, run.id, "--subset", "30", "-o", "/proc/nowhere/ids.txt")
+    assert "cannot be written" in str(missing.exception)
+    both = said(store, run.id, "--subset", "30", "-o", str(tmp_path / "more.txt"), "--json")
+    assert len(json.loads(both.stdout)["cases"]) == 30
     assert "choose 1 to 200" in str(said(store, run.id, "--subset", "999").exception)
-    assert "name both" in str(said(store, run.id, "-o", "x").exception)
+    assert "-o needs --subset N" in str(said(store, run.id, "-o", "x").exception)
     with pytest.raises(FairtrialError, match="no arm has a score"):
         analyse_cases(scores._replace(arms=()))
 

@@ -119,6 +119,7 @@ def flat(text, *, html=False):
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", text)) if html else text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("margin", [None, 15])
 async def test_everybody_says_the_same(experiment, tmp_path, told, kind, margin):
@@ -199,6 +200,7 @@ def _reports_agree(run, pairs, tmp_path):
                 assert cell in text, cell
 
 
+@pytest.mark.slow
 async def test_the_gate_reads_the_same_interval(experiment):
     """Against another run: passed above −margin, failed where compare says worse, else nobody can tell."""
     first = await experiment("binary", 5)

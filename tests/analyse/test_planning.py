@@ -33,6 +33,7 @@ def call(tmp_path, *args):
 
 
 class TestRank:
+    @pytest.mark.slow
     async def test_ranks_are_as_sure_as_the_intervals(self, run_suite, tmp_path):
         run = await run_suite(
             targets=[arm("low", 20, 100), arm("high", 95, 100), arm("nearly", range(6, 100), 100)], cases=cases(100)
@@ -52,6 +53,7 @@ class TestRank:
         document = json.loads(call(tmp_path, "rank", "--json"))
         assert document["places"][0]["aggregate"]["mean"] == pytest.approx(95)
 
+    @pytest.mark.slow
     async def test_win_matrix(self, run_suite):
         run = await run_suite(targets=[arm("a", 8, 10), arm("b", 4, 10)], cases=cases(10))
         matrix = rank(read_scores(sources_of(run))).matrix
@@ -89,6 +91,7 @@ class TestRank:
 
 
 class TestPower:
+    @pytest.mark.slow
     async def test_cases_needed_follow_the_formula(self, run_suite, tmp_path):
         run = await run_suite(targets=[arm("a", 40), arm("b", 20)], cases=cases())
         scores = read_scores(sources_of(run))
@@ -96,10 +99,11 @@ class TestPower:
         d = np.array([1.0] * 20 + [0.0] * 20)
         assert found.std_dev == pytest.approx(d.std(ddof=1)) and found.noise_sd is None
         assert found.cases_needed == [(0.1, [(1, power(d.std(ddof=1), 0.1, pilot=40))])]
-        assert "What repeats would bring is unknown" in call(tmp_path, "power")
+        assert "The effect of repeats is unknown" in call(tmp_path, "power")
         document = json.loads(call(tmp_path, "power", "--delta", "10", "--json"))
         assert document["pairs"][0]["cases_needed"][0]["difference"] == pytest.approx(10)
 
+    @pytest.mark.slow
     async def test_repeats_help_where_answers_are_noisy(self, run_suite):
         chances = np.full(300, 0.5)
         run = await run_suite(
@@ -112,6 +116,7 @@ class TestPower:
         needed = dict(found.cases_needed[0][1])
         assert needed[1] > 3 * needed[5] and found.noise_sd > 2 * found.case_sd
 
+    @pytest.mark.slow
     async def test_the_prediction_holds(self, run_suite):
         """A difference as large as the one that n cases can detect is found in about 80 % of experiments."""
         rng = np.random.default_rng(4)
@@ -124,11 +129,12 @@ class TestPower:
 
     async def test_nothing_to_plan_by(self, run_suite):
         scores = read_scores(sources_of(await run_suite(targets=[arm("a", 1, 1), arm("b", 1, 1)], cases=cases(1))))
-        with pytest.raises(FairtrialError, match="nothing to plan by"):
+        with pytest.raises(FairtrialError, match="nothing to plan from"):
             plan_power(scores, choose(scores))
 
 
 class TestVariance:
+    @pytest.mark.slow
     async def test_shares_are_what_was_planted(self, run_suite, tmp_path):
         rng = np.random.default_rng(5)
         sure = (rng.random(300) < 0.5).astype(float)
@@ -146,6 +152,7 @@ class TestVariance:
         document = json.loads(call(tmp_path, "variance", "--json"))
         assert document["arms"][1]["shares"]["case"] == pytest.approx(1)
 
+    @pytest.mark.slow
     async def test_judges_have_a_share(self, run_suite):
         verdict = {"marks": {"42": 6}, "otherwise": 4, "noise": 2.0}
         run = await run_suite(
@@ -169,6 +176,8 @@ class TestVariance:
             arm_variances(await run_suite(targets=[arm("m", 1, 1)], cases=cases(1)))
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("sd", "delta"), [(0.1, 0.1), (0.1, 0.05), (0.2, 0.1), (0.3, 0.1)])
 def test_what_is_planned_is_seen(sd, delta):
     """Whichever interval it is read off: t promised 10 cases for the first of them, and it takes about 50."""

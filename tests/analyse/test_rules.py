@@ -12,7 +12,7 @@ from fairtrial import pipeline
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
-from fairtrial.engine.scoring import _checked
+from fairtrial.engine.scoring import _validated
 from fairtrial.judging.fence import Fence
 from fairtrial.store.store import _runs_own_code
 from fairtrial.web.access import COOKIE, Access
@@ -86,7 +86,7 @@ async def test_a_run_is_not_served_by_its_own_series(write_suite, model_server, 
 
 @pytest.mark.parametrize("value", [1.0000001, 1.5, 2, -0.1, float("nan"), "1", None])
 def test_only_a_number_from_0_to_1_is_a_score(value):
-    assert isinstance(_checked(ft.Score(value=value)), ft.Unscored)
+    assert isinstance(_validated(ft.Score(value=value)), ft.Unscored)
 
 
 async def test_the_best_arm_stands_first_and_who_has_no_score_last(run_suite, store):

@@ -35,12 +35,13 @@ async def test_over_runs(runs):
     assert ft.multi_run(runs[:1])["shaky"].ci95 is None
 
 
+@pytest.mark.slow
 async def test_two_models(runs):
     found = ft.compare_models(runs, "steady", "shaky")
     assert found.score_diff == pytest.approx(0.2) and found.effect == "large"
     assert found.t_statistic == pytest.approx(0.2 / (0.1 / 2**0.5 * (2 / 3) ** 0.5))
     assert ft.compare_models(runs[:1], "steady", "shaky") is None
-    with pytest.raises(FairtrialError, match="there are: steady, shaky"):
+    with pytest.raises(FairtrialError, match="arms with scores: steady, shaky"):
         ft.compare_models(runs, "steady", "nobody")
 
 
@@ -50,6 +51,7 @@ async def test_other_cases_are_refused(runs, run_suite):
         ft.multi_run([*runs, other])
 
 
+@pytest.mark.slow
 async def test_a_series_has_a_name_too(write_suite, store, tmp_path):
     """Tagged, it is found wherever a run is asked for that may be a series; elsewhere one sentence says why not."""
     from click.testing import CliRunner
@@ -68,5 +70,5 @@ async def test_a_series_has_a_name_too(write_suite, store, tmp_path):
     assert "2 runs" in call("show", "nightly").stdout and "of 0s-series" in call("list").stdout
     later = await pipeline.arun(suite, store=store)
     assert call("gate", later.id, "--against", "nightly", "--these-cases").return_value == 0
-    assert "is a series: name one of its runs" in str(call("export", "nightly", "-o", "x.json").exception)
-    assert "that is a series" in str(call("show", "nightly", "--trials").exception)
+    assert "is a series: choose one of its runs" in str(call("export", "nightly", "-o", "x.json").exception)
+    assert "need a single run, not a series" in str(call("show", "nightly", "--trials").exception)

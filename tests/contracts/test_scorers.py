@@ -80,9 +80,9 @@ def example(name: str) -> tuple[dict, str | None]:
 async def ask_mock(request):
     """A judge that always gives the same mark."""
     from fairtrial.core.answer import Answer, Outcome
-    from fairtrial.targets.mock import MockVerdict, _filled
+    from fairtrial.targets.mock import MockVerdict, _fill_schema
 
-    reply = _filled(request.schema, 3, MockVerdict())
+    reply = _fill_schema(request.schema, 3, MockVerdict())
     if "better" in reply:
         reply["better"] = "first"
     return Outcome(result=Answer(text=json.dumps(reply)))
@@ -117,6 +117,7 @@ class TestEveryScorer:
         case = Case(id="c", input="q", expected=expected, metadata=metadata(name))
         assert list(build_scorer(spec).check(case, Path())) == []
 
+    @pytest.mark.slow
     @settings(max_examples=60, deadline=None)
     @given(response=st.text(max_size=300))
     def test_any_answer_gets_the_same_valid_score_twice(self, name, response):
@@ -132,6 +133,7 @@ class TestEveryScorer:
         else:
             assert isinstance(first, Unscored) and first.message
 
+    @pytest.mark.slow
     def test_its_metrics_have_scales(self, name):
         spec, expected = example(name)
         context = ScoreContext(

@@ -1,5 +1,6 @@
 """`${VAR}`: filled for the run, never written down."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def test_escaping_is_undone_by_filling_and_by_display(text):
     assert display(escape(text)) == text or "$${" in text
 
 
+@pytest.mark.slow
 @given(st.text(), st.text(min_size=4))
 def test_every_template_fills_to_what_it_was_made_from(text, value):
     variables = Variables({"NAME": value})

@@ -94,6 +94,7 @@ def test_run_json_is_the_published_document(cli, finished):
     assert echo["std_dev"] > 0 and good["prompt_tokens"] > 0
 
 
+@pytest.mark.slow
 def test_progress_of_a_terminal(tmp_path, write_suite):
     """In a real terminal of 80 columns the progress is shown, then gives way to the table."""
     import pty
@@ -128,6 +129,7 @@ def test_progress_of_a_terminal(tmp_path, write_suite):
     assert "slow: 100.0" in text
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_everything(tmp_path, write_suite):
     path = write_suite(
         targets=[{"id": "slow", "target": "mock:x", "options": {"answer": "42", "latency_ms": 50}}],
@@ -139,7 +141,7 @@ def test_ctrl_c_saves_everything(tmp_path, write_suite):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=250)
     assert process.returncode == 130
-    assert "everything is saved; go on with `fairtrial resume" in err
+    assert "everything is saved; continue with `fairtrial resume" in err
     stored = _stored(tmp_path)
     assert stored >= 20
     process = _start("resume", "latest", "--concurrency", "100", "--json", cwd=tmp_path)
@@ -169,6 +171,7 @@ def _wait_for_rows(folder: Path, count: int, seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence(tmp_path, write_suite):
     import resource
 
@@ -184,7 +187,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, write_suite):
     process = _start("run", path, "--quiet", cwd=tmp_path, preexec_fn=small_files)
     _, err = process.communicate(timeout=250)
     assert process.returncode == 1
-    assert err.count("\n") == 1 and "cannot be read or written: see whether it is full" in err
+    assert err.count("\n") == 1 and "cannot be read or written: check whether it is full" in err
     stored = _stored(tmp_path)
     assert 0 < stored < 500
     process = _start("resume", "--json", cwd=tmp_path)
@@ -192,6 +195,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, write_suite):
     assert json.loads(out)["arms"][0]["scored"] == 500
 
 
+@pytest.mark.slow
 def test_series(cli, finished):
     code, out, err = cli("run", finished, "--runs", "3", "--json")
     assert code == 0 and "run 3 of 3" in err
@@ -201,6 +205,7 @@ def test_series(cli, finished):
     assert len({run["dataset_sha256"] for run in runs}) == 1
 
 
+@pytest.mark.slow
 def test_list_and_show(cli, finished):
     out = cli("list")[1]
     assert "completed" in out and "4/4" in out
@@ -257,16 +262,18 @@ def test_rescore(cli, finished):
     assert "did you mean `exact`" in cli("rescore", "latest", "--scorer", "exakt")[2]
 
 
+@pytest.mark.slow
 def test_retry_and_exit_code_2(cli, write_suite, tmp_path):
     target = {"id": "m", "target": "mock:x", "options": {"answer": "42", "faults": {"500": 0.4}}}
     path = write_suite(targets=[target], cases=numbered(30), retry={"attempts": 1})
     code, out, err = cli("run", path)
     assert code == 2
     assert "× server: HTTP 500" in out and "not counted as 0" in out
-    assert re.search(r"go on with `fairtrial retry \S+`", err)
+    assert re.search(r"continue with `fairtrial retry \S+`", err)
     assert cli("show", "--failures")[1].count("failed") >= 3
 
 
+@pytest.mark.slow
 def test_init_runs_as_it_is(cli, tmp_path):
     assert cli("init", tmp_path / "new")[0] == 0
     suite = tmp_path / "new" / "suite.yaml"
@@ -278,6 +285,7 @@ def test_init_runs_as_it_is(cli, tmp_path):
     assert code == 1 and "--force" in err
 
 
+@pytest.mark.slow
 def test_validate(cli, write_suite, finished):
     code, out, _ = cli("validate", finished)
     assert code == 0 and "2 cases × 2 arms, 4 trials" in out
@@ -296,11 +304,12 @@ def test_dry_run_asks_nothing(cli, write_suite, monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x-12345678")
     path = write_suite(targets=["openai:gpt-5-mini"], cases=numbered(3), repeats=2)
     code, out, _ = cli("run", path, "--dry-run")
-    assert code == 0 and "6 trials; nothing was asked" in out and "$" in out
+    assert code == 0 and "6 trials; nothing was run" in out and "$" in out
     assert json.loads(cli("run", path, "--dry-run", "--json")[1])["trials"] == 6
     assert not (tmp_path / ".fairtrial").exists()
 
 
+@pytest.mark.slow
 def test_options_from_the_environment(cli, finished, monkeypatch):
     monkeypatch.setenv("FAIRTRIAL_REPEATS", "3")
     monkeypatch.setenv("FAIRTRIAL_TARGET", "good")
@@ -321,12 +330,13 @@ def test_dotenv_is_read_and_does_not_override(cli, write_suite, tmp_path, monkey
 def test_import(cli, tmp_path):
     (tmp_path / "cases.json").write_text('[{"prompt": "q", "expectedOutput": "a", "scoringMethod": "odd-one"}]')
     code, _, err = cli("import", "benchmaker", tmp_path / "cases.json", "-o", tmp_path / "s.yaml")
-    assert code == 0 and "1 cases" in err and "not carried over: scoring method `odd-one`" in err
+    assert code == 0 and "1 cases" in err and "not converted: scoring method `odd-one`" in err
     assert cli("run", tmp_path / "s.yaml", "--quiet")[0] == 0
     assert cli("import", "benchmaker", tmp_path / "cases.json", "-o", tmp_path / "s.yaml")[0] == 1
     assert "did you mean `promptfoo`" in cli("import", "promptfo", tmp_path / "cases.json", "-o", "t.yaml")[2]
 
 
+@pytest.mark.slow
 def test_scorers_and_doctor(cli, finished):
     out = cli("scorers")[1]
     for name in ("exact", "numeric", "json_schema", "weighted"):
@@ -337,6 +347,7 @@ def test_scorers_and_doctor(cli, finished):
     assert json.loads(cli("doctor", "--json")[1])["findings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -346,7 +357,7 @@ def test_scorers_and_doctor(cli, finished):
         (["run", "suite.yaml", "--bogus"], "No such option"),
         (["run", "suite.yaml", "--repeats", "x"], "not a valid integer"),
         (["run", "suite.yaml", "-o", "x.doc"], "must end in one of"),
-        (["run", "suite.yaml", "--store", "/proc/none/x.db"], "cannot be made"),
+        (["run", "suite.yaml", "--store", "/proc/none/x.db"], "cannot be created"),
         (["show", "zzz"], "there is no run `zzz`"),
         (["show", "--trial", "zzz"], "has no trial `zzz`"),
         (["list", "--store", "none.db"], "there is no store at none.db"),
@@ -359,6 +370,7 @@ def test_bad_input_is_one_sentence_and_exit_1(cli, finished, args, words):
     assert words in err and err.startswith("error: ") and err.count("\n") == 1, err
 
 
+@pytest.mark.slow
 def test_our_own_mistakes_are_one_sentence_too(cli, finished, monkeypatch):
     import fairtrial.analyse.summary as summary
 
@@ -370,12 +382,14 @@ def test_our_own_mistakes_are_one_sentence_too(cli, finished, monkeypatch):
     assert code == 1 and "ZeroDivisionError: oops" in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_output_into_a_closed_pipe(tmp_path, finished):
     command = f"{sys.executable} -m fairtrial show --trials | head -n 1"
     done = subprocess.run(command, shell=True, check=False, cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr == "" and done.stdout.startswith("run ")
 
 
+@pytest.mark.model
 @pytest.mark.slow
 def test_demo(tmp_path):
     from fairtrial.providers.weights import fetch

@@ -280,7 +280,7 @@ class TestScorings:
             with pytest.raises(FairtrialError, match="a: "):
                 await arescore(run.id, scorer=scorer, store=store)
         (tmp_path / "b.py").write_text("def f(response):\n    raise ValueError\n")
-        with pytest.raises(FairtrialError, match="the old scores still count"):
+        with pytest.raises(FairtrialError, match="the old scores stay current"):
             await arescore(run.id, scorer={"type": "python", "function": "b.py:f"}, store=store)
         assert Run.find(run.id, store).arms[0].aggregate.mean == 1.0 and Run.find(run.id, store).status == "completed"
 
@@ -357,7 +357,7 @@ async def test_files_beside_a_suite_are_part_of_it(tmp_path, store):
 
 def test_a_series_is_not_cached(write_suite, capsys):
     assert _run(["run", str(write_suite()), "--runs", "2", "--cache"]) == 1
-    assert "do not go together" in capsys.readouterr().err
+    assert "cannot be combined" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_series_is_not_cached(write_suite, capsys):
         ("d.csv", 'input,expected\n"unclosed,x\nb,y\nc,z\n', "cannot be read"),
         ("d.csv", "input,expected\na\n", "fewer fields"),
         ("d.csv", "input,expected\na,b,c\n", "more fields"),
-        ("d.csv", "input,input\na,b\n", "names a column twice"),
+        ("d.csv", "input,input\na,b\n", "duplicate columns in the header"),
     ],
 )
 def test_tables_that_would_lose_rows(tmp_path, name, text, words):
@@ -516,7 +516,7 @@ def test_importers_do_not_crash(tmp_path, change):
     try:
         Promptfoo().read(tmp_path / "c.yaml")
     except FairtrialError as error:
-        assert "not laid out like" in str(error)
+        assert "does not have the structure of" in str(error)
     for case in (
         {"prompt": 5},
         {"prompt": "q", "metadata": "foo"},

@@ -165,7 +165,7 @@ class TestInARun:
         assert _run(["show", "--trial", trial.trial_id, "--store", run.store.path]) == 0
         shown = capsys.readouterr().out
         assert "built-in.wait_for_it({'for': 'ever'}), gave no answer" in shown
-        assert "the last step that it told of is wait_for_it" in shown
+        assert "its last reported step was wait_for_it" in shown
 
     async def test_steps_count_where_the_report_has_none(self, run_suite, tmp_path):
         (tmp_path / "brisk.py").write_text(

@@ -46,6 +46,7 @@ class TestSent:
     def test_an_agent_around_a_model_sends_what_the_model_alone_is_sent(self, tmp_path, api):
         assert sent("tool_agent", tmp_path, api=api) == sent(api, tmp_path)
 
+    @pytest.mark.slow
     async def test_a_program_reads_exactly_what_is_recorded(self, run_suite):
         options = {"command": ["sh", "-c", 'echo "$FAIRTRIAL_PARAMS"']}
         target = {"id": "t", "target": "command", "options": options, "params": {"seed": 5}}
@@ -82,7 +83,7 @@ async def test_the_same_record_everywhere(run_suite, model, tmp_path, capsys):
 
     assert _run(["show", "--context", "--store", run.store.path]) == 0
     shown = capsys.readouterr().out
-    assert "claude/with-facts: parameters: none are sent" in shown and "temperature" not in shown
+    assert "claude/with-facts: parameters: none sent" in shown and "temperature" not in shown
     assert f"Claude Code {packages['Claude Code']}" in shown
     assert "MCP server facts: facts 1.2.3" in shown and all(f"  {tool}  " in shown for tool in TOOLS)
 
@@ -101,6 +102,7 @@ async def test_models_are_recorded_as_they_are_asked(run_suite, model_server):
     assert run.arms[0].params["temperature"] == 0.7 and "top_p" not in run.arms[0].params
 
 
+@pytest.mark.slow
 async def test_old_runs_claim_nothing(run_suite, store, tmp_path, capsys):
     """Runs from before there was the record: what was configured is known, what was sent is not."""
     run = await run_suite(cases=CASES, params={"temperature": 0.25})
@@ -110,7 +112,7 @@ async def test_old_runs_claim_nothing(run_suite, store, tmp_path, capsys):
     old = Run.find(run.id, store)
     assert old.arms[0].params is None
     assert _run(["show", "--context", "--store", store.path]) == 0
-    claim = re.compile(r"parameters.{0,20}not recorded; configured were .*temperature 0.25", re.DOTALL)
+    claim = re.compile(r"parameters.{0,20}not recorded; configured: .*temperature 0.25", re.DOTALL)
     assert claim.search(capsys.readouterr().out)
     for name in ("old.html", "old.json", "old.eee.json"):
         export(old, tmp_path / name)

@@ -218,7 +218,7 @@ def test_a_test_of_promptfoo_that_cannot_be_read_is_left_out_and_said(tmp_path):
 
 def test_a_test_of_promptfoo_without_a_check_does_not_pass(tmp_path):
     imported = read_promptfoo(tmp_path, tests=[{"vars": {"q": "x"}}])
-    assert any("how test 1 is scored" in finding for finding in imported.findings)
+    assert any("the scoring of test 1" in finding for finding in imported.findings)
     with pytest.raises(ProblemsError, match="`expected` is blank or missing"):
         load(imported, tmp_path)
 
@@ -297,10 +297,10 @@ def test_promptfoo_assertions_mean_the_same(tmp_path, kind, value, good, bad):
 @pytest.mark.parametrize(
     ("reader", "text", "words"),
     [
-        (Benchmaker, "{", "is not JSON"),
-        (Benchmaker, '{"testCases": 3}', "no Benchmaker file"),
-        (Promptfoo, "a: [", "is not YAML"),
-        (Promptfoo, "a: 1", "no promptfoo configuration"),
+        (Benchmaker, "{", "is not valid JSON"),
+        (Benchmaker, '{"testCases": 3}', "not a Benchmaker file"),
+        (Promptfoo, "a: [", "is not valid YAML"),
+        (Promptfoo, "a: 1", "not a promptfoo configuration"),
     ],
 )
 def test_files_of_another_kind(tmp_path, reader, text, words):

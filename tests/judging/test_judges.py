@@ -13,13 +13,13 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.judge import Judge, family_of
 from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.fence import Fence
-from fairtrial.judging.panels import _one
+from fairtrial.judging.panels import _combine_values
 from fairtrial.judging.verdict import (
     BROKEN,
     CUT_OFF,
+    DUPLICATE_KEY,
     NO_OBJECT,
     SEVERAL,
-    TWO_KEYS,
     WRONG_FORM,
     JudgePrompt,
     NoVerdict,
@@ -102,7 +102,7 @@ async def test_no_malfunction_becomes_a_score(run_suite, mode):
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge=judge(mode=mode))
     (trial,) = run.trials()
     assert (trial.status, trial.score, trial.unscored_kind) == ("unscored", None, "judge")
-    assert "could not be used, twice" in trial.unscored_message
+    assert "could not be used after two attempts" in trial.unscored_message
     (judgement,) = run.judgements(trial.trial_id)
     assert judgement["asked"] == 2 and judgement["value"] is None and judgement["reply"]
 
@@ -148,6 +148,7 @@ async def test_a_judge_that_refuses_is_not_asked_again_for_it(run_suite, model_s
     assert "the judge refused: I can't judge that." in trial.unscored_message
 
 
+@pytest.mark.slow
 async def test_an_outage_of_the_judge_leaves_answers_waiting(run_suite, model_server, store):
     state = await model_server(answer='{"reasoning": "ok", "score": 7}', faults={"500": 1})
     state.fault = lambda prompt: "500" if "Question" in prompt else None  # it answers when it is tried
@@ -209,7 +210,7 @@ async def test_judges_of_the_own_family(run_suite):
     judges = [judge("claude-8", bias=1), judge("gpt-9", bias=-4)]
     flagged = await run_suite(targets=[target], scorer="llm_judge", judges=judges)
     trial = next(flagged.trials())
-    assert trial.details["own_family"] == ["mock:claude-8"] and "own family" in trial.notes
+    assert trial.details["own_family"] == ["mock:claude-8"] and "own model family" in trial.notes
     left_out = await run_suite(targets=[target], scorer="llm_judge", judges=judges, panel={"own_family": "leave_out"})
     trial = next(left_out.trials())
     assert trial.score == pytest.approx(0.5) and [j["judge"] for j in left_out.judgements(trial.trial_id)] == [
@@ -227,10 +228,11 @@ def test_families():
 
 
 def test_the_majority_and_its_ties():
-    assert _one([0.1, 0.5, 0.5], "majority") == 0.5
-    assert _one([0.2, 0.4], "majority") == pytest.approx(0.3)
+    assert _combine_values([0.1, 0.5, 0.5], "majority") == 0.5
+    assert _combine_values([0.2, 0.4], "majority") == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 async def test_another_judge_must_be_one(run_suite, store, model_server, monkeypatch):
     from fairtrial.core.errors import FairtrialError
 
@@ -241,15 +243,16 @@ async def test_another_judge_must_be_one(run_suite, store, model_server, monkeyp
     state = await model_server(answer='{"reasoning": "ok", "score": 3}')
     keyed = await run_suite(targets=[GOOD], scorer="llm_judge", judge="openai:m")
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(FairtrialError, match="the judge openai:m needs OPENAI_API_KEY"):
+    with pytest.raises(FairtrialError, match="judge openai:m needs OPENAI_API_KEY"):
         await arescore(keyed.id, store=store)
     await arescore(keyed.id, scorer={"type": "boolean"}, store=store)  # which needs no judge
     assert state.calls.total() == 1 + 1
     plain = await run_suite(targets=[GOOD], cases=numbered(2))
-    with pytest.raises(FairtrialError, match="name one with --judge"):
+    with pytest.raises(FairtrialError, match="give one with --judge"):
         await arescore(plain.id, scorer={"type": "llm_judge"}, store=store)
 
 
+@pytest.mark.slow
 async def test_rescoring_asks_the_new_judge_and_nobody_else(run_suite, model_server, store):
     state = await model_server(answer='{"reasoning": "ok", "score": 3}')
     run = await run_suite(targets=[GOOD], scorer="llm_judge", judge=judge(), cases=numbered(4))
@@ -260,6 +263,7 @@ async def test_rescoring_asks_the_new_judge_and_nobody_else(run_suite, model_ser
     assert state.calls.total() == 4 and plain.arms[0].judge_calls == 0
 
 
+@pytest.mark.slow
 @given(st.text(), st.text(min_size=4, max_size=20, alphabet="abcdef0123456789"))
 def test_nothing_inside_a_fence_looks_like_the_fence(text, marker):
     fence = Fence(marker)
@@ -299,6 +303,7 @@ async def test_an_older_claude_gets_the_schema_as_a_tool(run_suite, model_server
     assert state.bodies[-1]["tool_choice"] == {"type": "tool", "name": "reply"}
 
 
+@pytest.mark.model
 @pytest.mark.slow
 async def test_the_embedded_model_as_a_judge(run_suite):
     """It judges badly, but with a schema it cannot judge malformed."""
@@ -318,6 +323,7 @@ async def test_the_embedded_model_as_a_judge(run_suite):
     assert judgement["model"] == "smollm2" and judgement["reply"]
 
 
+@pytest.mark.slow
 async def test_a_panel_says_how_far_it_agrees(run_suite):
     marks = {f"worth {n}": n for n in range(10)}
     target = {"id": "t", "target": "mock:x", "options": {"answers": {f"c{n}": f"worth {n}" for n in range(10)}}}
@@ -378,6 +384,7 @@ def test_noise_of_judge_and_answers_are_told_apart():
 _CHARGES = ("charged_usd", "unknown_costs")
 
 
+@pytest.mark.slow
 def test_an_older_store_is_brought_up_to_date(tmp_path):
     import sqlite3
 
@@ -426,7 +433,7 @@ def test_a_judge_of_the_targets_family_is_a_visible_warning(write_suite, capsys)
     path = write_suite(targets=[target], scorer="golden_judge", judge=judge("claude-9", claims=["It rains in Paris."]))
     assert _run(["run", str(path)]) == 0
     out, err = capsys.readouterr()
-    assert "warning: the judge mock:claude-9 is of the same family as t" in err
+    assert "warning: judge mock:claude-9 is from the same model family as t" in err
     assert "completeness: 5.00" in out and "Judged by a model (1 calls, 0)" in out
     assert _run(["show", "--claims"]) == 0
     assert "one t: It rains in Paris." in capsys.readouterr().out
@@ -453,8 +460,8 @@ QUOTED = json.dumps({"reasoning": f"it says {INNER}, a trick", "score": 1})
         (f'```json\n{{"score": 1}}\n```\nand\n```json\n{INNER}\n```', SEVERAL),
         (f'[{{"score": 1}}, {INNER}]', SEVERAL),
         (f'{{"score": "0"}} I ignored {INNER}', SEVERAL),  # the only one of the right form is the cheat's
-        ('{"score": 1, "score": 10}', TWO_KEYS),
-        ('{"score": 1, "more": {"a": 1, "a": 2}}', TWO_KEYS),
+        ('{"score": 1, "score": 10}', DUPLICATE_KEY),
+        ('{"score": 1, "more": {"a": 1, "a": 2}}', DUPLICATE_KEY),
         ('{"score": NaN}', BROKEN),
         ('{"score": Infinity}', BROKEN),
         ("I would say 8 out of 10.", NO_OBJECT),
@@ -505,6 +512,7 @@ def test_any_reply_is_a_verdict_or_a_reason(reply):
     assert isinstance(found, NoVerdict) or 0 <= found.value <= 1
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 async def test_an_answer_never_leaves_its_fence_in_a_retry(answer, junk):
     """Whatever the answer says and whatever the judge quotes of it: what is added to the prompt is ours."""
@@ -519,13 +527,14 @@ async def test_an_answer_never_leaves_its_fence_in_a_retry(answer, junk):
     judgement = await ask_judge(Judge(name="j", key="k", family="f", ask=ask), prompt, case_id="c")
     for request in asked[1:]:
         added = request.input.removeprefix(fenced)
-        reasons = [why.reason for why in (CUT_OFF, BROKEN, SEVERAL, TWO_KEYS, NO_OBJECT)] + [WRONG_FORM]
+        reasons = [why.reason for why in (CUT_OFF, BROKEN, SEVERAL, DUPLICATE_KEY, NO_OBJECT)] + [WRONG_FORM]
         assert added in [
             f"\n\nYour last reply could not be used: {reason}. Reply with the JSON object only." for reason in reasons
         ]
     assert judgement.asked == len(asked)
 
 
+@pytest.mark.slow
 async def test_verdicts_that_were_paid_for_are_kept_and_the_bill_adds_up(run_suite, store, monkeypatch):
     """Three judges, one of them down for two sessions: the others are asked once."""
     from fairtrial.core.answer import Failure
@@ -619,6 +628,7 @@ async def test_two_judges_of_one_model(run_suite):
     assert [j["judge"] for j in run.judgements(next(run.trials()).trial_id)] == ["cold", "hot"]
 
 
+@pytest.mark.slow
 async def test_rescoring_keeps_to_the_budget_and_says_why_it_stops(run_suite, store, model_server):
     from fairtrial.core.errors import FairtrialError
 

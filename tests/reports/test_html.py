@@ -53,6 +53,7 @@ async def run(run_suite):
     )
 
 
+@pytest.mark.slow
 async def test_it_shows_everything(run, visit, tmp_path):
     page = await visit(export(run, tmp_path / "report.html"))
     assert page.trouble == [] and (await page.title()).startswith("test")
@@ -62,7 +63,7 @@ async def test_it_shows_everything(run, visit, tmp_path):
         "counted as 0",
         "difficulty hard",
         "Failures",
-        "mock does not like this",
+        "the mock rejected this request",
     ):
         assert said in text, said
     captions = await page.locator("figcaption").all_inner_texts()
@@ -74,6 +75,7 @@ async def test_it_shows_everything(run, visit, tmp_path):
     assert "mock:judge" in await page.inner_text("#conditions")
 
 
+@pytest.mark.slow
 async def test_drill_down_to_one_answer_and_its_judge(run, visit, tmp_path):
     page = await visit(export(run, tmp_path / "report.html"))
     assert (await page.inner_text("#count")).startswith("96 of 96 trials")
@@ -92,6 +94,7 @@ async def test_drill_down_to_one_answer_and_its_judge(run, visit, tmp_path):
     assert page.trouble == [] and await page.title() != "owned"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_phones_and_the_dark(run, visit, tmp_path, width, scheme):
@@ -105,12 +108,14 @@ async def test_phones_and_the_dark(run, visit, tmp_path, width, scheme):
     assert ink != paper and (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
+@pytest.mark.slow
 async def test_it_prints(run, visit, tmp_path):
     page = await visit(export(run, tmp_path / "report.html"))
     await page.emulate_media(media="print")
     assert not await page.is_visible("#trials") and await page.is_visible("#figures svg >> nth=0")
 
 
+@pytest.mark.slow
 async def test_one_arm_and_nothing_scored(run_suite, visit, tmp_path):
     one = await run_suite(targets=[arm("m", 1, 1)], cases=cases(1))
     none = await run_suite(targets=[arm("m", 1, 3, faults={"refused": 1.0})], cases=cases(3), retry={"attempts": 1})
@@ -121,6 +126,7 @@ async def test_one_arm_and_nothing_scored(run_suite, visit, tmp_path):
         assert said in await page.inner_text("#result") and page.trouble == []
 
 
+@pytest.mark.slow
 async def test_secrets_stay_out(run_suite, monkeypatch, tmp_path):
     monkeypatch.setenv("MY_SECRET", "sk-very-secret-value")
     run = await run_suite(
@@ -157,10 +163,11 @@ async def test_twenty_thousand_trials_are_usable(visit, run_suite, tmp_path):
     assert page.trouble == []
 
 
+@pytest.mark.slow
 async def test_a_page_that_would_be_too_large_is_cut(run_suite, tmp_path, monkeypatch):
     from fairtrial.reports import html
 
-    monkeypatch.setattr(html, "_MOST_BYTES", 4000)
+    monkeypatch.setattr(html, "_MAX_BYTES", 4000)
     import random
 
     noise = random.Random(1)
@@ -170,6 +177,7 @@ async def test_a_page_that_would_be_too_large_is_cut(run_suite, tmp_path, monkey
     assert "Texts are cut at 250 characters" in text
 
 
+@pytest.mark.slow
 async def test_parquet(run, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     table = pq.read_table(export(run, tmp_path / "r.parquet"))

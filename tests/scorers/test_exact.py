@@ -42,6 +42,7 @@ def test_similarity_of_exactly_one_half_is_in_the_lower_band():
     assert value("abcd", "abxy") == pytest.approx(0.4 * 0.5)
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1).filter(str.strip), st.text())
 def test_never_better_than_identical(expected, response):
     assert 0 <= value(response, expected) <= 1

@@ -157,9 +157,9 @@ def test_contains_any_all_none():
     conditions = {"any": ["Paris", "Lutetia"], "all": ["capital", "France"], "none": ["Lyon"]}
     assert value("contains", "Paris is the capital of France.", **conditions) == 1
     for response, words in (
-        ("the capital of France", "without 'Paris' or 'Lutetia'"),
-        ("Paris, a capital", "without 'France'"),
-        ("Paris is the capital of France, Lyon is not", "with 'Lyon'"),
+        ("the capital of France", "does not contain 'Paris' or 'Lutetia'"),
+        ("Paris, a capital", "does not contain 'France'"),
+        ("Paris is the capital of France, Lyon is not", "contains forbidden 'Lyon'"),
     ):
         result = ft.score("contains", response=response, **conditions)
         assert result.value == 0 and words in result.notes
@@ -174,7 +174,7 @@ def test_contains_with_a_blank_word():
 @pytest.mark.parametrize("scorer", ["match", "exact", "boolean", "contains", "regex", "numeric", "golden_judge"])
 @pytest.mark.parametrize("expected", [None, "", "  \n", []])
 def test_nothing_expected_is_a_problem_and_no_pass(scorer, expected):
-    with pytest.raises(FairtrialError, match=f"`expected` is blank or missing, and `{scorer}`"):
+    with pytest.raises(FairtrialError, match=f"`expected` is blank or missing, but `{scorer}`"):
         ft.score(scorer, response="x", expected=expected)
 
 

@@ -191,6 +191,7 @@ def test_reads_powers_of_ten(digits, power):
         assert read_number(written) == (float(f"{digits}e{power}"),)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-6, 1e6), st.floats(0, 1))
 def test_more_error_never_scores_more(expected, share):
     assume(share <= 1)
@@ -207,6 +208,7 @@ def test_never_breaks(text):
 _BITS = [*"1/,.' _^{}%e-$x½", "\\frac", "10^", "111", "11 "]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from(_BITS), min_size=1, max_size=4).map("".join))
 def test_the_time_grows_with_the_length_alone(bit):

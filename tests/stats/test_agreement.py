@@ -36,6 +36,7 @@ def test_the_published_example(level, alpha):
     assert (result.items, result.raters) == (11, 4)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 5), st.integers(3, 15), st.integers(0, 10**6), st.sampled_from(["nominal", "ordinal", "interval"])
@@ -74,6 +75,8 @@ def test_perfect_and_opposite_judges():
     assert krippendorff_alpha([[1, 2, 3, 4], [4, 3, 2, 1]], resamples=50).value < 0
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 def test_the_interval_of_alpha_covers_the_truth():
     rng = np.random.default_rng(3)
 
@@ -106,6 +109,8 @@ def test_the_estimate_equals_ppi_python():
     assert result.mean == pytest.approx(float(np.ravel(expected)[0]), abs=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("n", "bias", "noise"), [(30, 0.2, 0.1), (50, -0.1, 0.3), (100, 0.0, 0.05)])
 def test_corrected_intervals_cover_the_truth(n, bias, noise):
     """Coverage of 93 % at least over 2,000 seeded samples, however biased the judge is."""
@@ -138,6 +143,8 @@ def test_a_good_judge_makes_the_interval_narrower_and_a_random_one_does_no_harm(
     assert width(random) < 1.3 * alone
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("rate", "q0", "q1"), [(0.7, 0.9, 0.8), (0.4, 0.7, 0.95)])
 @pytest.mark.parametrize("kernel", [corrected_share, lang_reiczigel])
 def test_corrected_shares_cover_the_truth(kernel, rate, q0, q1):

@@ -23,6 +23,7 @@ def test_t_distribution_equals_scipy(t, df):
     assert t_cdf(t, df) == pytest.approx(reference.t.cdf(t, df), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.floats(0.0005, 0.9995), st.integers(1, 100_000))
 def test_t_quantile_equals_scipy(p, df):
     assert t_quantile(p, df) == pytest.approx(reference.t.ppf(p, df), rel=1e-8, abs=1e-8)
@@ -106,6 +107,7 @@ def test_another_scale_is_not_clipped_at_one():
     assert lowest.method == "bounded" and lowest.ci95[0] == 1.0 < lowest.ci95[1] < 5
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.1, 10))
 def test_weights_that_are_all_equal_do_not_matter(values, weight):
     plain, weighted = aggregate(values), aggregate(values, [weight] * len(values))
@@ -114,6 +116,8 @@ def test_weights_that_are_all_equal_do_not_matter(values, weight):
         assert weighted.ci95 == pytest.approx(plain.ci95, abs=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("draw", "truth"), [("beta", 0.6), ("binary", 0.7)])
 def test_intervals_cover_the_truth(draw, truth):
     """Coverage 93–97 % over 2,000 seeded samples of 40 cases."""
@@ -126,6 +130,8 @@ def test_intervals_cover_the_truth(draw, truth):
     assert 0.93 <= hits / 2000 <= 0.97
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 def test_clustered_intervals_cover_the_truth_where_plain_ones_do_not():
     rng = np.random.default_rng(11)
     clusters = np.repeat(np.arange(30), 5)
@@ -139,6 +145,7 @@ def test_clustered_intervals_cover_the_truth_where_plain_ones_do_not():
     assert hits["plain"] / 1000 < 0.8
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=2, max_size=40).filter(
         lambda pairs: np.std([a - b for a, b in pairs]) > 1e-6
@@ -156,6 +163,8 @@ def test_paired_without_a_scale_equals_scipy(pairs):
     assert found.ci95 == pytest.approx((interval.low, interval.high), abs=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.simulation
 def test_paired_false_positives_with_clusters():
     """Cases of one cluster share an effect: 4–6 % of tests at 5 % find a difference that is not there."""
     from fairtrial.stats import paired

@@ -60,6 +60,7 @@ def test_control_takes_out_what_length_bought():
     assert fair.effects[0].interval[0] > 0
 
 
+@pytest.mark.simulation
 def test_intervals_over_prompts_cover():
     """The effect of style lies in its interval about as often as promised."""
     inside = 0
@@ -105,4 +106,4 @@ async def test_the_ranking_by_votes_and_with_control(run_suite, store):
         scores, by="votes", control_style=True
     )  # who is long is also who wins: nobody can tell them apart
     assert controlled.style == [] and controlled.places[0].rating is None
-    assert any("cannot be told from style" in note for note in controlled.notes)
+    assert any("cannot be separated from style" in note for note in controlled.notes)

@@ -21,6 +21,7 @@ def test_intervals_of_one_arm_hold(regime):
     assert 1 - false >= LEAST_HELD - SLACK
 
 
+@pytest.mark.simulation
 def test_the_regimes_are_hard_enough():
     """A check that cannot fail proves nothing: plain t over cases is wrong in most of the hard ones."""
     hard = [regime for regime in pairs() if "clusters" in regime.what or "one large" in regime.what]

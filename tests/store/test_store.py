@@ -109,7 +109,7 @@ async def test_run_names(run_suite, store):
     assert store.find_run("latest").id == two.id
     assert store.find_run(one.id).id == one.id
     assert store.find_run(one.id[:-1]).id == one.id
-    with pytest.raises(FairtrialError, match="could be 2 runs"):
+    with pytest.raises(FairtrialError, match="matches 2 runs"):
         store.find_run(one.id[:3])
     with pytest.raises(FairtrialError, match="there is no run"):
         store.find_run("zzz")
@@ -139,6 +139,7 @@ def test_stores_that_cannot_be_opened(tmp_path, url, words):
         Store(url, create=False)
 
 
+@pytest.mark.slow
 async def test_a_full_disk_stops_the_run_and_loses_nothing(write_suite, store, model_server):
     """SQLite itself says that the disk is full; what was stored stays, and the run goes on when there is room."""
     state = await model_server(answer="x" * 2000)
@@ -149,7 +150,7 @@ async def test_a_full_disk_stops_the_run_and_loses_nothing(write_suite, store, m
 
     event.listen(store.engine, "connect", little_room)
     store.engine.dispose()
-    with pytest.raises(StoreError, match="is full: make room"):
+    with pytest.raises(StoreError, match="is full: free some space"):
         await pipeline.arun(suite, store=store)
     event.remove(store.engine, "connect", little_room)
     store.engine.dispose()

@@ -158,11 +158,11 @@ async def test_the_report_shows_pages_side_by_side(arena, browser, tmp_path):
 
 
 async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser, tmp_path, monkeypatch):
-    from fairtrial.web.serving import opened
+    from fairtrial.web.serving import serve_site
 
     monkeypatch.setattr("fairtrial.web.votes.Poll", partial(Poll, seed=1))
     assert Poll(arena, "ada").remaining == 12
-    async with opened(arena.store, tmp_path, token="a-token-of-the-test") as address:
+    async with serve_site(arena.store, tmp_path, token="a-token-of-the-test") as address:
         page = await browser.new_page(extra_http_headers={"authorization": "Bearer a-token-of-the-test"})
         await page.goto(f"{address}runs/{arena.id}/vote?by=ada")
         for number in range(12):
@@ -219,7 +219,7 @@ async def test_a_judge_that_cannot_see_is_told_so_and_so_are_we(run_suite, write
     }
     assert any("without seeing" in text for text in warnings(pipeline.load(write_suite(**keys))))
     run = await run_suite(**keys)
-    assert "saw no picture" in next(run.trials()).notes
+    assert "saw no screenshot" in next(run.trials()).notes
 
 
 async def test_the_quick_form_cuts_and_says_so(run_suite, model_server):
@@ -247,9 +247,7 @@ async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, mo
         "targets": [model("m", {"one": PAGE.format("Hi"), "two": "no page"})],
         "cases": [{"id": "one", "input": "p"}, {"id": "two", "input": "p"}],
     }
-    assert any(
-        "will not be looked at" in text for text in warnings(pipeline.load(write_suite(**keys, scorer="browser")))
-    )
+    assert any("will not be opened" in text for text in warnings(pipeline.load(write_suite(**keys, scorer="browser"))))
     run = await run_suite(**keys, scorer="browser")
     one, two = run.trials()
     assert (one.status, one.unscored_kind, two.score) == ("unscored", "browser", 0.0) and run.status == "incomplete"
@@ -261,8 +259,8 @@ async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, mo
     monkeypatch.setenv("FAIRTRIAL_BROWSER", "no-such-browser")
     judged = await run_suite(**keys, scorer="code_judge", judge=judge(True))
     first = next(judged.trials())
-    assert "no browser has seen the page" in first.notes and "probes" not in first.metrics
-    assert any("No browser has seen the pages of m" in note for note in run_notes(judged.summary()))
+    assert "the page was not rendered in a browser" in first.notes and "probes" not in first.metrics
+    assert any("The pages of m were judged by their code alone" in note for note in run_notes(judged.summary()))
 
 
 async def test_a_judge_of_code_is_calibrated_with_pages(tmp_path):
@@ -293,7 +291,7 @@ async def test_a_judge_of_code_is_calibrated_with_pages(tmp_path):
 @pytest.mark.parametrize(
     ("suite", "says"),
     [
-        ({"kind": "code_arena", "n": 10}, "`n` chooses optimisation problems"),
+        ({"kind": "code_arena", "n": 10}, "`n` selects optimisation problems"),
         ({"kind": "code_arena", "ids": ["calculater"]}, "did you mean `calculator`"),
         ({"kind": "code_area"}, "must be one of"),
     ],

@@ -80,7 +80,7 @@ class TestToolCalls:
 
     def test_what_is_no_list_is_left_out(self):
         answer = as_answer({"text": "x", "tool_calls": 5}, [GRAPH], 1.0)
-        assert answer.trace == {"left_out": ["tool_calls left out: int is no list"]}
+        assert answer.trace == {"left_out": ["tool_calls left out: int is not a list"]}
         assert tool_use(answer.trace, ["graph"]) is None
 
 
@@ -131,6 +131,7 @@ calls = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names, anything | calls, max_size=6))
 def test_whatever_comes_is_an_answer_or_a_failure(report):
     answer = as_answer(report, (GRAPH,), 1.0)
@@ -141,6 +142,7 @@ def test_whatever_comes_is_an_answer_or_a_failure(report):
 
 
 class TestInARun:
+    @pytest.mark.slow
     async def test_its_report_can_be_shown(self, run_suite, tmp_path, store):
         """Whatever is in a trace, or missing in it."""
         (tmp_path / "odd.py").write_text(
@@ -152,6 +154,7 @@ class TestInARun:
         for trial in run.trials():
             assert _run(["show", "--trial", trial.trial_id, "--store", store.path]) == 0
 
+    @pytest.mark.slow
     async def test_a_function_says_what_it_cost(self, run_suite, tmp_path, capsys):
         (tmp_path / "dear.py").write_text(
             "def query(user_query, system_prompt, mcp_servers):\n"
@@ -176,10 +179,10 @@ class TestInARun:
         assert [arm.cost_usd for arm in run.arms] == [None, None]
         assert _run(["show", "--store", run.store.path]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert "echo, python:liar:query does not say what it costs" in shown and "add the price" not in shown
+        assert "echo, python:liar:query does not report its cost" in shown and "add the price" not in shown
         trial = next(trial for trial in run.trials() if trial.target != "echo")
         assert _run(["show", "--trial", trial.trial_id, "--store", run.store.path]) == 0
-        assert "note: cost_usd left out: -3 is no cost in dollars" in capsys.readouterr().out
+        assert "note: cost_usd left out: -3 is not a cost in dollars" in capsys.readouterr().out
 
     async def test_what_costs_nothing_can_say_so_in_the_suite(self, run_suite):
         command = {"id": "echo", "target": "command", "options": {"command": ["echo", "hello"]}}
@@ -189,7 +192,7 @@ class TestInARun:
 
     def test_a_budget_needs_a_price_where_nobody_would_tell(self, write_suite):
         command = {"id": "echo", "target": "command", "options": {"command": ["echo", "hello"]}}
-        with pytest.raises(FairtrialError, match=r"price of echo.*0 for what costs nothing"):
+        with pytest.raises(FairtrialError, match=r"price of echo.*0 if it is free"):
             pipeline.load(write_suite(targets=[command], budget_usd=1))
 
     async def test_tokens_of_a_program_have_the_price_of_the_suite(self, run_suite, tmp_path):
@@ -213,5 +216,5 @@ class TestInARun:
         cases = [{"id": name, "input": "x", "expected": "4711"} for name in ("nan", "list", "number")]
         run = await run_suite(targets=[{"target": "command", "options": options}], cases=cases)
         nan, *others = run.trials()
-        assert nan.answer == "4711" and nan.cost_usd is None and "nan is no cost" in nan.trace["left_out"][0]
+        assert nan.answer == "4711" and nan.cost_usd is None and "nan is not a cost" in nan.trace["left_out"][0]
         assert all("an object with `text`" in trial.failure_message for trial in others)

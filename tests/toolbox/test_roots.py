@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairtrial.core.experiment import McpServer
 from fairtrial.toolbox.supervised import supervised_config
-from fairtrial.toolbox.supervisor import _without
+from fairtrial.toolbox.supervisor import _without_capability
 from tests.scripted import Say
 from tests.targets.test_agents import CASES
 
@@ -27,12 +27,12 @@ def hello(**capabilities) -> dict:
 
 class TestLeash:
     def test_roots_are_not_announced(self):
-        assert json.loads(_without(json.dumps(hello(**ROOTS)).encode(), "roots")) == hello(elicitation={})
+        assert json.loads(_without_capability(json.dumps(hello(**ROOTS)).encode(), "roots")) == hello(elicitation={})
 
     def test_nor_by_clients_that_announce_with_every_message(self):
         key = "io.modelcontextprotocol/clientCapabilities"
         message = {"method": "tools/list", "id": 1, "params": {"_meta": {key: dict(ROOTS), "x": 1}}}
-        (found,) = (json.loads(_without(json.dumps(message).encode(), "roots"))["params"]["_meta"],)
+        (found,) = (json.loads(_without_capability(json.dumps(message).encode(), "roots"))["params"]["_meta"],)
         assert found == {key: {"elicitation": {}}, "x": 1}
 
     @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ class TestLeash:
         ],
     )
     def test_everything_else_stays_as_it_is(self, line):
-        assert _without(line, "roots") == line
+        assert _without_capability(line, "roots") == line
 
     @given(st.binary(max_size=60))
     def test_whatever_comes(self, line):
-        assert _without(line + b'"roots"', "roots") == line + b'"roots"'
+        assert _without_capability(line + b'"roots"', "roots") == line + b'"roots"'
 
     def test_a_program_hears_the_rest_and_the_end(self):
         """Lines of any length, half a line at the end, then nothing more."""
@@ -93,6 +93,7 @@ def note(tmp_path) -> Path:
 class TestClaudeCode:
     """The real CLI, which announces the folder that it works in."""
 
+    @pytest.mark.slow
     async def test_a_server_keeps_its_folder(self, run_suite, model, note):
         await model(read_note(note, "mcp__shelf__read"))
         run = await run_suite(

@@ -30,9 +30,9 @@ cases:
 @pytest.fixture
 async def site(tmp_path: Path, store: Store) -> AsyncIterator[str]:
     """The web page on this folder and store."""
-    from fairtrial.web.serving import opened
+    from fairtrial.web.serving import serve_site
 
-    async with opened(store, tmp_path, token=TOKEN) as address:
+    async with serve_site(store, tmp_path, token=TOKEN) as address:
         yield address.rstrip("/")
 
 

@@ -67,6 +67,7 @@ async def addresses(tmp_path: Path, store: Store) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_no_page_has_a_serious_finding_or_runs_out_of_a_phone(
     site: str, visitor: Any, addresses: list[str]
 ) -> None:

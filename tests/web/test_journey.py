@@ -23,10 +23,11 @@ def path_of(page: Any) -> str:
     return "/" + page.url.split("/", 3)[3]
 
 
+@pytest.mark.slow
 async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path, store: Store) -> None:
     page = visitor
     await page.goto(f"{site}/suites")
-    await page.get_by_text("There is no suite here yet").wait_for()
+    await page.get_by_text("No suites yet").wait_for()
     await page.get_by_label("Name").fill("Small sums")
     await page.get_by_role("button", name="Create").click()
 
@@ -52,9 +53,9 @@ async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path
     assert _run(["validate", "small-sums.yaml"]) == 0
 
     # Run it, and watch it end.
-    await page.get_by_role("link", name="Run it").click()
-    await page.get_by_text("What it comes to").wait_for()
-    await page.get_by_label("Repeats").fill("2")
+    await page.get_by_role("link", name="Run this suite").click()
+    await page.get_by_role("heading", name="Estimate").wait_for()
+    await page.get_by_label("Repeats", exact=True).fill("2")
     await page.locator("#estimate dd", has_text="8").first.wait_for()
     await page.get_by_role("button", name="Run", exact=True).click()
     await page.wait_for_url("**/runs/*")
@@ -77,6 +78,7 @@ async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path
     await page.get_by_text("cannot tell mock:echo from other").first.wait_for()
 
 
+@pytest.mark.slow
 async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
     site: str, visitor: Any, write_suite: Any, store: Store
 ) -> None:
@@ -102,6 +104,7 @@ async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
     assert all(trial.attempts == 1 for trial in run.trials())
 
 
+@pytest.mark.slow
 async def test_several_runs_show_their_analysis_by_themselves(
     site: str, visitor: Any, tmp_path: Path, store: Store
 ) -> None:
@@ -128,6 +131,7 @@ async def test_several_runs_show_their_analysis_by_themselves(
     await page.get_by_role("heading", name="Over time").wait_for()
 
 
+@pytest.mark.slow
 async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
     site: str, visitor: Any, model_server: Any, run_suite: Any, store: Store
 ) -> None:
@@ -145,12 +149,13 @@ async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
         assert "mock:echo" not in await page.locator("main").inner_text()
         async with page.expect_navigation():
             await page.keyboard.press(key)
-    await page.get_by_text("Every scored answer that can be drawn has a label.").wait_for()
+    await page.get_by_text("All scored answers that can be labelled are labelled.").wait_for()
     from fairtrial.store import opinions
 
     assert sorted(row["value"] for row in opinions.labelled(store, run.id, 0)) == [0.0, 0.7, 1.0]
 
 
+@pytest.mark.slow
 async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, visitor: Any, store: Store) -> None:
     page = visitor
     await page.goto(f"{site}/code")
@@ -166,11 +171,11 @@ async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, vis
     for name in ("careful", "hasty"):
         section = page.get_by_role("region", name=name, exact=True)
         await section.get_by_text("visual accuracy").wait_for()
-        await section.get_by_text("What a browser found").wait_for()
+        await section.get_by_text("Browser checks").wait_for()
     run = Run.find("latest", store)
     await page.goto(f"{site}/runs/{run.id}/vote?by=me")
     for key in ("1", "2"):
-        await page.get_by_role("heading", name="Which one is better?").wait_for()
+        await page.get_by_role("heading", name="Which answer is better?").wait_for()
         async with page.expect_navigation():
             await page.keyboard.press(key)
     await page.get_by_role("heading", name="Board").wait_for()
@@ -186,6 +191,7 @@ def _free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+@pytest.mark.slow
 async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_suite: Any, store: Store) -> None:
     """And who was let in by the printed link before need not ask again."""
     import asyncio
@@ -204,7 +210,7 @@ async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_su
         command = [sys.executable, "-m", "fairtrial", "serve", "--port", str(port), "--store", url]
         process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
         line = (await process.stderr.readline()).decode()
-        return process, line.split()[3]
+        return process, line.split()[4]
 
     process, address = await serve()
     await stranger.goto(address)
@@ -231,13 +237,14 @@ async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_su
     assert await asyncio.wait_for(process.wait(), 20) == 0
 
 
+@pytest.mark.slow
 async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, store: Store) -> None:
-    from fairtrial.web.serving import opened
+    from fairtrial.web.serving import serve_site
 
     slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 300}}
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
     path = write_suite(targets=[slow], cases=cases, concurrency=4)
-    async with opened(store, path.parent, token=TOKEN) as address:
+    async with serve_site(store, path.parent, token=TOKEN) as address:
         await visitor.goto(f"{address}arena")
         await visitor.get_by_role("button", name="Run", exact=True).click()
         await visitor.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()

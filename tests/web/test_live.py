@@ -13,38 +13,38 @@ import pytest
 
 from fairtrial import pipeline
 from fairtrial.core.trial import Trial
-from fairtrial.engine.session import Engine
+from fairtrial.engine.watching import Session
 from fairtrial.store import Store
 from fairtrial.web.tasks import LiveAnswer
 
 from .conftest import TOKEN
 
 
-class Ears:
-    """Notes everything that is heard, by case."""
+class Notes:
+    """Listens to every answer, by case."""
 
     def __init__(self) -> None:
         self.said: dict[str, list[str]] = {}
         self.ended: list[str] = []
 
     def __call__(self, trial: Trial) -> Any:
-        ears, name = self, trial.case.id
+        notes, name = self, trial.case.id
 
         class One:
             def begin(self) -> None:
-                ears.said[name] = []
+                notes.said[name] = []
 
             def piece(self, text: str) -> None:
-                ears.said[name].append(text)
+                notes.said[name].append(text)
 
             def end(self) -> None:
-                ears.ended.append(name)
+                notes.ended.append(name)
 
         return One()
 
     @asynccontextmanager
-    async def watch(self, engine: Engine) -> AsyncIterator[None]:
-        engine.ears = self
+    async def watch(self, session: Session) -> AsyncIterator[None]:
+        session.listen = self
         yield
 
 
@@ -53,31 +53,31 @@ async def test_an_answer_is_heard_piece_by_piece(
     target: str, model_server: Any, write_suite: Any, store: Store
 ) -> None:
     await model_server(answer="one two three four five")
-    ears = Ears()
+    notes = Notes()
     suite = pipeline.load(write_suite(targets=[target], cases=[{"id": "a", "input": "Count", "expected": "one"}]))
-    run = await pipeline.arun(suite, store=store, watch=ears.watch)
+    run = await pipeline.arun(suite, store=store, watch=notes.watch)
     trial = next(run.trials())
-    assert "".join(ears.said["a"]) == trial.answer and len(ears.said["a"]) > 1
-    assert ears.ended == ["a"]
+    assert "".join(notes.said["a"]) == trial.answer and len(notes.said["a"]) > 1
+    assert notes.ended == ["a"]
 
 
 async def test_what_was_heard_of_a_failed_attempt_does_not_count(write_suite: Any, store: Store) -> None:
-    ears = Ears()
+    notes = Notes()
     target = {"target": "mock:x", "options": {"answer": "right", "faults": {"500": 0.5}, "seed": 3}}
     cases = [{"id": f"c{n}", "input": str(n), "expected": "right"} for n in range(8)]
     suite = pipeline.load(write_suite(targets=[target], cases=cases, retry={"wait": 0.01}))
-    run = await pipeline.arun(suite, store=store, watch=ears.watch)
+    run = await pipeline.arun(suite, store=store, watch=notes.watch)
     assert any(trial.attempts > 1 for trial in run.trials())
-    assert {"".join(said) for said in ears.said.values()} == {"right"}
+    assert {"".join(said) for said in notes.said.values()} == {"right"}
 
 
 async def test_a_judges_reply_is_not_for_those_who_listen(write_suite: Any, store: Store) -> None:
-    ears = Ears()
+    notes = Notes()
     judge = {"target": "mock:j", "options": {"verdict": {"otherwise": 9}}}
     target = {"target": "mock:x", "options": {"answer": "an answer"}}
     suite = pipeline.load(write_suite(targets=[target], judge=judge, scorer="llm_judge"))
-    await pipeline.arun(suite, store=store, watch=ears.watch)
-    assert ears.said == {"one": ["an answer"]}
+    await pipeline.arun(suite, store=store, watch=notes.watch)
+    assert notes.said == {"one": ["an answer"]}
 
 
 def test_what_is_heard_is_bounded() -> None:
@@ -88,6 +88,7 @@ def test_what_is_heard_is_bounded() -> None:
     assert heard.length == 1_000_000 and len(heard.text) <= 401_000
 
 
+@pytest.mark.slow
 async def test_a_run_of_another_process_is_seen_live(site: str, write_suite: Any, store: Store) -> None:
     import aiohttp
 

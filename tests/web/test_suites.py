@@ -92,12 +92,13 @@ def test_a_renamed_server_or_condition_keeps_its_place_and_those_who_use_it() ->
     text = "name: x\nmcp_servers: {a: {command: x}, b: {command: y}}\nconditions:\n  one: {mcp: [a, b]}\n  two: {mcp: [b]}\n"
     found = load(changed(text, {"do": "rename", "path": ["mcp_servers", "a"], "name": "z"}))
     assert list(found["mcp_servers"]) == ["z", "b"] and found["conditions"]["one"]["mcp"] == ["z", "b"]
-    with pytest.raises(FairtrialError, match="is there already"):
+    with pytest.raises(FairtrialError, match="already exists"):
         changed(text, {"do": "rename", "path": ["mcp_servers", "a"], "name": "b"})
     with pytest.raises(FairtrialError, match="needs a name"):
         changed(text, {"do": "rename", "path": ["conditions", "one"], "name": " "})
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc"], whitelist_characters="\n"), max_size=60))
 def test_any_text_comes_back_as_it_was_typed(text: str) -> None:
     written = changed(CAPITALS, {"do": "set", "path": ["cases", 0, "input"], "value": text})
@@ -117,6 +118,7 @@ def test_what_the_page_says_is_what_the_command_line_says(client: TestClient, tm
         assert f"broken.yaml:{problem['line']}: {problem['key']}: {problem['message']}" in said
 
 
+@pytest.mark.slow
 def test_a_form_for_many_cases_comes_in_pages(client: TestClient, tmp_path: Path) -> None:
     text = CAPITALS + "".join(f"  - {{id: n{n}, input: Q{n}}}\n" for n in range(200))
     (tmp_path / "many.yaml").write_text(text)
@@ -171,6 +173,7 @@ def test_the_guide_names_every_scorer() -> None:
         assert all(guide[key] for key in ("scale", "reproducibility", "best_for", "runs", "words"))
 
 
+@pytest.mark.slow
 def test_suites_are_made_copied_and_deleted(client: TestClient, tmp_path: Path) -> None:
     client.post("/suites/new", data={"name": "My: suite #1", "start": "questions"})
     path = tmp_path / "my-suite-1.yaml"
@@ -184,6 +187,7 @@ def test_suites_are_made_copied_and_deleted(client: TestClient, tmp_path: Path) 
     assert not path.exists() and "my-suite-1-2.yaml" in client.get("/suites").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["questions", "example", "template", "agents", "styles", "pages"])
 def test_every_beginning_is_a_suite(client: TestClient, tmp_path: Path, start: str, monkeypatch: Any) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
@@ -211,7 +215,7 @@ async def test_a_model_drafts_and_a_person_decides(client: TestClient, model_ser
     cases = await asyncio.to_thread(ask, {"kind": "cases", "model": "openai:gpt-test", "text": CAPITALS, "count": 3})
     assert cases["draft"][0]["input"] == "What is ${HOME}?"
     failed = await asyncio.to_thread(ask, {"kind": "prompt", "model": "openai:gpt-test", "prompt": "Say it"})
-    assert "no draft of the right shape" in failed["error"]
+    assert "draft in the wrong format" in failed["error"]
     assert "name a model" in (await asyncio.to_thread(ask, {"kind": "cases", "text": CAPITALS}))["error"]
 
 

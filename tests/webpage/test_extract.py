@@ -171,6 +171,7 @@ def test_a_page_that_streams_grows_and_ends_as_the_whole(size):
         assert html.count("<script") == html.count("</script>") and not html.rstrip().endswith("<")
 
 
+@pytest.mark.slow
 def test_a_hostile_length_does_not_take_long():
     import time
 

@@ -36,6 +36,7 @@ def amiss(html: str, seen) -> dict[str, str]:
     return {probe.name: probe.words for probe in probes(Extracted(html=html), seen) if probe.passed is False}
 
 
+@pytest.mark.slow
 async def test_a_good_page_is_measured_and_shown_at_both_sizes(renderer):
     seen = await renderer.render(
         GOOD, [check("adds", {"click": "text=Add"}, {"expect": {"selector": "#n", "text": "1"}})]
@@ -46,12 +47,14 @@ async def test_a_good_page_is_measured_and_shown_at_both_sizes(renderer):
     assert seen.controls == {"controls": 1, "dead": 0, "examples": [], "restless": False}
 
 
+@pytest.mark.slow
 async def test_the_same_page_gives_the_same_result(renderer):
     page = GOOD.replace("</body>", "<p id=r></p><script>r.textContent = Math.random()</script></body>")
     first, second = await asyncio.gather(renderer.render(page), renderer.render(page))
     assert msgspec.structs.asdict(first) == msgspec.structs.asdict(second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "probe", "words"),
     [
@@ -75,6 +78,7 @@ async def test_what_is_amiss_is_found(renderer, body, probe, words):
     assert words in amiss(html, await renderer.render(html))[probe]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -102,6 +106,7 @@ STEPS = """<!doctype html><meta name=viewport content="width=device-width"><body
 <p id=wide>wide</p><style>@media (max-width: 500px) { #wide { display: none } }</style>"""
 
 
+@pytest.mark.slow
 async def test_every_kind_of_step(renderer):
     def expect(**what):
         return {"expect": what}
@@ -128,6 +133,7 @@ async def test_every_kind_of_step(renderer):
     assert seen.checks[-1].reason == "step 1: `#out` says “none”, not “other”"
 
 
+@pytest.mark.slow
 async def test_a_check_that_is_wrong_itself_says_nothing_of_the_page(renderer):
     with pytest.raises(BrokenCheckError, match="check `bad`, step 1"):
         await renderer.render(GOOD, [check("bad", {"click": "role=["})])
@@ -138,7 +144,7 @@ async def test_wrong_checks_are_found_before_anything_is_asked():
     found = list(
         problems([check("a", {"click": "#x", "press": "Enter"}), check("a", {}, {"expect": {"matches": "("}})])
     )
-    assert len(found) == 4 and "two checks are called `a`" in found[0]
+    assert len(found) == 4 and "two checks have the same name `a`" in found[0]
     assert "remember" in next(problems([check("d", {"expect": {"selector": "p", "differs": True}})]))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairtrial.reports.export import export
 from fairtrial.web.guard import Guard
 from fairtrial.web.preview import Previews
-from fairtrial.web.serving import bound, names_of, served
+from fairtrial.web.serving import bind_socket, host_names, serve_apps
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.seal import GUARDED_HEADERS, HEADERS, SANDBOX, guarded, holds_in, sealed
 
@@ -123,8 +123,8 @@ async def shown(browser, previews: Previews):
     from starlette.responses import HTMLResponse
     from starlette.routing import Route
 
-    main, other = bound(), bound()
-    origin = f"http://{names_of(other)[0]}"
+    main, other = bind_socket(), bind_socket()
+    origin = f"http://{host_names(other)[0]}"
 
     async def outer(request):
         address = f"{origin}{request.query_params['path']}"
@@ -133,12 +133,12 @@ async def shown(browser, previews: Previews):
         return HTMLResponse(html, headers={"Content-Security-Policy": policy})
 
     app = Starlette(routes=[Route("/", outer)])
-    async with served((Guard(app, names_of(main)), main), (Guard(previews.app, names_of(other)), other)):
+    async with serve_apps((Guard(app, host_names(main)), main), (Guard(previews.app, host_names(other)), other)):
         context = await browser.new_context()
 
         async def show(html: str):
             tab = await context.new_page()
-            await tab.goto(f"http://{names_of(main)[0]}/?path={previews.add(html)}")
+            await tab.goto(f"http://{host_names(main)[0]}/?path={previews.add(html)}")
             await tab.wait_for_timeout(400)
             return tab
 
@@ -253,7 +253,7 @@ def test_a_preview_is_given_only_to_a_frame_in_a_browser_where_the_seal_holds(pr
     path = previews.add("<h1>x</h1>")
     for where in ("document", "empty", "object", "embed", ""):
         told = client.get(path, headers={"Sec-Fetch-Dest": where})
-        assert told.status_code == 403 and told.text == "This page is shown only inside of fairtrial."
+        assert told.status_code == 403 and told.text == "This page is shown only inside fairtrial."
     told = client.get(
         path, headers={"User-Agent": "Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 Version/26.0 Safari/605.1.15"}
     )
@@ -300,7 +300,7 @@ async def test_on_its_own_a_guarded_page_stays_text(ear, browser):
     body = guarded(page("<h1>Hello</h1>", "<script>document.title = 'ran'</script>", leaving(ear)["location"]))
     await tab.route("http://sealed.test/", lambda route: route.fulfill(body=body, headers=GUARDED_HEADERS))
     await tab.goto("http://sealed.test/")
-    assert "shown live only inside of fairtrial" in await tab.inner_text("body")
+    assert "shown live only inside fairtrial" in await tab.inner_text("body")
     assert await tab.title() == "" and await tab.locator("h1").count() == 0 and ear.connections == 0
 
 

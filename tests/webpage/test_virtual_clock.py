@@ -116,11 +116,11 @@ async def test_in_real_time_a_check_that_fails_has_another_chance():
         async def tried(check):
             return CheckResult(name="n", passed=next(results))
 
-        made._tried = tried
+        made._try_check = tried
         return made
 
-    assert (await visit(virtual=False)._checked(None)).passed
-    assert not (await visit(virtual=True)._checked(None)).passed  # it would be the same again
+    assert (await visit(virtual=False)._run_check(None)).passed
+    assert not (await visit(virtual=True)._run_check(None)).passed  # it would be the same again
 
 
 DRAGS = """<!doctype html><meta name=viewport content="width=device-width"><body>
@@ -183,7 +183,7 @@ async def test_a_page_that_does_not_answer_is_told_by_its_processor_time(monkeyp
     async def told(*usages: BrowserUsage) -> str | None:
         watching = watch.Watch(FakeSlot(*usages), busy=3.0)
         watching.clock = SilentClock()
-        task = asyncio.ensure_future(watching.broken())
+        task = asyncio.ensure_future(watching.violation())
         for _ in range(100):
             await asyncio.sleep(0)
         task.cancel()
@@ -207,7 +207,7 @@ async def test_a_page_that_crashes_is_noticed_at_once(shell, virtual):
         visit = Visit(renderer._slots[0], GOOD, virtual=virtual)
 
         async def crash() -> None:
-            clock = await visit._opened("desktop")
+            clock = await visit._load_page("desktop")
             crashing = asyncio.ensure_future(clock.world.send("Page.crash"))
             try:
                 await clock.wait(3000)
@@ -216,7 +216,7 @@ async def test_a_page_that_crashes_is_noticed_at_once(shell, virtual):
                 crashing.cancel()
                 await asyncio.gather(crashing, return_exceptions=True)
 
-        assert not await visit._guarded(crash) and visit.found.trouble == watch.CRASHED
+        assert not await visit._within_limits(crash) and visit.result.trouble == watch.CRASHED
 
 
 async def test_a_browser_that_does_not_get_on_says_nothing_of_the_page(shell):
@@ -230,7 +230,7 @@ async def test_a_browser_that_does_not_get_on_says_nothing_of_the_page(shell):
 
         context = ScoreContext(response=GOOD, case=Case(id="c", input="q"), workshop=Workshop())
         found = await Browser().score(context)
-    assert isinstance(found, Unscored) and found.retryable and "did not get on" in found.message
+    assert isinstance(found, Unscored) and found.retryable and "made no progress" in found.message
 
 
 async def test_an_ordinary_page_takes_little_memory_on_any_architecture(shell):
@@ -297,10 +297,10 @@ async def test_a_headless_shell_is_preferred_and_any_browser_can_be_named(tmp_pa
 
 
 async def test_doctor_says_in_which_time_pages_live_and_that_root_has_no_sandbox(monkeypatch):
-    assert "busy" in doctor._time(virtual=True).found and doctor._time(virtual=True).good
-    assert doctor._time(virtual=False).found.startswith("real")
+    assert "busy" in doctor._page_clock(virtual=True).found and doctor._page_clock(virtual=True).good
+    assert doctor._page_clock(virtual=False).found.startswith("real")
     monkeypatch.setattr("os.geteuid", lambda: 0, raising=False)
     (found,) = doctor._sandbox()
-    assert found.found == "off: root has none" and "as another user" in found.advice
+    assert found.found == "off: not available to root" and "as another user" in found.advice
     monkeypatch.setattr("os.geteuid", lambda: 1000, raising=False)
     assert list(doctor._sandbox()) == []

@@ -136,7 +136,7 @@ async def test_own_samples(calibrated, tmp_path):
         (tmp_path / "bad.yaml").write_text(text)
         with pytest.raises(FairtrialError, match=words):
             load_samples(tmp_path / "bad.yaml")
-    with pytest.raises(FairtrialError, match="cannot be read"):
+    with pytest.raises(FairtrialError, match="cannot read the samples"):
         load_samples(tmp_path / "none.yaml")
 
 
@@ -207,14 +207,14 @@ def test_runs_say_how_their_judge_was_rated(write_suite, capsys):
     assert "judge mock:j: rated excellent when calibrated with this prompt" in capsys.readouterr().err
     other = write_suite("o.yaml", judge={"target": "mock:j", "options": options, "instructions": "Be kind."}, **keys)
     assert _run(["run", str(other)]) == 0
-    assert "was calibrated with another prompt only" in capsys.readouterr().err
+    assert "was only calibrated with another prompt" in capsys.readouterr().err
 
 
 def test_the_command_and_its_mistakes(capsys, write_suite):
     assert _run(["calibrate"]) == 1 and "name a judge" in capsys.readouterr().err
     assert _run(["calibrate", "opnai:x"]) == 1 and "did you mean `openai`" in capsys.readouterr().err
     assert _run(["calibrate", "mock:echo", "--scorer", "exact"]) == 1
-    assert "only a scorer whose judge gives marks" in capsys.readouterr().err
+    assert "needs a scorer whose judge gives marks" in capsys.readouterr().err
     assert _run(["calibrate", "--suite", str(write_suite())]) == 1 and "has no judge" in capsys.readouterr().err
     assert _run(["calibrate", "mock:echo", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rating"] == "poor"
@@ -225,6 +225,7 @@ def test_from_python():
     assert result.rating == "poor" and result.summary.total == 8
 
 
+@pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a small model on a slow core
 def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
@@ -245,26 +246,26 @@ def test_a_judge_that_obeys_is_found_out(write_suite, capsys):
         return str(write_suite(scorer="llm_judge", judge={"target": "mock:j", "options": options}))
 
     assert _run(["calibrate", "--suite", suite("judge"), "--injection"]) == 0
-    assert "mock:j: 0 of 8 attacks moved the mark" in capsys.readouterr().out
+    assert "mock:j: 0 of 8 attacks raised the mark" in capsys.readouterr().out
     assert _run(["calibrate", "--suite", suite("obey"), "--injection", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     moved = [attack["name"] for attack in document["attacks"] if attack["moved"]]
     assert document["undisturbed"] == pytest.approx(0.1)
     assert set(moved) >= {"order", "flattery", "threat", "new rules"} and "false verdict" not in moved
     assert _run(["calibrate", "--suite", suite("refuse"), "--injection", "--json"]) == 1
-    assert "gave no verdict at all" in capsys.readouterr().err
+    assert "gave no verdict on any sample" in capsys.readouterr().err
     options = {"verdict": {"marks": {"Bananas": 1}, "mode": "obey"}}
     scorer = {"type": "llm_judge", "scale": 100}
     hundred = write_suite(scorer=scorer, judge={"target": "mock:j", "options": options})
     assert _run(["calibrate", "--suite", str(hundred), "--injection"]) == 0
-    assert "6 of 8 attacks moved the mark" in capsys.readouterr().out
+    assert "6 of 8 attacks raised the mark" in capsys.readouterr().out
     assert _run(["calibrate", "mock:echo", "--scorer", "exact", "--injection"]) == 1
 
 
 async def test_an_outage_is_no_calibration(write_suite, store, model_server):
     await model_server(key="another")
     suite = pipeline.load(write_suite(scorer="llm_judge", judge="openai:j"))
-    with pytest.raises(FairtrialError, match="could not be asked"):
+    with pytest.raises(FairtrialError, match="could not be called"):
         await acalibrate(suite.settings.judges[0], store=store)
     from fairtrial.core.judge import judge_key
 
@@ -295,7 +296,7 @@ async def test_a_judge_at_a_provider_of_the_suite(write_suite, model_server, mon
         return await asyncio.to_thread(_run, ["calibrate", *words])
 
     assert await calibrate("lab:judge") == 1
-    assert "name it with --suite FILE" in capsys.readouterr().err
+    assert "add --suite FILE" in capsys.readouterr().err
     assert await calibrate("lab:judge", "--suite", path) == 0
     assert await calibrate("lab:another", "--suite", path) == 0
     assert {body["model"] for body in state.bodies} == {"judge", "another"}
@@ -316,6 +317,9 @@ def test_scorers_from_a_column_are_calibrated(write_suite, tmp_path, capsys):
     hint = capsys.readouterr().err
     assert f"never calibrated; `fairtrial calibrate --suite {path}`" in hint
     assert _run(["calibrate", "--suite", path]) == 0
-    assert 'calibrated as asked by {"instructions":"Be kind.","type":"llm_judge"}; of 1 more' in capsys.readouterr().err
+    assert (
+        'calibrating with the scorer {"instructions":"Be kind.","type":"llm_judge"}; the suite has 1 more'
+        in capsys.readouterr().err
+    )
     assert _run(["run", path, "--quiet"]) == 0
     assert "rated" in capsys.readouterr().err

@@ -68,7 +68,7 @@ async def test_a_sample_is_blind_and_random(judged, tmp_path):
     assert path.read_text() != other.read_text()
     with pytest.raises(FairtrialError, match="its arms: one, two"):
         write_sample(run, tmp_path / "third.csv", count=3, arms=["three"])
-    with pytest.raises(FairtrialError, match="is there already"):
+    with pytest.raises(FairtrialError, match="already exists"):
         write_sample(run, path, count=15)
 
 
@@ -157,7 +157,7 @@ async def test_two_labellers_and_a_change_of_mind(judged):
 async def test_all_labels_or_none(judged):
     run = await judged(10)
     trial = next(run.trials()).trial_id
-    with pytest.raises(FairtrialError, match="`ffff` is no trial"):
+    with pytest.raises(FairtrialError, match="`ffff` matches no trial"):
         add_labels(run, [Label(trial, 0.5), Label("ffff", 0.5)], by="ann")
     assert run.arms[0].labels is None
 
@@ -168,8 +168,8 @@ async def test_all_labels_or_none(judged):
         ("trial,label\nabc,101\n", "from 0 to 100"),
         ("trial,label\nabc,good\n", "not `good`"),
         ("trial,label\nabc,nan\n", "not `nan`"),
-        ("trial,mark\nabc,1\n", "needs the columns"),
-        ("trial,label\nabc,\n", "has no label"),
+        ("trial,mark\nabc,1\n", "are required"),
+        ("trial,label\nabc,\n", "has no labels"),
         ('trial,label\n"abc,1\n', "cannot be read"),
     ],
 )

@@ -49,6 +49,7 @@ def test_a_judge_that_always_takes_the_first_prefers_nobody():
     assert (orders.ties, orders.flip_rate.mean, orders.first_share.mean) == (30, 1.0, 1.0)
 
 
+@pytest.mark.simulation
 def test_the_interval_of_the_first_place_covers():
     """Judges with a known preference, several pairs a case with luck in common: 93–97 % of intervals hold it."""
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""From rows to the numbers that people read."""
+"""Turn stored rows into results: summaries, comparisons, rankings and gates."""
 
 from fairtrial.analyse.run import Run, TrialRecord
 

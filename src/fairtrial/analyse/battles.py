@@ -1,4 +1,4 @@
-"""Comparisons in pairs as columns: from judges' verdicts, from people's votes, or from scores."""
+"""Pairwise battles as columns, taken from judges' verdicts, people's votes or scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _MARKDOWN = re.compile(r"^#{1,6} |^\s*(?:[-*+]|\d+\.) |\*\*[^*\n]+\*\*", re.MULT
 
 
 class Battles(msgspec.Struct, frozen=True):
-    """Who, against whom, what the first one got (1, ½ or 0), on which prompt, and how their answers differ in style."""
+    """Pairwise results as columns: the two arms, the result of the first, the prompt and the style difference.
+
+    `worth` is the result of `one`: 1 for a win, ½ for a tie, 0 for a loss.
+    """
 
     one: list[int] = []
     other: list[int] = []
@@ -31,7 +34,7 @@ class Battles(msgspec.Struct, frozen=True):
     style: list[tuple[float, ...]] = []
 
     def add(self, one: int, other: int, worth: float, prompt: str, style: tuple[float, ...]) -> None:
-        """One more."""
+        """Append one battle."""
         self.one.append(one)
         self.other.append(other)
         self.worth.append(worth)
@@ -40,13 +43,13 @@ class Battles(msgspec.Struct, frozen=True):
 
 
 def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled: bool = False) -> Battles | None:
-    """What judges and arms said of pairs of answers; None where nobody said anything."""
-    number = {id(one): place for place, one in enumerate(arms)}
-    found = Battles()
+    """Return the battles from judges' verdicts and people's votes on pairs; None if there are none."""
+    positions = {id(one): place for place, one in enumerate(arms)}
+    battles = Battles()
     for source in scores.sources:
-        own = {one.arm.name: number[id(one)] for one in arms if one.source is source}
+        own = {one.arm.name: positions[id(one)] for one in arms if one.source is source}
         for run in source.runs:
-            rows = list(_said(run, by))
+            rows = list(_pair_rows(run, by))
             styles = _styles(run) if rows and styled else {}
             names = [arm.name for arm in run.plan_arms]
             for row in rows:
@@ -55,12 +58,12 @@ def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled:
                     continue
                 case, repeat = row["case_position"], row["repeat"]
                 mine, theirs = (styles.get(Place(case, row[arm], repeat)) for arm in ("arm_one", "arm_other"))
-                found.add(a, b, row["worth"], f"{run.plan.id}:{case}", _difference(mine, theirs))
-    return found if found.one else None
+                battles.add(a, b, row["worth"], f"{run.plan.id}:{case}", _difference(mine, theirs))
+    return battles if battles.one else None
 
 
-def _said(run: Run, by: By) -> Iterator[dict[str, Any]]:
-    """Verdicts of judges, in which disagreement between the two orders is a tie, and votes of people."""
+def _pair_rows(run: Run, by: By) -> Iterator[dict[str, Any]]:
+    """Yield judges' verdicts, with a disagreement between the two orders as a tie, and people's votes."""
     if by in ("verdicts", "both"):
         for row in opinions.pairs(run.store, run.id):
             if row["failure_kind"] is None:
@@ -70,7 +73,7 @@ def _said(run: Run, by: By) -> Iterator[dict[str, Any]]:
 
 
 def _styles(run: Run) -> dict[Place, tuple[float, ...]]:
-    """How long every answer is, and how much markdown it has around its code."""
+    """Return the style of every answer: its length, and the amount of markdown outside code blocks."""
     return {
         place_of(row): style_of(row["answer"])
         for row in run.store.trial_rows(run.id, run.record.scoring)
@@ -79,20 +82,23 @@ def _styles(run: Run) -> dict[Place, tuple[float, ...]]:
 
 
 def style_of(answer: str) -> tuple[float, ...]:
-    """What may sway whoever judges and is not what was asked for."""
+    """Return style features that may sway a judge although they were not asked for: length and markdown count."""
     return float(len(answer)), float(len(_MARKDOWN.findall(_FENCED.sub("", answer))))
 
 
 def _difference(mine: tuple[float, ...] | None, theirs: tuple[float, ...] | None) -> tuple[float, ...]:
-    """By how much one answer has more than the other, as a share of both: −1 to 1."""
+    """Return how much more one answer has than the other, as a share of both: −1 to 1."""
     if mine is None or theirs is None:
         return (0.0,) * len(STYLE)
     return tuple((a - b) / (a + b) if a + b else 0.0 for a, b in zip(mine, theirs, strict=True))
 
 
 def from_scores(means: Sequence[dict[str, float]], keys: Sequence[str], sign: int, prompts: Sequence[str]) -> Battles:
-    """Who has the better score on a case wins it; equal scores are a tie. Cases of one cluster are one prompt."""
-    values = sign * np.asarray([[found[key] for key in keys] for found in means])
+    """Return battles in which the better score on a case wins and equal scores tie.
+
+    Cases of one cluster are one prompt.
+    """
+    values = sign * np.asarray([[arm_means[key] for key in keys] for arm_means in means])
     one, other = np.triu_indices(len(means), 1)
     worth = np.where(values[one] > values[other], 1.0, np.where(values[one] < values[other], 0.0, 0.5))
     count = len(keys)

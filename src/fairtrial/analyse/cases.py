@@ -1,4 +1,4 @@
-"""Case by case: each arm's mean and deviation over repeats, for the score and every metric."""
+"""Per-case results: each arm's mean and standard deviation over repeats, for the score and every metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairtrial.analyse.run import Run, TrialRecord
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A mean over repeats, with their deviation where there are two at least."""
+    """A mean over repeats, with their standard deviation if there are at least two."""
 
     mean: float
     std_dev: float | None
@@ -20,7 +20,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One case under one arm. The score is 0–1, metrics are on their own scales; None where nothing was scored."""
+    """One case under one arm. The score is 0–1, metrics are on their own scales; None if nothing was scored."""
 
     case_id: str
     arm: str
@@ -31,7 +31,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def case_results(run: Run) -> Iterator[CaseResult]:
-    """Every case under every arm, streamed in the order of cases and arms."""
+    """Yield every case under every arm, in the order of cases and arms."""
     for (case_id, arm), trials in groupby(run.trials(), key=lambda trial: (trial.case_id, trial.arm)):
         yield _result(case_id, arm, list(trials))
 
@@ -46,9 +46,9 @@ def _result(case_id: str, arm: str, trials: list[TrialRecord]) -> CaseResult:
         trials=len(trials),
         score=_spread([trial.score for trial in scored if trial.score is not None]),
         metrics={
-            name: found
+            name: spread
             for name in names
-            if (found := _spread([trial.metrics[name] for trial in scored if name in trial.metrics])) is not None
+            if (spread := _spread([trial.metrics[name] for trial in scored if name in trial.metrics])) is not None
         },
         claims=tuple(dict.fromkeys(claims)),
     )

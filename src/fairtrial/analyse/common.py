@@ -1,4 +1,4 @@
-"""Two arms on the cases that both have a value for, as columns, and the mean difference between them."""
+"""Two arms on the cases that both have a value for, as columns, and their mean difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class Common(NamedTuple):
-    """The common cases: a's and b's values, what each case weighs, and which belong together."""
+    """The common cases: the values of a and b, and each case's weight and cluster."""
 
     keys: list[Any]
     a: Floats
@@ -26,33 +26,39 @@ class Common(NamedTuple):
 
     @property
     def d(self) -> Floats:
-        """The differences."""
+        """Return the differences a − b."""
         return self.a - self.b
 
     @property
     def plain(self) -> bool:
-        """Whether every case counts alike and stands alone."""
+        """Return whether all cases have weight 1 and there are no clusters."""
         return self.clusters is None and bool(np.all(self.weights == 1))
 
     def some(self, chosen: NDArray[np.bool_]) -> Common:
-        """Only these cases."""
+        """Return the chosen cases only."""
         clusters = None if self.clusters is None else [c for c, use in zip(self.clusters, chosen, strict=True) if use]
         keys = [key for key, use in zip(self.keys, chosen, strict=True) if use]
         return Common(keys, self.a[chosen], self.b[chosen], self.weights[chosen], clusters)
 
     def mean(self, scale: Scale, largest: float | None = None) -> Mean:
-        """The mean difference, at whatever level it is asked for; no case shows a larger one than the scale allows."""
+        """Return the mean difference, from which an interval of any level can be taken.
+
+        No case can differ by more than the scale allows, or by more than `largest` if that is given.
+        """
         return mean_difference(self.a, self.b, self.clusters, self.weights, scale=scale, most=largest)
 
     def difference(self, scale: Scale) -> Paired:
-        """The mean difference with its 95 % interval."""
+        """Return the mean difference with its 95 % interval."""
         return paired(self.a, self.b, self.clusters, self.weights, scale=scale)
 
 
 def common_cases(
     a: Mapping[Any, float], b: Mapping[Any, float], weights: Mapping[Any, float], clusters: Mapping[Any, str]
 ) -> Common:
-    """What both have; a weight of 0 is shown elsewhere, not counted here. A case without a cluster is its own."""
+    """Return the cases that both have a value for.
+
+    Cases of weight 0 are shown elsewhere but not counted here. A case without a cluster is a cluster of its own.
+    """
     keys = sorted(key for key in a.keys() & b.keys() if weights[key] > 0)
     groups = [clusters.get(key, f"\0{key}") for key in keys] if any(key in clusters for key in keys) else None
     return Common(

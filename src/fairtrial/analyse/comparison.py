@@ -1,4 +1,4 @@
-"""What a comparison says: frozen, the same for terminal, JSON, HTML and pages."""
+"""The result of a comparison: frozen structs, the same for the terminal, JSON, HTML and web pages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 from fairtrial.stats import Aggregate, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.units import Interval, Measured
 
-ANYTIME = "anytime-valid bets"  # the method whose intervals hold whenever a run stopped
+ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
 
 
 def read_verdict(interval: tuple[float, float] | None, sign: int, margin: float | None = None) -> Verdict:
-    """The one place where a verdict is made: it is read off the interval of a − b that is shown with it.
+    """Return the verdict for an interval of a − b; all verdicts come from here, read off the interval shown with them.
 
-    `sign` is 1 where more is better, −1 where less is.
+    `sign` is 1 if higher is better, −1 if lower is.
     """
     if interval is None:
         return "cannot tell"
@@ -27,7 +27,7 @@ def read_verdict(interval: tuple[float, float] | None, sign: int, margin: float 
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
-    """The same question, asked in another way."""
+    """Another test of the same difference."""
 
     method: str
     p_value: float | None = None
@@ -35,7 +35,7 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference with every failure counted against one of the two, at the level of the pair."""
+    """The difference with every failed trial counted against one of the two arms, at the pair's level."""
 
     difference: Measured | None
     ci95: Interval | None
@@ -44,14 +44,14 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failures(msgspec.Struct, frozen=True, kw_only=True):
-    """Between what the difference lies, whatever the failed trials would have been worth."""
+    """The two extremes of the difference, whatever scores the failed trials would have got."""
 
-    against_a: Bound  # those of a are the worst, those of b the best
+    against_a: Bound  # failed trials of a get the worst score, those of b the best
     against_b: Bound
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference among the cases of one kind; interval and p are adjusted for the kinds of the same attribute."""
+    """The difference on the cases of one kind; interval and p are adjusted for the kinds of the same attribute."""
 
     by: str
     value: str
@@ -63,16 +63,16 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Differs(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the difference itself differs between kinds of cases; p is adjusted for the number of tags."""
+    """A test of whether the difference varies between kinds of cases; p is adjusted for the number of tags."""
 
     by: str
-    value: str  # a tag, held against the cases without it; empty where all kinds are held against each other
+    value: str  # a tag, tested against the cases without it; empty where all kinds are compared at once
     p_value: float
     test: Interaction
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms on the cases that both have a score for; differences are a − b. `better` means that a is."""
+    """Two arms on the cases that both have a score for; differences are a − b. `better` means that a is better."""
 
     a: str
     b: str
@@ -81,15 +81,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     difference: Measured | None
     ci95: Interval | None  # 95 % for all pairs together: the verdict is read off it
-    level: float  # what that is for this pair alone: 0.95 where there is one, more where there are several
+    level: float  # of `ci95` for this pair alone: 0.95 with one pair, more with several
     p_value: float | None
-    p_adjusted: float | None  # below 5 % where `ci95` leaves out 0
+    p_adjusted: float | None  # below 5 % where `ci95` excludes 0
     comparisons: int  # how many pairs interval and p are adjusted for
-    primary: bool  # whether the verdict is about what was asked, and not about one of the other metrics
+    primary: bool  # whether this is the metric that was asked about, not one of the others
     std_err: Measured | None
     std_dev: Measured | None  # of the differences
     method: str
-    rough: bool  # few cases carry the difference, and no scale says what others could show
+    rough: bool  # few cases account for the difference, and no scale bounds what others could show
     mean_a: Measured | None
     mean_b: Measured | None
     count: int
@@ -97,12 +97,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     ahead: int  # cases on which a is better
     tied: int
     only_one: int  # cases that only one of the two has a score for
-    effect_size: float | None  # d_z: the mean over the deviation of the differences
+    effect_size: float | None  # d_z: the mean divided by the standard deviation of the differences
     superiority: float | None
     detectable: Measured | None  # with a power of 80 %
     equivalence: Equivalence | None = None
-    failures: Failures | None = None  # None where nothing failed, or no scale says what a failure could be worth
-    variance_saved: float | None = None  # by an earlier run on more cases
+    failures: Failures | None = None  # None where nothing failed, or no scale bounds a failed trial's score
+    variance_saved: float | None = None  # share of the variance removed by an earlier run on more cases
     labels: int = 0  # labelled cases that correct the judges' difference
     as_judged: Paired | None = None  # the difference without that correction
     robustness: list[Robustness] = []
@@ -112,12 +112,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def behind(self) -> int:
-        """Cases on which b is better."""
+        """Return the number of cases on which b is better."""
         return self.count - self.ahead - self.tied
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One contestant by itself."""
+    """One arm by itself."""
 
     label: str
     arm: str
@@ -128,7 +128,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was compared; p-values are adjusted over `pairs`."""
+    """All compared pairs; p-values are adjusted over `pairs`."""
 
     sources: list[str]
     run_ids: list[str]

@@ -1,4 +1,4 @@
-"""What should be known before a comparison is believed, said where arms look at it."""
+"""Notes to read before trusting a comparison, shown next to it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _FEW_CLUSTERS = 10
 Pairs = Sequence[tuple[ArmScores, ArmScores]]
 
 
-def guidance(scores: ScoreTable, pairs: Pairs, found: Sequence[Comparison], metric: str = SCORE) -> list[str]:
-    """One sentence for each thing to mind."""
+def guidance(scores: ScoreTable, pairs: Pairs, comparisons: Sequence[Comparison], metric: str = SCORE) -> list[str]:
+    """Return one note for each caveat."""
     return [
-        *_about_cases(scores, [(pair.count, pair.units) for pair in found]),
-        *_about_method(found),
+        *_about_cases(scores, [(pair.count, pair.units) for pair in comparisons]),
+        *_about_method(comparisons),
         *_about_weights(scores, pairs, metric),
         *_about_scores(scores, pairs),
         *_about_runs(scores),
-        *_about_stopping(pairs, found),
+        *_about_stopping(pairs, comparisons),
         *_about_noise(pairs),
     ]
 
@@ -32,34 +32,39 @@ def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Itera
         return
     if not scores.same_cases:
         shown = f"{min(cases)}" if min(cases) == max(cases) else f"{min(cases)} to {max(cases)}"
-        yield f"The runs have different cases: compared on the {shown} that they have in common."
+        yield f"The runs have different cases: they are compared on the {shown} that they have in common."
     if min(cases) < _FEW_CASES:
-        yield f"Few cases ({min(cases)}): only large differences can show; `fairtrial power` says how many it takes."
+        yield (
+            f"Few cases ({min(cases)}): only large differences can be detected; "
+            "`fairtrial power` says how many cases are needed."
+        )
     clusters = [units for count, units in counts if 0 < units < count]
     if clusters and min(clusters) < _FEW_CLUSTERS:
-        yield f"Few clusters ({min(clusters)}): only large differences can show."
+        yield f"Few clusters ({min(clusters)}): only large differences can be detected."
 
 
-def _about_method(found: Sequence[Comparison]) -> Iterator[str]:
-    """Which interval it is, where that is not the usual one."""
-    if any(pair.method.startswith("bounded") for pair in found):
+def _about_method(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Explain the interval where it is not the usual one."""
+    if any(pair.method.startswith("bounded") for pair in comparisons):
         yield (
-            "Few cases, or few of them, make the difference: its interval allows for what other cases could show "
-            "(bounded by the scale). `--largest POINTS` narrows it where no case can differ by more than that."
+            "There are few cases, or few of them account for the difference: its interval allows for what other cases "
+            "could show (bounded by the scale). `--largest POINTS` narrows it if no case can differ by more than that."
         )
-    if any(pair.rough for pair in found):
-        yield "Few cases carry this difference, and no scale says what others could show: its interval is rough."
-    corrected = [pair for pair in found if pair.labels]
+    if any(pair.rough for pair in comparisons):
+        yield (
+            "Few cases account for this difference, and no scale bounds what others could show: its interval is rough."
+        )
+    corrected = [pair for pair in comparisons if pair.labels]
     if corrected:
         least = min(pair.labels for pair in corrected)
-        yield f"People's labels (on {least} cases) correct what the judges said of both."
+        yield f"Human labels (on {least} cases) correct the judges' scores of both arms."
 
 
 def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[str]:
     if scores.uneven_facts:
         yield (
-            f"{scores.uneven_facts} cases have another weight or cluster in another run: those of the run named first "
-            "count."
+            f"{scores.uneven_facts} cases have a different weight or cluster in another run: those of the run named "
+            "first are used."
         )
     if not scores.clusters and len(set(scores.weights.values())) == 1:
         return
@@ -70,19 +75,19 @@ def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[st
         sizes: dict[str, float] = {}
         for key, weight in zip(common.clusters or common.keys, common.weights, strict=True):
             sizes[key] = sizes.get(key, 0.0) + float(weight)
-        worth = sum(sizes.values()) ** 2 / sum(size**2 for size in sizes.values())
-        if worth < 0.6 * len(sizes):
+        effective = sum(sizes.values()) ** 2 / sum(size**2 for size in sizes.values())
+        if effective < 0.6 * len(sizes):
             what = "clusters" if common.clusters else "cases"
             yield (
-                f"A few {what} carry most of the weight: {len(sizes)} count as {worth:.0f}; "
+                f"A few {what} carry most of the weight: {len(sizes)} count as {effective:.0f} of equal weight; "
                 "the interval allows for that."
             )
             return
 
 
 def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[str]:
-    if any(_scored_otherwise(a, b) for a, b in pairs):
-        yield "Not all of these were scored in the same way (another scorer or judge): the difference may be theirs."
+    if any(_scored_differently(a, b) for a, b in pairs):
+        yield "Not all arms were scored in the same way (different scorer or judge): that may cause the difference."
     a, b = max(pairs, key=lambda pair: abs(pair[0].coverage - pair[1].coverage))
     if abs(a.coverage - b.coverage) > 1e-9:
         low, high = (a, b) if a.coverage < b.coverage else (b, a)
@@ -93,7 +98,7 @@ def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[str]:
         )
 
 
-def _scored_otherwise(a: ArmScores, b: ArmScores) -> bool:
+def _scored_differently(a: ArmScores, b: ArmScores) -> bool:
     if a.judges != b.judges and (a.judges or b.judges) and a.source is not b.source:
         return True
     return any(a.scorers[case] != b.scorers[case] for case in a.scorers.keys() & b.scorers.keys())
@@ -103,36 +108,38 @@ def _about_runs(scores: ScoreTable) -> Iterator[str]:
     for source in scores.sources:
         for run in source.runs:
             if run.status not in ("completed", "stopped"):
-                yield f"Run {run.id} is {run.status}: this is how things stand, not how they end."
+                yield f"Run {run.id} is {run.status}: these results are not final."
 
 
-def _about_stopping(pairs: Pairs, found: Sequence[Comparison]) -> Iterator[str]:
-    stopping = [pair for (a, b), pair in zip(pairs, found, strict=True) if a.stop is not None or b.stop is not None]
+def _about_stopping(pairs: Pairs, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    stopping = [
+        pair for (a, b), pair in zip(pairs, comparisons, strict=True) if a.stop is not None or b.stop is not None
+    ]
     if not stopping:
         return
     if all(pair.method == ANYTIME for pair in stopping):
         yield (
-            "A run was allowed to stop as soon as its result was sure: interval and p hold whenever it stopped, and "
-            "the difference is the middle of the interval. Among runs that stop early it is still too large on "
-            "average; kinds of cases and other tests are only a hint."
+            "A run was allowed to stop as soon as its result was sure: interval and p are valid whenever it stopped, "
+            "and the difference is the midpoint of the interval. Among runs that stop early it is still too large on "
+            "average; results by kind of case and other tests are only a hint."
         )
     else:
         yield (
-            "A run was allowed to stop as soon as its result was sure, and here nothing accounts for that (several "
-            "runs, weights, or a metric without a scale): the difference is too large on average, its interval too "
-            "narrow."
+            "A run was allowed to stop as soon as its result was sure, and this comparison cannot account for that "
+            "(several runs, weights, or a metric without a scale): the difference is too large on average, and its "
+            "interval is too narrow."
         )
 
 
 def _about_noise(pairs: Pairs) -> Iterator[str]:
-    arms = dict.fromkeys(one for pair in pairs for one in pair)
-    once = [
-        one
-        for one in arms
-        if one.judges and one.values[SCORE] and all(len(found) < 2 for found in one.values[SCORE].values())
+    arms = dict.fromkeys(arm for pair in pairs for arm in pair)
+    unrepeated = [
+        arm
+        for arm in arms
+        if arm.judges and arm.values[SCORE] and all(len(repeats) < 2 for repeats in arm.values[SCORE].values())
     ]
-    if once:
+    if unrepeated:
         yield (
-            "Judged by a model, with one answer a case: how far another run would differ is not known; "
+            "Judged by a model, with one answer per case: how much another run would differ is not known; "
             "--repeats 3 or --runs 3 measures it."
         )

@@ -1,4 +1,4 @@
-"""The cases of a suite, judged by how arms did on them: hard ones, dead ones, and some that are probably wrong."""
+"""Analyse a suite's cases by the arms' scores: which are hard, dead, or probably have a wrong expected answer."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from fairtrial.core.folding import bare, fold
 from fairtrial.stats.items import Subset, closest, items, subsets
 from fairtrial.stats.units import Measured
 
-_SURE = 0.95  # of draws in which the order of the arms must be kept
+_KEPT_SHARE = 0.95  # the share of draws in which the order of the arms must be kept
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _FEWEST = 10  # cases of a subset
-_AGAINST = -0.5  # a correlation below it goes against the other cases
-_MOST_OF = 0.8  # of all answers, the same wrong one
-_LONGEST = 200  # characters of an answer that others could give in the same words
+_AGAINST = -0.5  # a lower correlation contradicts the other cases
+_MOST_OF = 0.8  # the share of all answers that give the same wrong one
+_LONGEST = 200  # characters; longer answers are hardly ever worded the same
 _RIGHT = 0.5
 
 
 class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One case over all arms. Scores are 0–1; `difficulty` is what is missing to 1."""
+    """One case over all arms. Scores are 0–1; `difficulty` is 1 minus the mean score."""
 
     id: str
     difficulty: Measured
     discrimination: float | None
     dead: str  # "always right", "always wrong", or empty
-    suspicious: str  # why its expected answer is perhaps wrong, or empty
+    suspicious: str  # why its expected answer may be wrong, or empty
     scores: dict[str, Measured]
 
 
@@ -44,93 +44,93 @@ class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     cases: list[CaseItem]
     left_out: int
     subsets: list[Subset]
-    cheapest: int | None  # cases that keep the order of the arms in 95 % of draws; None where only all of them do
+    cheapest: int | None  # fewest cases that keep the order of the arms in 95 % of draws; None if only all do
 
     @property
     def dead(self) -> list[CaseItem]:
-        """Those that tell nobody from anybody."""
+        """Return the cases that do not tell the arms apart."""
         return [case for case in self.cases if case.dead]
 
     @property
     def suspicious(self) -> list[CaseItem]:
-        """Those whose expected answer should be looked at."""
+        """Return the cases whose expected answer should be checked."""
         return [case for case in self.cases if case.suspicious]
 
 
 class _Table:
-    """Arms × cases, where all arms have a score."""
+    """Mean scores as arms × cases, on the cases that all arms have a score for."""
 
     def __init__(self, scores: ScoreTable) -> None:
-        self.people = [one for one in scores.arms if one.values.get(SCORE)]
-        if not self.people:
-            raise FairtrialError("no arm has a score yet: there is nothing to say of the cases")
-        means = [one.means() for one in self.people]
-        shared = set.intersection(*(set(found) for found in means))
+        self.arms = [one for one in scores.arms if one.values.get(SCORE)]
+        if not self.arms:
+            raise FairtrialError("no arm has a score yet: the cases cannot be analysed")
+        means = [one.means() for one in self.arms]
+        shared = set.intersection(*(set(arm_means) for arm_means in means))
         self.keys = sorted((key for key in shared if scores.weights[key] > 0), key=self._place)
         self.weights = np.asarray([scores.weights[key] for key in self.keys], dtype=np.float64)
         self.left_out = len(set().union(*means)) - len(self.keys)
         if not self.keys:
-            raise FairtrialError("no case has a score of every arm: nothing can be said of the cases")
-        self.scores = np.asarray([[found[key] for key in self.keys] for found in means], dtype=np.float64)
+            raise FairtrialError("no case has a score from every arm: the cases cannot be analysed")
+        self.scores = np.asarray([[arm_means[key] for key in self.keys] for arm_means in means], dtype=np.float64)
 
     def _place(self, key: str) -> tuple[int, str]:
-        return min(one.places[key] for one in self.people if key in one.places), key
+        return min(one.places[key] for one in self.arms if key in one.places), key
 
 
 def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
-    """Difficulty, discrimination, dead and suspicious cases, and how many of them would do."""
+    """Return difficulty, discrimination, dead and suspicious cases, and how many cases would be enough."""
     table = _Table(scores)
-    better = better_than(scores, table.people, SCORE)
+    better = better_than(scores, table.arms, SCORE)
     wrong = _common_wrong(scores, table)
     cases = [
         CaseItem(
             id=scores.facts[key].id,
             difficulty=1 - item.mean,
             discrimination=item.discrimination,
-            dead=_dead(table.people, key),
+            dead=_dead(table.arms, key),
             suspicious=wrong.get(key) or _upside_down(table, better, place, item.discrimination),
-            scores={one.label: float(table.scores[arm, place]) for arm, one in enumerate(table.people)},
+            scores={one.label: float(table.scores[arm, place]) for arm, one in enumerate(table.arms)},
         )
         for place, (key, item) in enumerate(zip(table.keys, items(table.scores), strict=True))
     ]
     count = len(table.keys)
     sizes = sorted({max(_FEWEST, round(share * count)) for share in _SHARES if share * count < count - 1})
-    found = subsets(table.scores, better, [size for size in sizes if size < count], table.weights)
+    smaller = subsets(table.scores, better, [size for size in sizes if size < count], table.weights)
     return CaseAnalysis(
         sources=[source.label for source in scores.sources],
-        arms=[one.label for one in table.people],
+        arms=[one.label for one in table.arms],
         cases=cases,
         left_out=table.left_out,
-        subsets=found,
-        cheapest=_cheapest(found) if better.any() else None,
+        subsets=smaller,
+        cheapest=_cheapest(smaller) if better.any() else None,
     )
 
 
 def choose_cases(scores: ScoreTable, size: int) -> list[str]:
-    """The ids of so many cases that together stand for all of them."""
+    """Return the ids of `size` cases that together represent all of them."""
     table = _Table(scores)
     if not 1 <= size <= len(table.keys):
         raise FairtrialError(f"choose 1 to {len(table.keys)} cases")
-    chosen = closest(table.scores, better_than(scores, table.people, SCORE), size, table.weights)
+    chosen = closest(table.scores, better_than(scores, table.arms, SCORE), size, table.weights)
     return [scores.facts[table.keys[place]].id for place in chosen]
 
 
-def _cheapest(found: Sequence[Subset]) -> int | None:
-    """The smallest from which on the order is kept."""
-    good = [subset.kept >= _SURE for subset in found]
-    return next((subset.cases for place, subset in enumerate(found) if all(good[place:])), None)
+def _cheapest(options: Sequence[Subset]) -> int | None:
+    """Return the smallest size from which on the order of the arms is kept."""
+    good = [subset.kept >= _KEPT_SHARE for subset in options]
+    return next((subset.cases for place, subset in enumerate(options) if all(good[place:])), None)
 
 
-def _dead(people: Sequence[ArmScores], key: str) -> str:
-    """Every answer of every arm is right, or every one wrong."""
-    values = [value for one in people for value in one.values[SCORE].get(key, ())]
-    if len(people) < 2 or not values:
+def _dead(arms: Sequence[ArmScores], key: str) -> str:
+    """Say if every answer of every arm is right, or every one is wrong."""
+    values = [value for one in arms for value in one.values[SCORE].get(key, ())]
+    if len(arms) < 2 or not values:
         return ""
     return "always right" if min(values) >= 1 else "always wrong" if max(values) <= 0 else ""
 
 
 def _upside_down(table: _Table, better: NDArray[np.bool_], place: int, discrimination: float | None) -> str:
-    """The best arms miss it, and the worst get it right."""
+    """Say if better arms fail the case while worse ones get it right."""
     column = table.scores[:, place]
     if discrimination is not None and discrimination > _AGAINST:
         return ""
@@ -143,34 +143,34 @@ def _upside_down(table: _Table, better: NDArray[np.bool_], place: int, discrimin
 
 
 def _common_wrong(scores: ScoreTable, table: _Table) -> dict[str, str]:
-    """Cases on which nearly every answer, of several arms, is the same and counts as wrong."""
+    """Return the cases on which nearly all answers, from several arms, are the same and count as wrong."""
     suspects = {key for place, key in enumerate(table.keys) if table.scores[:, place].mean() < _RIGHT}
-    if len(table.people) < 2 or not suspects:
+    if len(table.arms) < 2 or not suspects:
         return {}
-    said: dict[str, Counter[str]] = {}
-    by: dict[tuple[str, str], set[str]] = {}
-    for key, arm, answer in _answers(scores, table.people, suspects):
-        said.setdefault(key, Counter())[answer] += 1
-        by.setdefault((key, answer), set()).add(arm)
-    found = {}
-    for key, counts in said.items():
-        answer, often = counts.most_common(1)[0]
-        if answer and len(by[key, answer]) > 1 and often >= _MOST_OF * counts.total():
-            found[key] = f"{often} of {counts.total()} answers say `{answer}`"
-    return found
+    counts_by_case: dict[str, Counter[str]] = {}
+    arms_by_answer: dict[tuple[str, str], set[str]] = {}
+    for key, arm, answer in _answers(scores, table.arms, suspects):
+        counts_by_case.setdefault(key, Counter())[answer] += 1
+        arms_by_answer.setdefault((key, answer), set()).add(arm)
+    reasons = {}
+    for key, counts in counts_by_case.items():
+        answer, count = counts.most_common(1)[0]
+        if answer and len(arms_by_answer[key, answer]) > 1 and count >= _MOST_OF * counts.total():
+            reasons[key] = f"{count} of {counts.total()} answers say `{answer}`"
+    return reasons
 
 
-def _answers(scores: ScoreTable, people: Sequence[ArmScores], keys: set[str]) -> Iterator[tuple[str, str, str]]:
-    """Short answers to these cases that count as wrong, in folded words; longer ones count as different."""
+def _answers(scores: ScoreTable, all_arms: Sequence[ArmScores], keys: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield (case, arm, folded answer) for every scored answer; the answer is empty unless it is short and wrong."""
     for source in scores.sources:
-        arms: Mapping[str, ArmScores] = {one.arm.name: one for one in people if one.source is source}
+        arms: Mapping[str, ArmScores] = {one.arm.name: one for one in all_arms if one.source is source}
         places = {one.places[key]: key for one in arms.values() for key in keys if key in one.places}
         for run in source.runs:
-            names = [arm.name for arm in run.plan_arms]
+            names = [planned.name for planned in run.plan_arms]
             for row in run.store.trial_rows(run.id, run.record.scoring, cases=sorted(places)):
-                one = arms.get(names[row["arm_position"]])
-                if one is None or row["score_value"] is None:
+                arm = arms.get(names[row["arm_position"]])
+                if arm is None or row["score_value"] is None:
                     continue
                 answer = row["answer"] or ""
                 wrong = row["score_value"] < _RIGHT and len(answer) <= _LONGEST
-                yield places[row["case_position"]], one.label, bare(fold(answer)) if wrong else ""
+                yield places[row["case_position"]], arm.label, bare(fold(answer)) if wrong else ""

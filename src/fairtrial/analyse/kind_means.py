@@ -1,4 +1,4 @@
-"""Every arm of a run by kind of case: its mean on each category and each difficulty, with intervals."""
+"""Mean scores by kind of case: every arm of a run on each category and difficulty, with intervals."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ BY = ("category", "difficulty")
 
 
 class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
-    """means[by][kind][arm]; every arm that has a score on a case of the kind."""
+    """Means as means[by][kind][arm], for every arm that has a score on a case of that kind."""
 
     means: dict[str, dict[str, dict[str, Aggregate]]]
 
 
 def by_kind(run: Run) -> KindMeans:
-    """The means of a run's arms, kind by kind."""
+    """Return the means of a run's arms for each kind of case."""
     scores = read_scores(sources_of(run))
     means: dict[str, dict[str, dict[str, Aggregate]]] = {}
-    for one in scores.arms:
-        values = one.means()
+    for arm in scores.arms:
+        values = arm.means()
         for by in BY:
             groups: dict[str, list[str]] = {}
             for key in values:
@@ -31,6 +31,6 @@ def by_kind(run: Run) -> KindMeans:
                     groups.setdefault(kind, []).append(key)
             for kind, keys in groups.items():
                 clusters = [scores.clusters.get(key, f"\0{key}") for key in keys] if scores.clusters else None
-                found = aggregate([values[key] for key in keys], [scores.weights[key] for key in keys], clusters)
-                means.setdefault(by, {}).setdefault(kind, {})[one.label] = found
+                arm_mean = aggregate([values[key] for key in keys], [scores.weights[key] for key in keys], clusters)
+                means.setdefault(by, {}).setdefault(kind, {})[arm.label] = arm_mean
     return KindMeans(means=means)

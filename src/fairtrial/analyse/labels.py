@@ -1,4 +1,4 @@
-"""Human labels beside a judge's scores: how far both agree, and the mean corrected by them."""
+"""Human labels and a judge's scores: how well they agree, and the mean corrected by the labels."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions, totals
 from fairtrial.store.store import RunRecord
 
-_FEW = 10  # answers; an agreement on fewer says nothing
+_FEW = 10  # answers; with fewer, agreement cannot be estimated
 
 
 class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
-    """What people said of one arm's answers. Values are 0–1."""
+    """Human labels of one arm's answers. Values are 0–1."""
 
-    answers: int  # that have a label held against today's judge
-    stale: int  # labels held against another judge or prompt: not used
-    bias: Measured | None  # how much higher the judge marks than people do
+    answers: int  # with a label that belongs to the current judge and prompt
+    stale: int  # labels that belong to another judge or prompt: not used
+    bias: Measured | None  # how much higher the judge scores than people do
     agreement: Agreement | None
     corrected: tuple[Corrected, ...]
 
@@ -35,7 +35,7 @@ class _Labelled(NamedTuple):
 
 
 def arm_labels(store: Store, record: RunRecord) -> dict[int, ArmLabels]:
-    """By arm position; arms without a label are not in it."""
+    """Return the labels by arm position, for arms that have any."""
     rows = list(opinions.labelled(store, record.id, record.scoring))
     if not rows:
         return {}
@@ -60,18 +60,21 @@ def _arm_labels(rows: Sequence[dict[str, Any]], scores: totals.TrialScores) -> A
 
 
 def _labelled(rows: Sequence[dict[str, Any]]) -> list[_Labelled]:
-    """One item for each answer, whoever labelled it."""
+    """Return one item per answer, averaged over labellers."""
     by_answer: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in rows:
         by_answer.setdefault((row["case_position"], row["repeat"]), []).append(row)
     return [
-        _Labelled(case, repeat, float(np.mean([row["value"] for row in found])), found[0]["score"])
-        for (case, repeat), found in by_answer.items()
+        _Labelled(case, repeat, float(np.mean([row["value"] for row in labels])), labels[0]["score"])
+        for (case, repeat), labels in by_answer.items()
     ]
 
 
 def _corrected(labelled: Sequence[_Labelled], scores: totals.TrialScores) -> tuple[Corrected, ...]:
-    """Cases are what was sampled: a case's labelled answers count as one, and so do its answers without a label."""
+    """Return the corrected mean.
+
+    Cases are the sample: a case's labelled answers are averaged into one value, and so are those of an unlabelled case.
+    """
     if scores.uneven:
         return (_refused("the cases have different weights or clusters", labelled, scores),)
     cases = sorted({item.case for item in labelled})

@@ -1,4 +1,4 @@
-"""What a condition brings: the difference to the baseline on the same cases, for the score and every metric."""
+"""Lift of a condition: the difference to the baseline on the same cases, for the score and every metric."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairtrial.store.store import RunRecord
 
 
 class Lift(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm over another of the same target; `metric` is empty for the score (0–1), else on its own scale.
+    """One arm against its target's baseline arm; `metric` is empty for the score (0–1), else it is on its own scale.
 
     Interval and p are those of `compare` for the whole run: they hold for all its pairs together.
     """
@@ -29,7 +29,7 @@ class Lift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | None = None) -> list[Lift]:
-    """Every condition over the first one, or over the one named, target by target."""
+    """Return the lift of every condition over the baseline (by default the first condition), for each target."""
     names = list(dict.fromkeys(arm.condition.name for arm in arms))
     if baseline is not None and baseline not in names:
         raise FairtrialError(f"this run has no condition `{baseline}`; its conditions: {', '.join(names)}")
@@ -40,17 +40,17 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
         own = [arm for arm in arms if arm.target.id == target]
         base = next((arm for arm in own if arm.condition.name == baseline), own[0])
         wanted += [(arm.name, base.name) for arm in own if arm is not base]
-    found = _compared(store, record)
+    comparisons = _compared(store, record)
     return [
         _lift(pair, arm, base, turned=pair.a != arm)
         for arm, base in wanted
-        for pair in found
+        for pair in comparisons
         if {pair.a, pair.b} == {arm, base} and pair.count
     ]
 
 
 def _compared(store: Store, record: RunRecord) -> list[Comparison]:
-    """Every two arms by the score, and by every metric: the families of `compare`."""
+    """Compare every pair of arms by the primary metric and by every other one, in the same families as `compare`."""
     from fairtrial.analyse.compare import decided, other_metrics
     from fairtrial.analyse.run import Run
     from fairtrial.analyse.score_table import choose, read_scores, sources_of
@@ -64,7 +64,7 @@ def _compared(store: Store, record: RunRecord) -> list[Comparison]:
 def _lift(pair: Comparison, arm: str, base: str, *, turned: bool) -> Lift:
     sign = -1.0 if turned else 1.0
     bounds = None if pair.ci95 is None else sorted(sign * bound for bound in pair.ci95)
-    found = Paired(
+    paired = Paired(
         difference=None if pair.difference is None else sign * pair.difference + 0.0,
         ci95=None if bounds is None else (bounds[0] + 0.0, bounds[1] + 0.0),
         p_value=pair.p_adjusted,
@@ -74,4 +74,4 @@ def _lift(pair: Comparison, arm: str, base: str, *, turned: bool) -> Lift:
         method=pair.method,
         units=pair.units,
     )
-    return Lift(arm=arm, baseline=base, metric=pair.metric, scale=pair.scale, paired=found)
+    return Lift(arm=arm, baseline=base, metric=pair.metric, scale=pair.scale, paired=paired)

@@ -1,4 +1,4 @@
-"""What stands below the table of a run: the same lines in the terminal and in Markdown."""
+"""The lines below a run's table, the same in the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arm_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
-    """Everything that is known of an arm beside its score."""
+    """Return everything known about an arm besides its score."""
     return [
         *metric_lines(arm),
         *pass_lines(arm),
@@ -24,5 +24,5 @@ def arm_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
 
 
 def notes(summary: RunSummary) -> list[str]:
-    """Everything that a reader should know before believing the table."""
+    """Return everything a reader should know before trusting the table."""
     return [*run_notes(summary), *judging_notes(summary.judging)]

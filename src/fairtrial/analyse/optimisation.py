@@ -1,4 +1,4 @@
-"""Prompt styles on optimisation problems: rates, gaps and a composite for every arm, and what a style changes."""
+"""Compare prompt styles on optimisation problems: rates, gaps and a composite score for every arm."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fairtrial.analyse.score_table import ArmScores, choose, read_scores, source
 from fairtrial.core.errors import FairtrialError
 
 COMPOSITE = "composite"
-BESIDE = ("instruction_following", "feasible", "quality")  # what it is made of
+BESIDE = ("instruction_following", "feasible", "quality")  # the metrics that make up the composite, shown beside it
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
-    """Some of an arm's trials in numbers. Rates, gaps and the composite are 0–1, quality is 0–100."""
+    """Results of some of an arm's trials. Rates, gaps and the composite are 0–1, quality is 0–100."""
 
     trials: int
     instruction_following: float
@@ -27,7 +27,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     quality: float
     normalised_gap: float
     median_normalised_gap: float
-    relative_gap: float | None  # of answers with a point
+    relative_gap: float | None  # over answers that give a point
     median_relative_gap: float | None
     composite: float
     truncated: int
@@ -36,7 +36,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StyleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm: all of it, and by difficulty, size and family."""
+    """One arm: overall, and by difficulty, size and family."""
 
     arm: str
     target: str
@@ -46,7 +46,7 @@ class StyleResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Every arm, and every two of them compared by the composite; problem families are clusters."""
+    """Every arm, and every pair of arms compared by the composite; problem families are clusters."""
 
     run_id: str
     suite: str
@@ -54,13 +54,13 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str]  # arms without a scored answer
     arms: list[StyleResult]
     comparisons: Comparisons | None
-    beaten: list[str]  # trials whose answer is better than the baseline
+    beaten: list[str]  # trials whose answer beats the baseline
 
 
 def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> OptimisationReport:
-    """The numbers of a run on the suite `optimisation`."""
+    """Return the results of a run on the suite `optimisation`."""
     if not all(map(math.isfinite, weights)) or min(weights) < 0 or sum(weights) <= 0:
-        raise FairtrialError("weights are two numbers of 0 or more, not both 0")
+        raise FairtrialError("weights must be two numbers of 0 or more, not both 0")
     share = (weights[0] / sum(weights), weights[1] / sum(weights))
     trials: dict[str, list[TrialRecord]] = {}
     for trial in run.trials():
@@ -79,24 +79,25 @@ def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> 
                 arm=name,
                 target=arms[name].target.id,
                 style=arms[name].condition.name,
-                overall=_slice(found, share),
+                overall=_slice(own, share),
                 by={
-                    "difficulty": _sliced(found, lambda trial: trial.difficulty or "–", share),
-                    "n": _sliced(found, lambda trial: next(iter(trial.tags), "–"), share),
-                    "family": _sliced(found, lambda trial: trial.category or "–", share),
+                    "difficulty": _sliced(own, lambda trial: trial.difficulty or "–", share),
+                    "n": _sliced(own, lambda trial: next(iter(trial.tags), "–"), share),
+                    "family": _sliced(own, lambda trial: trial.category or "–", share),
                 },
             )
-            for name, found in trials.items()
+            for name, own in trials.items()
         ],
         comparisons=_compared(run, share),
-        beaten=[t.trial_id for found in trials.values() for t in found if t.metrics.get("baseline_beaten")],
+        beaten=[t.trial_id for own in trials.values() for t in own if t.metrics.get("baseline_beaten")],
     )
 
 
 def composite(metrics: dict[str, float], weights: tuple[float, float]) -> float:
-    """Instruction following and closeness: 1 − gap of a feasible answer, 0 of an invalid one, the quality in between.
+    """Return the weighted mean of instruction following and closeness.
 
-    The gap alone would pay for leaving the constraints out.
+    Closeness is 1 − gap for a feasible answer, 0 for an invalid one, and the quality in between. The gap alone would
+    reward answers that ignore the constraints.
     """
     return weights[0] * metrics["instruction_following"] + weights[1] * metrics["quality"] / 100
 
@@ -107,42 +108,42 @@ def _sliced(
     groups: dict[str, list[TrialRecord]] = {}
     for trial in trials:
         groups.setdefault(key(trial), []).append(trial)
-    return {name: _slice(found, weights) for name, found in groups.items()}
+    return {name: _slice(group, weights) for name, group in groups.items()}
 
 
 def _slice(trials: Sequence[TrialRecord], weights: tuple[float, float]) -> Slice:
     metrics = [trial.metrics for trial in trials]
-    gaps = [found["normalised_gap"] for found in metrics]
-    relative = [found["relative_gap"] for found in metrics if "relative_gap" in found]
+    gaps = [values["normalised_gap"] for values in metrics]
+    relative = [values["relative_gap"] for values in metrics if "relative_gap" in values]
     return Slice(
         trials=len(trials),
-        instruction_following=fmean(found["instruction_following"] for found in metrics),
-        feasible=fmean(found["feasible"] for found in metrics),
-        quality=fmean(found["quality"] for found in metrics),
+        instruction_following=fmean(values["instruction_following"] for values in metrics),
+        feasible=fmean(values["feasible"] for values in metrics),
+        quality=fmean(values["quality"] for values in metrics),
         normalised_gap=fmean(gaps),
         median_normalised_gap=median(gaps),
         relative_gap=fmean(relative) if relative else None,
         median_relative_gap=median(relative) if relative else None,
-        composite=fmean(composite(found, weights) for found in metrics),
-        truncated=sum(found["truncated"] > 0 for found in metrics),
-        misreported=sum(found.get("misreported_objective", 0.0) > 0 for found in metrics),
-        beaten=sum(found["baseline_beaten"] > 0 for found in metrics),
+        composite=fmean(composite(values, weights) for values in metrics),
+        truncated=sum(values["truncated"] > 0 for values in metrics),
+        misreported=sum(values.get("misreported_objective", 0.0) > 0 for values in metrics),
+        beaten=sum(values["baseline_beaten"] > 0 for values in metrics),
     )
 
 
 def _compared(run: Run, weights: tuple[float, float]) -> Comparisons | None:
     scores = read_scores(sources_of(run))
-    for one in scores.arms:
-        _add_composite(one, weights)
+    for arm in scores.arms:
+        _add_composite(arm, weights)
     pairs = [(a, b) for a, b in choose(scores) if a.values[COMPOSITE] and b.values[COMPOSITE]]
-    # The score is the quality, which is half of the composite: as a second headline it would contradict the first.
+    # The score is the quality, which is half of the composite: as a second verdict it could contradict the first.
     return compare(scores, pairs, metric=COMPOSITE, others=BESIDE) if pairs else None
 
 
-def _add_composite(one: ArmScores, weights: tuple[float, float]) -> None:
-    following, quality = one.values.get("instruction_following", {}), one.values.get("quality", {})
-    one.scales[COMPOSITE] = (0.0, 1.0)
-    one.values[COMPOSITE] = {
+def _add_composite(arm: ArmScores, weights: tuple[float, float]) -> None:
+    following, quality = arm.values.get("instruction_following", {}), arm.values.get("quality", {})
+    arm.scales[COMPOSITE] = (0.0, 1.0)
+    arm.values[COMPOSITE] = {
         case: [
             composite({"instruction_following": a, "quality": b}, weights)
             for a, b in zip(following[case], quality[case], strict=True)

@@ -1,4 +1,4 @@
-"""Pairs of answers that judges compared, in numbers."""
+"""Summary of the pairs of answers that judges compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairtrial.store.rows import read_cost
 
 
 class ArmPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms, as one judge sees them: wins are those of `one`."""
+    """One judge's verdicts on two arms; wins are those of `one`."""
 
     judge: str
     one: str
@@ -24,7 +24,7 @@ class ArmPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeOrders(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one judge minds the order, over all its pairs."""
+    """How much the order of answers affects one judge, over all its pairs."""
 
     judge: str
     pairs: int
@@ -35,23 +35,23 @@ class JudgeOrders(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cost_usd(self) -> float | None:
-        """What they cost; None where that is not known of every call."""
+        """Return the cost of the calls; None unless it is known for every call."""
         return self.cost.usd
 
 
 class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Every pair of arms of a run that was judged."""
+    """All judged pairs of arms of a run."""
 
     run_id: str
     suite: str
     pairs: list[ArmPair]
     judges: list[JudgeOrders]
     failures: list[tuple[str, int]]
-    exhausted: bool = False  # the budget ended before the pairs did
+    exhausted: bool = False  # the budget was reached before all pairs were judged
 
 
 class _Columns:
-    """Verdicts of the same kind, gathered."""
+    """Collects verdicts, either of one pair of arms or of one judge."""
 
     def __init__(self) -> None:
         self.forward: list[float] = []
@@ -72,14 +72,14 @@ class _Columns:
         self.cases.append(row["case_position"])
 
     def orders(self) -> Orders:
-        """Answers to one case are alike: cases, not pairs, are what was sampled."""
+        """Return the results over both orders; answers to one case are alike, so cases, not pairs, are the sample."""
         return both_orders(self.forward, self.backward, clusters=self.cases)
 
 
 def summarise_pairs(
     run_id: str, suite: str, arm_names: list[str], rows: Iterable[dict[str, Any]], *, exhausted: bool = False
 ) -> PairsSummary:
-    """The numbers behind stored pairs."""
+    """Summarise stored pairs."""
     by_arms: dict[tuple[str, int, int], _Columns] = {}
     by_judge: dict[str, _Columns] = {}
     failures: dict[str, int] = {}

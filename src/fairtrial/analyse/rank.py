@@ -1,4 +1,4 @@
-"""A ranking with honest ranks: scores on common cases, and ratings from comparisons in pairs."""
+"""Rank arms with the uncertainty of their ranks: scores on common cases, and ratings from pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fairtrial.stats import Aggregate, Ratings, bradley_terry, elo, holm
 from fairtrial.stats.mean import ALPHA
 
 Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
-_FEW_PROMPTS = 6  # of fewer, even five wins out of five may be luck
+_FEW_PROMPTS = 6  # with fewer, even five wins out of five may be luck
 
 
 class RankedArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm in a ranking. `rank` and `worst_rank` are the ranks that are left open by who is better than whom."""
+    """One arm in a ranking. `rank` and `worst_rank` are the best and worst ranks that the pairwise verdicts allow."""
 
     label: str
     aggregate: Aggregate
@@ -59,7 +59,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
-    """What a standard deviation more of something is worth in the eyes of whoever judged, in rating points."""
+    """The effect of a style feature on those who judged: rating points for one standard deviation more of it."""
 
     name: str
     points: float
@@ -71,28 +71,30 @@ def rank(
 ) -> Ranking:
     """Rank every arm; ratings come from judges' verdicts on pairs, else from people's votes, else from scores.
 
-    An arm's best possible rank is one more than the arms that are better than it, its worst leaves out those that it
-    is better than: the verdicts are those of `compare` on all pairs, so both always agree. With `control_style`,
-    ratings are those of answers of equal length and markup.
+    An arm's best possible rank is one plus the number of arms that are better than it; its worst possible rank is the
+    number of arms minus those that it is better than. The verdicts are those of `compare` on all pairs, so both always
+    agree. With `control_style`, ratings are adjusted to answers of equal length and markup.
     """
     metric = scores.primary if metric is None else metric
     check_metric(scores.arms, metric)
     arms = [one for one in scores.arms if one.values.get(metric)]
-    silent = [one.label for one in scores.arms if not one.values.get(metric)]
+    unscored = [one.label for one in scores.arms if not one.values.get(metric)]
     if len(arms) < 2:
-        raise FairtrialError("it takes two arms with scores to rank them")
+        raise FairtrialError("a ranking needs two arms with scores")
     means = [one.means(metric) for one in arms]
-    everywhere = set.intersection(*(set(found) for found in means))
-    keys = sorted(key for key in everywhere if scores.weights[key] > 0)
+    shared = set.intersection(*(set(arm_means) for arm_means in means))
+    keys = sorted(key for key in shared if scores.weights[key] > 0)
     if not keys:
-        raise FairtrialError("these have no case in common: nothing can be ranked")
+        raise FairtrialError("nothing can be ranked: the arms have no cases in common")
     clusters = [scores.clusters.get(key, f"\0{key}") for key in keys] if scores.clusters else None
     numbers = [scores.aggregate(one, metric, keys=keys) for one in arms]
     sign = arms[0].sign(metric)
-    by_pairs = by not in (None, "scores")  # who asks for votes wants to see who won them
+    by_pairs = by not in (None, "scores")  # asking for verdicts or votes means ranking by them
     by, judged = _judged(scores, arms, by, styled=control_style)
     if control_style and judged is None:
-        raise FairtrialError("style can be controlled for where pairs were compared: `fairtrial pairwise` or `vote`")
+        raise FairtrialError(
+            "style can be controlled for only where pairs were compared: run `fairtrial pairwise` or `fairtrial vote`"
+        )
     battles = judged or from_scores(means, keys, sign, clusters or keys)
     count = len(set().union(*means))
     ratings = bradley_terry(
@@ -115,38 +117,40 @@ def rank(
         by=by,
         places=places,
         matrix=_matrix(arms, places, battles, by),
-        notes=_notes(len(keys), count, places, silent, arms, ratings, by_pairs=by_pairs),
+        notes=_notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs),
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )
 
 
 def _style(battles: Battles, ratings: Ratings) -> list[Style]:
-    """What was controlled for: things in which answers differ, where ratings are bounded at all."""
+    """Return the effects of the style features in which answers differ; empty if ratings are not bounded."""
     if not ratings.effects or not ratings.bounded or ratings.confounded:
         return []
     differ = [any(values) for values in zip(*battles.style, strict=True)]
-    found = zip(STYLE, ratings.effects, differ, strict=True)
-    return [Style(name=name, points=effect.points, ci95=effect.interval) for name, effect, differs in found if differs]
+    effects = zip(STYLE, ratings.effects, differ, strict=True)
+    return [
+        Style(name=name, points=effect.points, ci95=effect.interval) for name, effect, differs in effects if differs
+    ]
 
 
 def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, styled: bool) -> tuple[By, Battles | None]:
-    """What ratings come from, and the comparisons behind them where somebody compared."""
+    """Return what the ratings are based on, and the battles, if judges or people compared pairs."""
     if by == "scores":
         return by, None
     choices: tuple[By, ...] = ("verdicts", "votes") if by is None else (by,)
     for choice in choices:
-        if found := from_pairs(scores, arms, choice, styled=styled):
-            return choice, found
+        if battles := from_pairs(scores, arms, choice, styled=styled):
+            return choice, battles
     if by == "votes":
-        raise FairtrialError("nobody has voted on these arms yet: `fairtrial vote RUN` asks people")
+        raise FairtrialError("nobody has voted on these arms yet: run `fairtrial vote RUN`")
     if by is not None:
-        raise FairtrialError("no judge has compared these arms in pairs yet: `fairtrial pairwise RUN` does")
+        raise FairtrialError("no judge has compared these arms in pairs yet: run `fairtrial pairwise RUN`")
     return "scores", None
 
 
 def rank_sets(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> list[tuple[int, int]]:
-    """The best and the worst rank that each of these may have, by the verdicts of `compare` on every two of them."""
+    """Return each arm's best and worst possible rank, by the verdicts of `compare` on every pair."""
     better = better_than(scores, arms, metric)
     return [_open_ranks(better, number) for number in range(len(arms))]
 
@@ -156,7 +160,7 @@ def _open_ranks(better: Table, number: int) -> tuple[int, int]:
 
 
 def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> Table:
-    """Who is better than whom, by the verdicts of `compare` on every pair."""
+    """Return which arm is better than which, by the verdicts of `compare` on every pair."""
     place = {one.label: number for number, one in enumerate(arms)}
     better = np.zeros((len(arms), len(arms)), dtype=bool)
     for pair in decided(scores, list(combinations(arms, 2)), [metric], qualified=False):
@@ -167,12 +171,12 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
 
 
 def _better_by_rating(ratings: Ratings) -> Table:
-    """Who is stronger than whom, over all pairs together (Holm); of a few prompts, nobody."""
+    """Return which arm is stronger than which, over all pairs together (Holm); with few prompts, none is."""
     better = np.zeros((len(ratings.ratings), len(ratings.ratings)), dtype=bool)
-    known = [gap for gap in ratings.gaps if gap.p_value is not None]
+    testable = [gap for gap in ratings.gaps if gap.p_value is not None]
     if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded:
         return better
-    for gap, p in zip(known, holm([gap.p_value or 0.0 for gap in known]), strict=True):
+    for gap, p in zip(testable, holm([gap.p_value or 0.0 for gap in testable]), strict=True):
         if p < ALPHA:
             winner, loser = (gap.one, gap.other) if gap.difference > 0 else (gap.other, gap.one)
             better[winner, loser] = True
@@ -183,7 +187,7 @@ def _places(
     arms: Sequence[ArmScores], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, better: Table
 ) -> list[RankedArm]:
     running = elo(battles.one, battles.other, battles.worth)
-    known = ratings.bounded and not ratings.confounded
+    rated = ratings.bounded and not ratings.confounded
     fought = {*battles.one, *battles.other}
     return [
         RankedArm(
@@ -191,8 +195,8 @@ def _places(
             aggregate=numbers[number],
             rank=_open_ranks(better, number)[0],
             worst_rank=_open_ranks(better, number)[1],
-            rating=ratings.ratings[number] if known else None,
-            rating_ci95=ratings.intervals[number] if ratings.intervals and known else None,
+            rating=ratings.ratings[number] if rated else None,
+            rating_ci95=ratings.intervals[number] if ratings.intervals and rated else None,
             elo=running.ratings[number] if number in fought else None,
         )
         for number, one in enumerate(arms)
@@ -200,13 +204,13 @@ def _places(
 
 
 def _by_rating(place: RankedArm) -> float:
-    """Best first; who never met anybody comes last."""
+    """Return a sort key: best first; arms without any battle come last."""
     strength = place.elo if place.rating is None else place.rating
     return math.inf if strength is None or place.elo is None else -strength
 
 
 def _matrix(arms: Sequence[ArmScores], places: Sequence[RankedArm], battles: Battles, by: By) -> WinMatrix:
-    """In the order of the ranking."""
+    """Return the matrix of wins, in the order of the ranking."""
     k = len(arms)
     wins = np.zeros((k, k))
     one, other, worth = np.asarray(battles.one), np.asarray(battles.other), np.asarray(battles.worth)
@@ -227,7 +231,7 @@ def _notes(
     common: int,
     everything: int,
     places: Sequence[RankedArm],
-    silent: Sequence[str],
+    unscored: Sequence[str],
     arms: Sequence[ArmScores],
     ratings: Ratings,
     *,
@@ -235,27 +239,33 @@ def _notes(
 ) -> list[str]:
     notes = []
     if ratings.confounded:
-        notes.append("Strength cannot be told from style: an arm's answers always differ in the same way.")
+        notes.append(
+            "Strength cannot be separated from style: an arm's answers always differ from the others in the same way."
+        )
         return notes
-    if silent:
-        notes.append(f"Without a score, and so not ranked: {', '.join(silent)}.")
+    if unscored:
+        notes.append(f"Not ranked, without a score: {', '.join(unscored)}.")
     if len(set(ratings.groups)) > 1:
         apart = [
             ", ".join(one.label for one, own in zip(arms, ratings.groups, strict=True) if own == group)
             for group in dict.fromkeys(ratings.groups)
         ]
-        notes.append(f"Never compared with each other, not even in a chain: {' | '.join(apart)}. No ratings then.")
+        notes.append(
+            f"Never compared with each other, not even through others: {' | '.join(apart)}. So there are no ratings."
+        )
         return notes
     if places[0].rating is None:
-        notes.append("Somebody only wins or only loses: how strong they are has no bound, so there are no ratings.")
+        notes.append(
+            "An arm, or a group of arms, only wins or only loses: its strength has no bound, so there are no ratings."
+        )
         return notes
     if common != everything:
         notes.append(
-            f"Scores are on the {common} of {everything} cases that every arm has a score for; ranks compare every two "
-            "arms on the cases that both have."
+            f"Scores are over the {common} of {everything} cases that every arm has a score for; ranks compare every "
+            "two arms on the cases that both have."
         )
     strengths = [place.rating or 0.0 for place in places]
     scores = [place.aggregate.mean or 0.0 for place in places]
     if sorted(strengths, reverse=True) != strengths or (by_pairs and sorted(scores, reverse=True) != scores):
-        notes.append("Scores and ratings differ in order: a rating counts who won a case, not by how much.")
+        notes.append("Scores and ratings give different orders: a rating counts who won a case, not by how much.")
     return notes

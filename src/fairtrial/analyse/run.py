@@ -1,4 +1,4 @@
-"""A run, read from its store."""
+"""Read a run from its store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SLICE = 500
 
 
 class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial with everything that is known about it. Scores are 0–1."""
+    """One trial with everything known about it. Scores are 0–1."""
 
     trial_id: str
     case_id: str
@@ -44,7 +44,7 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     category: str | None
     difficulty: str | None
-    columns: dict[str, Any] | None  # of the dataset, beside what the suite uses
+    columns: dict[str, Any] | None  # of the dataset, besides those that the suite uses
     answer: str | None
     score: float | None
     scorer: str | None
@@ -72,13 +72,13 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     cache_read_tokens: int | None
     cache_write_tokens: int | None
     reasoning_tokens: int | None
-    cost_usd: float | None  # None where that is not known of every call
-    charged_usd: float  # what a budget counts
+    cost_usd: float | None  # None unless it is known for every call
+    charged_usd: float  # what counts towards a budget
     reasoning: str | None
     trace: dict[str, Any] | None
     tool_calls: int | None
     tool_errors: int | None
-    missing: str  # what the condition requires and the answer lacks
+    missing: str  # what the condition requires but the answer lacks
 
 
 # Columns that are shown as they are stored.
@@ -90,7 +90,7 @@ _PLAIN_FIELDS = tuple(
 
 
 class JudgeComment(NamedTuple):
-    """What one judge said of an answer."""
+    """One judge's comment on an answer."""
 
     judge: str
     value: float | None
@@ -98,14 +98,14 @@ class JudgeComment(NamedTuple):
 
 
 class Run:
-    """A run as stored: it can be read while it goes on, and long after."""
+    """A stored run; it can be read while it is running and at any time later."""
 
     def __init__(self, store: Store, record: RunRecord) -> None:
         self.store, self.record = store, record
 
     @classmethod
     def find(cls, name: str = "latest", store: Store | None = None) -> Run:
-        """The run of that id, of an unambiguous prefix of it, or the latest."""
+        """Return the run with this id or unambiguous prefix of an id, or the latest run."""
         store = store or Store(create=False)
         return cls(store, store.find_run(name))
 
@@ -114,67 +114,67 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The run's id."""
+        """Return the run's id."""
         return self.record.id
 
     @property
     def status(self) -> str:
-        """completed, incomplete, interrupted or running."""
+        """Return the status: completed, stopped, incomplete, interrupted or running."""
         return self.record.status
 
     @cached_property
     def plan(self) -> PlanRecord:
-        """What was asked."""
+        """Return the run's plan."""
         return self.store.plan(self.record.plan_id)
 
     @cached_property
     def plan_arms(self) -> tuple[Arm, ...]:
-        """The arms as planned, with variables unfilled."""
+        """Return the arms as planned, before variables are filled in."""
         return self.store.arms(self.plan)
 
     def summary(self, baseline: str | None = None) -> RunSummary:
-        """The run in numbers, as they stand now; lifts are over the condition `baseline`, or over the first."""
+        """Summarise the run as it stands now; lifts are over the condition `baseline`, or over the first one."""
         from fairtrial.analyse.summary import summarise  # numpy: not needed to make a run, only to read it
 
         return summarise(self.store, self.record, self.plan, self.plan_arms, baseline)
 
     @property
     def arms(self) -> list[ArmSummary]:
-        """Every arm with its numbers."""
+        """Return the summary of every arm."""
         return self.summary().arms
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How the run was carried out."""
+        """Return the settings that the run used."""
         return msgspec.json.decode(self.record.settings)  # type: ignore[no-any-return]
 
     @property
     def context(self) -> dict[str, Any]:
-        """Versions and machine."""
+        """Return the recorded versions and machine."""
         return msgspec.json.decode(self.record.context)  # type: ignore[no-any-return]
 
     def sent(self, arm: Arm) -> dict[str, Any] | None:
-        """The parameters that an arm's target is sent, as recorded when the run began; None where nobody did."""
+        """Return the parameters sent to an arm's target, as recorded when the run began; None if not recorded."""
         return sent_params(self.record, arm)
 
     def trials(self) -> Iterator[TrialRecord]:
-        """Every stored trial, streamed in the order of cases, arms and repeats."""
+        """Yield every stored trial in the order of cases, arms and repeats."""
         return (trial for _, trial in self.placed_trials())
 
     def judged_trials(self) -> Iterator[tuple[TrialRecord, list[JudgeComment]]]:
-        """Every stored trial with what judges said of its answer, streamed in the same order."""
-        said = reasonings(self.store, self.id, self.record.scoring)
-        ahead = next(said, None)
+        """Yield every stored trial with the judges' comments on its answer, in the same order."""
+        comments = reasonings(self.store, self.id, self.record.scoring)
+        upcoming = next(comments, None)
         for place, trial in self.placed_trials():
-            found = []
-            while ahead is not None and ahead[0] <= place:  # both streams are in the order of places
-                if ahead[0] == place:
-                    found.append(JudgeComment(*ahead[1:]))
-                ahead = next(said, None)
-            yield trial, found
+            own = []
+            while upcoming is not None and upcoming[0] <= place:  # both streams are in the order of places
+                if upcoming[0] == place:
+                    own.append(JudgeComment(*upcoming[1:]))
+                upcoming = next(comments, None)
+            yield trial, own
 
     def placed_trials(self, first: int = 0, count: int | None = None) -> Iterator[tuple[Place, TrialRecord]]:
-        """Every stored trial, or those of a slice of the cases, with (case, arm, repeat); in that order, streamed."""
+        """Yield (case, arm, repeat) and trial for every stored trial, or for a slice of the cases, in that order."""
         end = self.plan.case_count if count is None else first + count
         for start in range(first, end, _SLICE):
             size = min(_SLICE, end - start)
@@ -184,44 +184,44 @@ class Run:
                 yield place_of(row), self._trial(row, cases[row["case_position"]])
 
     def trial(self, name: str) -> TrialRecord:
-        """One trial, by its id or an unambiguous prefix of it."""
+        """Return one trial by its id or an unambiguous prefix of it."""
         row = self._row(name)
         return self._trial(row, self.store.cases(self.plan.id, row["case_position"], 1)[0])
 
     def trial_at(self, place: Place) -> TrialRecord | None:
-        """The trial of that case, arm and repeat, if it has been asked."""
-        found = (trial for here, trial in self.placed_trials(place[0], 1) if here == place)
-        return next(found, None)
+        """Return the trial of that case, arm and repeat; None if it has not been run."""
+        matches = (trial for here, trial in self.placed_trials(place[0], 1) if here == place)
+        return next(matches, None)
 
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
-        """What was kept while a trial was scored, such as screenshots: media type and bytes, by name."""
+        """Return the files kept when a trial was scored, such as screenshots: media type and bytes, by name."""
         return self.files_at(place_of(self._row(name)))
 
     def files_at(self, place: Place) -> dict[str, tuple[str, bytes]]:
-        """The same, by case, arm and repeat."""
+        """Return the same files, by case, arm and repeat."""
         hashes = attachments(self.store, self.id, place=place).get(place, {})
-        found = contents(self.store, list(hashes.values()))
-        return {name: found[sha256] for name, sha256 in hashes.items()}
+        files = contents(self.store, list(hashes.values()))
+        return {name: files[sha256] for name, sha256 in hashes.items()}
 
     def judgements(self, name: str) -> list[dict[str, Any]]:
-        """Every judge's verdict on one trial's answer, with its whole reply."""
+        """Return every judge's verdict on one trial's answer, with its full reply."""
         return self.judgements_at(place_of(self._row(name)))
 
     def judgements_at(self, place: Place) -> list[dict[str, Any]]:
-        """The same, by case, arm and repeat."""
-        found = self.store.judgements(self.id, place, self.record.scoring)
+        """Return the same verdicts, by case, arm and repeat."""
+        rows = self.store.judgements(self.id, place, self.record.scoring)
         return [
             {key: decode(value) if isinstance(value, bytes) else value for key, value in item.items()}
             | {"cost_usd": read_cost(item).usd}
-            for item in found
+            for item in rows
         ]
 
     def _row(self, name: str) -> dict[str, Any]:
         rows = list(self.store.trial_rows(self.id, self.record.scoring, trial=name))
         if not rows:
-            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial export` lists their ids")
+            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial export` lists the ids")
         if len({row["trial_id"] for row in rows}) > 1:
-            raise FairtrialError(f"`{name}` could be {len(rows)} trials; write more of the id")
+            raise FairtrialError(f"`{name}` matches {len(rows)} trials; give more of the id")
         return rows[0]
 
     def _trial(self, row: dict[str, Any], case: Case) -> TrialRecord:
@@ -232,7 +232,7 @@ class Run:
             target=arm.target.id,
             condition=arm.condition.name,
             status=status_of(row),
-            input=arm.condition.asked(case.input, row["repeat"]),
+            input=arm.condition.render(case.input, row["repeat"]),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,
@@ -258,14 +258,14 @@ class Run:
         )
 
     def _missing(self, row: dict[str, Any], arm: Arm) -> str:
-        """Only an answer can lack something."""
+        """Return what the answer lacks of the condition's requirements; empty for a failed trial."""
         if row["failure_kind"] is not None:
             return ""
-        known = row["tool_calls"] is not None
-        return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}) if known else None)
+        reported = row["tool_calls"] is not None
+        return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}) if reported else None)
 
     def frame(self) -> pd.DataFrame:
-        """Every trial as a row of a pandas data frame."""
+        """Return every trial as a row of a pandas data frame."""
         try:
             import pandas as pd
         except ImportError:

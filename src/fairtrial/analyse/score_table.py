@@ -1,4 +1,4 @@
-"""Who is compared: the arms of runs, series and stores, with their values case by case."""
+"""The arms of runs, series and stores, with their scores case by case, ready to be compared."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from fairtrial.store.outcomes import CaseFacts, case_facts, endings
 
 SCORE = ""  # the name of the score among the metrics
 Ends = Literal["worst", "best"]  # of a scale
-TAKEN = ("latency_ms", "cost_usd")  # what an answer took: compared only when asked for
+TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
 
 
 class Source(NamedTuple):
-    """One run, or the runs of a series: more answers to the same questions."""
+    """One run, or the runs of a series as more answers to the same questions."""
 
     label: str
     runs: tuple[Run, ...]
@@ -41,28 +41,28 @@ class ArmScores:
         self.values: dict[str, dict[str, list[float]]] = {SCORE: {}}
         self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
         self.failed: dict[str, int] = {}
-        self.places: dict[str, int] = {}  # where each case stands in the arm's own plan
+        self.places: dict[str, int] = {}  # position of each case in the arm's own plan
         self.scorers: dict[str, bytes] = {}  # what scored each case
-        self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that had a say
+        self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
         self.planned = self.ended = self.scored = 0
-        self.stop: StopSpec | None = None  # when its run was allowed to end early
-        self.labels: dict[str, tuple[float, float]] = {}  # people's mark and the judges', where answers have labels
+        self.stop: StopSpec | None = None  # set if its run was allowed to stop early
+        self.labels: dict[str, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
 
     def add(self, case: str, value: float, metrics: Mapping[str, tuple[float, float | None, float | None]]) -> None:
-        """One scored trial."""
+        """Add one scored trial."""
         self.scored += 1
         self.values[SCORE].setdefault(case, []).append(value)
-        for name, (found, worst, best) in metrics.items():
+        for name, (metric_value, worst, best) in metrics.items():
             self.scales[name] = (worst, best)
-            self.values.setdefault(name, {}).setdefault(case, []).append(found)
+            self.values.setdefault(name, {}).setdefault(case, []).append(metric_value)
 
     def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> dict[str, float]:
-        """The mean over repeats of every case; failed trials are left out, or count as the worst or best value."""
+        """Return every case's mean over repeats; failed trials are left out, or count as the worst or best value."""
         values = self.values.get(metric, {})
         worst, best = self.scales.get(metric, (None, None))
         end = worst if failures == "worst" else best
         if failures is None or end is None:
-            return {case: sum(found) / len(found) for case, found in values.items()}
+            return {case: sum(repeats) / len(repeats) for case, repeats in values.items()}
         return {
             case: (sum(values.get(case, ())) + end * self.failed.get(case, 0))
             / (len(values.get(case, ())) + self.failed.get(case, 0))
@@ -70,7 +70,7 @@ class ArmScores:
         }
 
     def sign(self, metric: str) -> int:
-        """1 where more is better, −1 where less is."""
+        """Return 1 if higher is better, −1 if lower is."""
         worst, best = self.scales.get(metric, (None, None))
         if best is None:
             return 1
@@ -78,12 +78,12 @@ class ArmScores:
 
     @property
     def coverage(self) -> float:
-        """The share of the ended trials that have a score."""
+        """Return the share of finished trials that have a score."""
         return self.scored / self.ended if self.ended else 0.0
 
 
 class ScoreTable(NamedTuple):
-    """Contestants, and the cases that they answered."""
+    """All arms, and the cases that they answered."""
 
     sources: tuple[Source, ...]
     arms: tuple[ArmScores, ...]
@@ -91,40 +91,40 @@ class ScoreTable(NamedTuple):
     weights: dict[str, float]
     clusters: dict[str, str]
     same_cases: bool
-    uneven_facts: int  # cases that have another weight or cluster in another run: the first one named counts
+    uneven_facts: int  # cases whose weight or cluster differs between runs: the first run named counts
 
     def common(self, a: ArmScores, b: ArmScores, metric: str = SCORE) -> Common:
-        """The cases that both have a value for."""
+        """Return the cases that both arms have a value for."""
         return self.joined(a.means(metric), b.means(metric))
 
     @property
     def primary(self) -> str:
-        """The metric that the suites call primary; the score where they name none, or not the same one."""
+        """Return the metric that the suites call primary; the score if they name none, or different ones."""
         named = {run.settings.get("primary_metric") or SCORE for source in self.sources for run in source.runs}
         return named.pop() if len(named) == 1 else SCORE
 
     def joined(self, one: Mapping[str, float], other: Mapping[str, float]) -> Common:
-        """Values by case, where both have one."""
+        """Return the cases that are in both mappings of values."""
         return common_cases(one, other, self.weights, self.clusters)
 
     def aggregate(
-        self, one: ArmScores, metric: str = SCORE, *, failures: Ends | None = None, keys: Collection[str] | None = None
+        self, arm: ArmScores, metric: str = SCORE, *, failures: Ends | None = None, keys: Collection[str] | None = None
     ) -> Aggregate:
-        """One contestant by itself, on all its cases or on these."""
-        means = one.means(metric, failures=failures)
+        """Return the aggregate of one arm, over all its cases or over `keys`."""
+        means = arm.means(metric, failures=failures)
         means = means if keys is None else {key: means[key] for key in keys}
         clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
         weights = [self.weights[key] for key in means]
-        found = aggregate(list(means.values()), weights, clusters, scale=one.scales.get(metric, (0.0, 1.0)))
-        if one.stop is None or len(one.source.runs) > 1 or not means:
-            return found
-        run, at = one.source.runs[0], {one.places[key]: value for key, value in means.items()}
-        bounds = limits(one.scales.get(metric, (None, None)), np.asarray(list(means.values())))
-        return whenever_stopped(found, at, run.id, run.plan.case_count, bounds)
+        estimate = aggregate(list(means.values()), weights, clusters, scale=arm.scales.get(metric, (0.0, 1.0)))
+        if arm.stop is None or len(arm.source.runs) > 1 or not means:
+            return estimate
+        run, at = arm.source.runs[0], {arm.places[key]: value for key, value in means.items()}
+        bounds = limits(arm.scales.get(metric, (None, None)), np.asarray(list(means.values())))
+        return whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds)
 
 
 def find_sources(names: Sequence[str], store: Store) -> list[Source]:
-    """`RUN`, `SERIES` or a tag, each also as `NAME@STORE` for another store."""
+    """Find the named sources: `RUN`, `SERIES` or a tag, each also as `NAME@STORE` for another store."""
     sources = []
     for name in names or ("latest",):
         wanted, _, other = name.partition("@")
@@ -133,48 +133,48 @@ def find_sources(names: Sequence[str], store: Store) -> list[Source]:
         sources.append(Source(name, tuple(Run(opened, record) for record in records)))
     ids = [run.id for source in sources for run in source.runs]
     if len(set(ids)) < len(ids):
-        raise FairtrialError("the same run is named twice: name it once, and its arms are compared with each other")
+        raise FairtrialError("the same run is named twice: name it once to compare its arms with each other")
     return sources
 
 
 def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
-    """Runs as sources; those of one series are one."""
-    found: dict[str, list[Run]] = {}
+    """Return runs as sources; runs of one series form one source."""
+    groups: dict[str, list[Run]] = {}
     for run in (runs,) if isinstance(runs, Run) else runs:
-        found.setdefault(run.record.series_id or run.id, []).append(run)
-    return [Source(label, tuple(group)) for label, group in found.items()]
+        groups.setdefault(run.record.series_id or run.id, []).append(run)
+    return [Source(label, tuple(group)) for label, group in groups.items()]
 
 
 def pooled(sources: Sequence[Source], names: Sequence[str]) -> Sequence[Source]:
-    """All sources as one, where the named arms are in several of them: more answers to the same questions.
+    """Pool all sources into one if the named arms are in several of them: more answers to the same questions.
 
-    Only the same arm can be pooled: the same target, condition and parameters under the same name.
+    Only identical arms can be pooled: the same target, condition and parameters under the same name.
     """
-    found: dict[str, list[tuple[Source, Arm]]] = {
+    arms_by_name: dict[str, list[tuple[Source, Arm]]] = {
         name: [(source, arm) for source in sources for arm in source.runs[0].plan_arms if arm.name == name]
         for name in names
     }
-    if not all(found.values()) or all(len(arms) == 1 for arms in found.values()):
+    if not all(arms_by_name.values()) or all(len(arms) == 1 for arms in arms_by_name.values()):
         return sources
-    for name, arms in found.items():
+    for name, arms in arms_by_name.items():
         source, first = arms[0]
         for other, arm in arms[1:]:
-            if _asked(arm) != _asked(first):
+            if _identity(arm) != _identity(first):
                 raise FairtrialError(
-                    f"`{name}` has other targets, conditions or parameters in {source.label} than in {other.label}: "
-                    f"write {name}@{source.label} or {name}@{other.label}"
+                    f"`{name}` has a different target, condition or parameters in {source.label} than in "
+                    f"{other.label}: write {name}@{source.label} or {name}@{other.label}"
                 )
     runs = tuple(run for source in sources for run in source.runs)
     return [Source(" + ".join(source.label for source in sources), runs)]
 
 
-def _asked(arm: Arm) -> tuple[Any, ...]:
-    """What makes two arms one."""
+def _identity(arm: Arm) -> tuple[Any, ...]:
+    """Return what two arms must share to be pooled."""
     return arm.target.identity(), arm.condition.identity(), arm.params
 
 
 def read_scores(sources: Sequence[Source]) -> ScoreTable:
-    """Read every arm of the sources. Where an arm's name is in several of them, the source is part of its label."""
+    """Read every arm of the sources. If an arm's name is in several of them, its label includes the source."""
     facts: dict[str, CaseFacts] = {}
     arms: list[ArmScores] = []
     plans: dict[tuple[str, str], list[CaseFacts]] = {}
@@ -186,14 +186,14 @@ def read_scores(sources: Sequence[Source]) -> ScoreTable:
             if place not in plans:
                 plans[place] = list(case_facts(run.store, run.plan.id))
                 for case in plans[place]:
-                    known = facts.setdefault(case.key, case)
-                    uneven += (known.weight, known.cluster) != (case.weight, case.cluster)
+                    first = facts.setdefault(case.key, case)
+                    uneven += (first.weight, first.cluster) != (case.weight, case.cluster)
             _read(run, source, own, plans[place])
         arms += own.values()
-    names = [contestant.arm.name for contestant in arms]
-    for contestant in arms:
-        if names.count(contestant.arm.name) > 1:
-            contestant.label = f"{contestant.arm.name}@{contestant.source.label}"
+    names = [entry.arm.name for entry in arms]
+    for entry in arms:
+        if names.count(entry.arm.name) > 1:
+            entry.label = f"{entry.arm.name}@{entry.source.label}"
     same = len({frozenset(case.key for case in cases) for cases in plans.values()}) == 1
     weights = {key: case.weight for key, case in facts.items()}
     clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
@@ -202,78 +202,78 @@ def read_scores(sources: Sequence[Source]) -> ScoreTable:
 
 def _read(run: Run, source: Source, own: dict[str, ArmScores], cases: Sequence[CaseFacts]) -> None:
     arms = [own.setdefault(arm.name, ArmScores(source, arm)) for arm in run.plan_arms]
-    how: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
+    scoring: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
     judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
     planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
     stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
     stopped = run.status == "stopped"
-    for contestant, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
-        contestant.planned += 0 if stopped else trials  # what was not needed is not missing
-        contestant.judges |= judges
-        contestant.stop = contestant.stop or stop
-        everywhere = msgspec.json.encode(how.get("scorer") or arm.scorer, order="deterministic")
+    for entry, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
+        entry.planned += 0 if stopped else trials  # trials that a stopped run did not need are not missing
+        entry.judges |= judges
+        entry.stop = entry.stop or stop
+        everywhere = msgspec.json.encode(scoring.get("scorer") or arm.scorer, order="deterministic")
         for case in cases:
-            contestant.scorers[case.key] = everywhere if how.get("scorer") or not case.scorer else case.scorer
-            contestant.places[case.key] = case.position
+            entry.scorers[case.key] = everywhere if scoring.get("scorer") or not case.scorer else case.scorer
+            entry.places[case.key] = case.position
     _read_labels(run, arms, cases)
     for ending in endings(run.store, run.id, run.record.scoring):
-        contestant, key = arms[ending.arm], cases[ending.case].key
+        entry, key = arms[ending.arm], cases[ending.case].key
         if ending.pending:
             continue
-        contestant.ended += 1
-        contestant.planned += stopped
+        entry.ended += 1
+        entry.planned += stopped
         if ending.value is not None:
-            contestant.add(key, ending.value, ending.metrics)
+            entry.add(key, ending.value, ending.metrics)
         if ending.failed:
-            contestant.failed[key] = contestant.failed.get(key, 0) + 1
+            entry.failed[key] = entry.failed.get(key, 0) + 1
 
 
 def _read_labels(run: Run, arms: Sequence[ArmScores], cases: Sequence[CaseFacts]) -> None:
-    """People's marks beside the judges' on the same answers, as means over a case's labelled answers."""
+    """Read human labels and the judges' scores of the same answers, as means over a case's labelled answers."""
     marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
     for row in labelled(run.store, run.id, run.record.scoring):
         if not row["stale"] and row["score"] is not None:
             answers = marks.setdefault((row["arm_position"], row["case_position"]), {})
             answers.setdefault(row["repeat"], ([], row["score"]))[0].append(row["value"])
     for (arm, case), answers in marks.items():
-        people = [sum(given) / len(given) for given, _ in answers.values()]
+        people = [sum(labels) / len(labels) for labels, _ in answers.values()]
         judges = [score for _, score in answers.values()]
         arms[arm].labels[cases[case].key] = (sum(people) / len(people), sum(judges) / len(judges))
 
 
 def choose(scores: ScoreTable, names: Sequence[str] = ()) -> list[tuple[ArmScores, ArmScores]]:
-    """Which pairs are compared.
+    """Return the pairs of arms to compare.
 
-    The named ones; else, of one source, every two arms; of several, the same arm in every two of them; and where no
-    arm is in two of them, every two arms of different sources.
+    These are the pairs of the named arms. Without names, they are all pairs of arms of a single source; with several
+    sources, the same arm in every two sources or, if no arm is in two sources, all pairs of arms of different sources.
     """
     if names:
         return _pairs([pick(scores, name) for name in names])
-    everyone = list(scores.arms)
+    arms = list(scores.arms)
     if len(scores.sources) == 1:
-        return _pairs(everyone)
-    apart = [(a, b) for a, b in _pairs(everyone) if a.source is not b.source]
+        return _pairs(arms)
+    apart = [(a, b) for a, b in _pairs(arms) if a.source is not b.source]
     return [(a, b) for a, b in apart if a.arm.name == b.arm.name] or apart
 
 
 def pick(scores: ScoreTable, name: str) -> ArmScores:
-    """The contestant of that name: an arm, or `ARM@SOURCE` where several sources have it."""
-    found = [one for one in scores.arms if name in (one.label, f"{one.arm.name}@{one.source.label}")]
-    found = found or [one for one in scores.arms if one.arm.name == name]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        known = ", ".join(one.label for one in scores.arms)
-        raise FairtrialError(f"there is no arm `{name}`; there are: {known}")
-    raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in found)}")
+    """Return the arm of that name, or `ARM@SOURCE` if several sources have it."""
+    matches = [one for one in scores.arms if name in (one.label, f"{one.arm.name}@{one.source.label}")]
+    matches = matches or [one for one in scores.arms if one.arm.name == name]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        labels = ", ".join(one.label for one in scores.arms)
+        raise FairtrialError(f"there is no arm `{name}`; the arms are: {labels}")
+    raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in matches)}")
 
 
 def check_metric(arms: Iterable[ArmScores], metric: str) -> None:
-    """Refuse a metric that nobody has, and say which there are."""
-    known = dict.fromkeys(name for one in arms for name in one.values if name != SCORE)
-    if metric != SCORE and metric not in known:
-        there = f"there are: {', '.join(known)}" if known else "these runs have none beside the score"
-        raise FairtrialError(f"no arm has a metric `{metric}`; {there}")
+    """Reject a metric that no arm has, and list the existing ones."""
+    metrics = dict.fromkeys(name for one in arms for name in one.values if name != SCORE)
+    if metric != SCORE and metric not in metrics:
+        hint = f"the metrics are: {', '.join(metrics)}" if metrics else "these runs have no metrics besides the score"
+        raise FairtrialError(f"no arm has a metric `{metric}`; {hint}")
 
 
 def _pairs(arms: Sequence[ArmScores]) -> list[tuple[ArmScores, ArmScores]]:

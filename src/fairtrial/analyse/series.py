@@ -1,4 +1,4 @@
-"""Several runs of one plan, arm by arm: how far their means vary, and two arms by their run means."""
+"""Several runs of one plan: how much each arm's run means vary, and the comparison of two arms by run means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairtrial.store import totals
 
 
 class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm over several runs; scores are the runs' means, 0–1."""
+    """One arm over several runs; scores are the run means, 0–1."""
 
     run_ids: tuple[str, ...]
     scores: tuple[Measured, ...]
@@ -27,17 +27,17 @@ class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def over_runs(runs: Sequence[Run]) -> dict[str, MultiRun]:
-    """Every arm that has a score in any of the runs."""
+    """Return every arm that has a mean score in any of the runs."""
     _check_same_cases(runs)
     return {arm: _multi_run(scores) for arm, scores in run_means(runs).items()}
 
 
 def run_means(runs: Sequence[Run]) -> dict[str, list[tuple[str, float]]]:
-    """Every arm's mean score in every run that was carried through, with the run's id.
+    """Return every arm's mean score in every complete run, with the run's id.
 
-    A run that was cut short has other cases than the others: its mean cannot be held against theirs.
+    A run that was cut short has other cases than the rest, so its mean cannot be compared with theirs.
     """
-    found: dict[str, list[tuple[str, float]]] = {}
+    means: dict[str, list[tuple[str, float]]] = {}
     for run in runs:
         planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
         sums = totals.arm_totals(run.store, run.id, run.record.scoring)
@@ -49,8 +49,8 @@ def run_means(runs: Sequence[Run]) -> dict[str, list[tuple[str, float]]]:
                 continue
             mean = None if cases is None else aggregate(cases.means, cases.weights).mean
             if mean is not None:
-                found.setdefault(arm.name, []).append((run.id, mean))
-    return found
+                means.setdefault(arm.name, []).append((run.id, mean))
+    return means
 
 
 def _multi_run(scores: list[tuple[str, float]]) -> MultiRun:
@@ -67,15 +67,15 @@ def _multi_run(scores: list[tuple[str, float]]) -> MultiRun:
 
 
 def compare_run_means(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
-    """Two arms by their run means; None where one of them has fewer than two runs."""
+    """Compare two arms by their run means; None if one of them has fewer than two runs."""
     arms = over_runs(runs)
     for name in (a, b):
         if name not in arms:
-            raise FairtrialError(f"no run has a score of arm `{name}`; there are: {', '.join(arms) or 'none'}")
+            raise FairtrialError(f"no run has a score for arm `{name}`; arms with scores: {', '.join(arms) or 'none'}")
     return run_means_test(arms[a].scores, arms[b].scores)
 
 
 def _check_same_cases(runs: Sequence[Run]) -> None:
-    """Means over different cases cannot be held against each other."""
+    """Reject runs of different cases, whose means cannot be compared."""
     if len({run.plan.dataset_sha256 for run in runs}) > 1:
-        raise FairtrialError("these runs are about different cases: their means cannot be held against each other")
+        raise FairtrialError("these runs have different cases: their means cannot be compared")

@@ -1,4 +1,4 @@
-"""A series: run means as they vary, beside the item-paired verdicts over all its answers."""
+"""Summary of a series: how its run means vary, and the case-paired verdicts over all its answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise_series(runs: Sequence[Run]) -> SeriesSummary:
-    """The numbers of a series, as they stand now."""
+    """Summarise a series as it stands now."""
     first = runs[0].record
     return SeriesSummary(
         series_id=first.series_id or first.id,
@@ -44,30 +44,30 @@ def _comparisons(runs: Sequence[Run]) -> Comparisons | None:
     pairs = choose(scores)
     try:
         return compare(scores, pairs) if pairs else None
-    except FairtrialError:  # no two arms have a scored case in common: the table says what each has
+    except FairtrialError:  # no two arms have a scored case in common; the table still shows each arm
         return None
 
 
-def series_line(arm: str, found: MultiRun) -> str:
-    """`Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`, over runs."""
-    spread = "" if found.std_dev is None else f" ± {number(found.std_dev)}"
-    bounds = _bounds(found)
-    return f"{arm}: {number(found.mean)}{spread} (95% CI: {bounds})"
+def series_line(arm: str, multi: MultiRun) -> str:
+    """Summarise an arm over runs in one line: `Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
+    spread = "" if multi.std_dev is None else f" ± {number(multi.std_dev)}"
+    bounds = _bounds(multi)
+    return f"{arm}: {number(multi.mean)}{spread} (95% CI: {bounds})"
 
 
-def _bounds(found: MultiRun) -> str:
-    if found.ci95 is None:
+def _bounds(multi: MultiRun) -> str:
+    if multi.ci95 is None:
         return "n = 1"
-    if found.std_dev is not None and found.std_dev < 1e-12:
+    if multi.std_dev is not None and multi.std_dev < 1e-12:
         return "no run differed"
-    return f"[{number(found.ci95[0])}, {number(found.ci95[1])}]"
+    return f"[{number(multi.ci95[0])}, {number(multi.ci95[1])}]"
 
 
 SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95% CI", "min", "max")
 
 
-def series_cells(arm: str, found: MultiRun) -> list[str]:
-    """One arm as a row."""
-    bounds = _bounds(found)
-    spread = number(found.std_dev)
-    return [arm, str(len(found.scores)), number(found.mean), spread, bounds, number(found.min), number(found.max)]
+def series_cells(arm: str, multi: MultiRun) -> list[str]:
+    """Return one arm as a table row, in the order of SERIES_COLUMNS."""
+    bounds = _bounds(multi)
+    spread = number(multi.std_dev)
+    return [arm, str(len(multi.scores)), number(multi.mean), spread, bounds, number(multi.min), number(multi.max)]

@@ -1,4 +1,4 @@
-"""One run in numbers: every arm's mean with its interval, coverage, cost, tokens and latency."""
+"""Summarise a run: every arm's mean with its interval, coverage, cost, tokens and latency."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from fairtrial.store import Store, ledger, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
-_MOST_TRIES = 5  # every k up to this, and the number of repeats itself
-Held = Callable[[Aggregate, Mapping[int, float], tuple[float, float]], Aggregate]  # how an interval is made to hold
+_MOST_TRIES = 5  # pass@k is given for every k up to this, and for the number of repeats itself
+# Makes an aggregate's interval valid for a run that could stop early: (aggregate, means by case, bounds) -> aggregate.
+Adjust = Callable[[Aggregate, Mapping[int, float], tuple[float, float]], Aggregate]
 _NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, Cost())
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Milliseconds of the call itself; waiting for a turn or a retry is not in them."""
+    """Milliseconds of the call itself, without waiting for a free slot or a retry."""
 
     p50: float | None
     p95: float | None
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """Something measured beside the score, on its own scale."""
+    """Something measured besides the score, on its own scale."""
 
     mean: float
     std_dev: float | None
     ci95: tuple[float, float] | None
     scale: Scale
-    rough: bool = False  # few cases carry the spread, and no scale says what others could be
+    rough: bool = False  # few cases account for the spread, and no scale bounds what others could be
 
 
 class Passes(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,17 +69,17 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     unscored: int
     waiting: int
     truncated: int
-    refused: int  # answers by which the model declined
+    refused: int  # answers in which the model declined
     filtered: int  # answers that the provider's filter stopped
     passed_automatically: int
     cost: Cost
     prompt_tokens: int
     completion_tokens: int
     latency_ms: Latency
-    params: dict[str, Any] | None  # as they are sent; None in runs of versions that did not record it
+    params: dict[str, Any] | None  # as sent; None for runs of versions that did not record them
     metrics: dict[str, Metric] = {}
     judge_verdicts: int = 0
-    judge_calls: int = 0  # fewer where verdicts of an earlier scoring were used again
+    judge_calls: int = 0  # fewer than the verdicts if some were reused from an earlier scoring
     judge_cost: Cost = Cost()
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
@@ -87,22 +88,22 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cost_usd(self) -> float | None:
-        """What the answers cost; None where that is not known of every call."""
+        """Return the cost of the answers; None unless it is known for every call."""
         return self.cost.usd
 
     @property
     def judge_cost_usd(self) -> float | None:
-        """What judging them cost; None where that is not known of every call."""
+        """Return the cost of judging them; None unless it is known for every call."""
         return self.judge_cost.usd
 
     @property
     def coverage(self) -> float:
-        """The share of the planned trials that the score rests on."""
+        """Return the share of the planned trials that have a score."""
         return self.scored / self.trials if self.trials else 0.0
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """Summary of one run."""
 
     run_id: str
     series_id: str | None
@@ -121,26 +122,26 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
-    """Best first; an arm without a score comes last."""
+    """Return the arms sorted by mean score, best first; arms without a score come last."""
     return sorted(arms, key=lambda arm: by_mean(arm.aggregate.mean))
 
 
 def by_mean(mean: float | None) -> float:
-    """A key to sort by: the best first, and whatever has no score last."""
+    """Return a sort key for a mean: best first, no score last."""
     return math.inf if mean is None else -mean
 
 
 def summarise(
     store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...], baseline: str | None = None
 ) -> RunSummary:
-    """The numbers of a run, as they stand now; lifts are over the condition `baseline`, or over the first."""
+    """Summarise a run as it stands now; lifts are over the condition `baseline`, or over the first one."""
     planned = totals.planned_trials(store, plan.id, plan_arms)
     sums = totals.arm_totals(store, record.id, record.scoring)
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
     settings: dict[str, Any] = msgspec.json.decode(record.settings)
-    held = _held(record.id, plan, settings)
-    aggregates = [_aggregate(scores.get(arm.position), held) for arm in plan_arms]
+    adjust = _adjustment(record.id, plan, settings)
+    aggregates = [_aggregate(scores.get(arm.position), adjust) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
@@ -170,7 +171,7 @@ def summarise(
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=sent_params(record, arm),
                 metrics={
-                    name: _metric(found, scores.get(arm.position), held)
+                    name: _metric(found, scores.get(arm.position), adjust)
                     for name, found in metrics.get(arm.position, {}).items()
                 },
                 judge_verdicts=judges.verdicts,
@@ -179,7 +180,7 @@ def summarise(
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
                 repeat_sd=_repeat_sd(scores.get(arm.position)),
-                passes=_passes(scores.get(arm.position), held),
+                passes=_passes(scores.get(arm.position), adjust),
             )
         )
     return RunSummary(
@@ -200,27 +201,27 @@ def summarise(
     )
 
 
-def _held(run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Held:
-    """As it is; of a run that could stop early, what holds whenever it stopped."""
+def _adjustment(run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Adjust:
+    """Return how to adjust aggregates: not at all, or to be valid whenever the run stopped if it could stop early."""
     if not could_stop(settings):
-        return lambda found, means, bounds: found
-    return lambda found, means, bounds: whenever_stopped(found, means, run_id, plan.case_count, bounds)
+        return lambda plain, means, bounds: plain
+    return lambda plain, means, bounds: whenever_stopped(plain, means, run_id, plan.case_count, bounds)
 
 
-def _aggregate(scores: CaseScores | None, held: Held) -> Aggregate:
-    """Per case first, over repeats; then over cases."""
+def _aggregate(scores: CaseScores | None, adjust: Adjust) -> Aggregate:
+    """Average over repeats of each case first, then over cases."""
     cases = scores or CaseScores()
-    found = aggregate(cases.means, cases.weights, cases.clusters if cases.clustered else None)
-    return held(found, dict(zip(cases.positions, cases.means, strict=True)), (0.0, 1.0))
+    plain = aggregate(cases.means, cases.weights, cases.clusters if cases.clustered else None)
+    return adjust(plain, dict(zip(cases.positions, cases.means, strict=True)), (0.0, 1.0))
 
 
-def _passes(scores: CaseScores | None, held: Held) -> list[Passes]:
-    """For every k that all cases have repeats for; nothing where answers are more than right or wrong."""
+def _passes(scores: CaseScores | None, adjust: Adjust) -> list[Passes]:
+    """Return pass@k and pass^k for every k that all cases have repeats for; empty unless scores are all 0 or 1."""
     if scores is None or not len(scores.means):
         return []
     tries, means = np.asarray(scores.repeats), np.asarray(scores.means)
     right = tries * means
-    # Scores are all 0 or 1 exactly where their squares add up to what they do.
+    # Scores are all 0 or 1 exactly if the sum of their squares equals their sum.
     if tries.min() < 2 or np.any(np.abs(np.asarray(scores.squares) - right) > 1e-9):
         return []
     clusters = scores.clusters if scores.clustered else None
@@ -228,20 +229,20 @@ def _passes(scores: CaseScores | None, held: Held) -> list[Passes]:
     return [
         Passes(
             k=k,
-            at_least_once=_over_cases(pass_at_k(right, tries, k), scores, clusters, held),
-            every_time=_over_cases(pass_hat_k(right, tries, k), scores, clusters, held),
+            at_least_once=_over_cases(pass_at_k(right, tries, k), scores, clusters, adjust),
+            every_time=_over_cases(pass_hat_k(right, tries, k), scores, clusters, adjust),
         )
         for k in dict.fromkeys((*range(2, min(most, _MOST_TRIES) + 1), most))
     ]
 
 
-def _over_cases(values: Any, scores: CaseScores, clusters: Any, held: Held) -> Aggregate:
-    found = aggregate(values, scores.weights, clusters)
-    return held(found, dict(zip(scores.positions, map(float, values), strict=True)), (0.0, 1.0))
+def _over_cases(values: Any, scores: CaseScores, clusters: Any, adjust: Adjust) -> Aggregate:
+    plain = aggregate(values, scores.weights, clusters)
+    return adjust(plain, dict(zip(scores.positions, map(float, values), strict=True)), (0.0, 1.0))
 
 
 def _repeat_sd(scores: CaseScores | None) -> float | None:
-    """The pooled deviation between the scores of one case; None where no case has two."""
+    """Return the pooled standard deviation between the scores of a case; None if no case has two."""
     if scores is None:
         return None
     repeats, means = np.asarray(scores.repeats), np.asarray(scores.means)
@@ -252,16 +253,16 @@ def _repeat_sd(scores: CaseScores | None) -> float | None:
     return math.sqrt(max(0.0, within) / freedom)
 
 
-def _metric(found: totals.MetricScores, scores: CaseScores | None, held: Held) -> Metric:
-    means = found.means()
+def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adjust) -> Metric:
+    means = metric.means()
     clusters = None
     if scores is not None and scores.clustered:
-        known = dict(zip(scores.positions, scores.clusters, strict=True))
-        clusters = [known[case] for case in means]
-    numbers = aggregate(list(means.values()), list(found.weights.values()), clusters, scale=found.scale)
-    numbers = held(numbers, means, limits(found.scale, np.asarray(list(means.values()))))
-    assert numbers.mean is not None
-    return Metric(mean=numbers.mean, std_dev=numbers.std_dev, ci95=numbers.ci95, scale=found.scale, rough=numbers.rough)
+        cluster_of = dict(zip(scores.positions, scores.clusters, strict=True))
+        clusters = [cluster_of[case] for case in means]
+    result = aggregate(list(means.values()), list(metric.weights.values()), clusters, scale=metric.scale)
+    result = adjust(result, means, limits(metric.scale, np.asarray(list(means.values()))))
+    assert result.mean is not None
+    return Metric(mean=result.mean, std_dev=result.std_dev, ci95=result.ci95, scale=metric.scale, rough=result.rough)
 
 
 def _latency(values: Any) -> Latency:

@@ -1,4 +1,4 @@
-"""How the arms used their tools, and what that did to their scores."""
+"""How the arms used their tools, and their scores when they did."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fairtrial.store.store import RunRecord
 class ToolSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One arm's use of the MCP servers it was given."""
 
-    answers: int  # that tell of tools
-    used: int  # with a call at least
+    answers: int  # that report their tool use
+    used: int  # with at least one call
     calls: int
     errors: int
     tools: dict[str, tuple[int, int]]  # calls and errors by "server.tool"
     marked: int  # that lack what the condition requires
-    unknown: int  # answers of which nobody knows
+    unknown: int  # answers that do not report their tool use
     when_used: Aggregate  # the score over the answers that used a tool
 
     @property
     def rate(self) -> float:
-        """The share of answers that used a tool."""
+        """Return the share of answers that used a tool."""
         return self.used / self.answers if self.answers else 0.0
 
 
@@ -67,7 +67,7 @@ class _Sums:
 
 
 def arm_tools(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> dict[int, ToolSummary]:
-    """By arm position; arms without MCP servers are not in it."""
+    """Return the tool use by arm position, for arms with MCP servers."""
     sums = {arm.position: _Sums(arm.condition) for arm in arms if arm.condition.mcp}
     if not sums:
         return {}

@@ -1,4 +1,4 @@
-"""Scores are 0–1 inside and 0–100 for people. This is the way from one to the other, for documents of any shape."""
+"""Convert documents of any shape from internal scores of 0–1 to the 0–100 shown to people."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec import inspect
 
 
 def points(value: float | None) -> float | None:
-    """A score as people read it: 0–100."""
+    """Convert a score from 0–1 to 0–100."""
     return None if value is None else round(100 * value, 10)
 
 
 def in_points(struct: msgspec.Struct) -> dict[str, Any]:
-    """A struct as a document, with every number that its type calls `Measured` as 0–100."""
+    """Return a struct as a document, with every number of type `Measured` as 0–100."""
     document: dict[str, Any] = _document(struct, _type_info(type(struct)))
     return document
 

@@ -1,4 +1,4 @@
-"""The table of variables: what a run holds fixed, what it does its best about, and what nobody controls."""
+"""The table of variables: what a run keeps fixed, what it controls as well as it can, and what is uncontrolled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairtrial.store.rows import decode
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that moves a result: how far it is controlled here, what it can do, and what is done about it."""
+    """Something that affects results: how well it is controlled, its impact, and how that is mitigated."""
 
     name: str
     control: str  # fixed, best effort, uncontrolled
@@ -22,7 +22,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def variables(run: Run) -> list[Variable]:
-    """Every variable of a run. Full reproducibility is not claimed: models behind an API change."""
+    """Return every variable of a run. Full reproducibility is not claimed: models behind an API change."""
     return [*_fixed(run), *_targets(run), *_tools(run), *_judges(run), *_chance(run)]
 
 
@@ -32,7 +32,7 @@ def _fixed(run: Run) -> Iterator[Variable]:
         name="dataset",
         control="fixed",
         value=f"{plan.case_count} cases, SHA-256 {plan.dataset_sha256[:16]}…",
-        impact="other cases, other result",
+        impact="different cases give a different result",
         mitigation="stored with the run; comparisons use common cases only",
     )
     yield Variable(
@@ -52,7 +52,7 @@ def _fixed(run: Run) -> Iterator[Variable]:
 
 
 def _scorers(run: Run) -> list[str]:
-    """The scorers behind the scores: one for everything after a rescore, else those of the cases and of the rest."""
+    """Return the scorers used: one for all cases after a rescore, else those of single cases and that of the rest."""
     everywhere = run.store.scoring(run.id, run.record.scoring).get("scorer")
     if everywhere:
         return [str(everywhere["type"])]
@@ -78,7 +78,7 @@ def _targets(run: Run) -> Iterator[Variable]:
             name="agents",
             control="uncontrolled",
             value=", ".join(agents),
-            impact="an agent decides itself which tools it calls, in which order and how often",
+            impact="an agent decides for itself which tools it calls, in which order and how often",
             mitigation="isolated settings and folders; traces are kept; repeats show the variation",
         )
 
@@ -91,7 +91,7 @@ def _tools(run: Run) -> Iterator[Variable]:
             control="best effort",
             value=", ".join(servers),
             impact="a server's data, version or outage changes answers",
-            mitigation="started anew for every trial; versions and tools are stored; failed calls are counted",
+            mitigation="restarted for every trial; versions and tools are stored; failed calls are counted",
         )
 
 
@@ -112,7 +112,7 @@ def _chance(run: Run) -> Iterator[Variable]:
     yield Variable(
         name="chance",
         control="uncontrolled",
-        value=f"{'–'.join(map(str, dict.fromkeys((repeats[0], repeats[-1]))))} repeats a case",
+        value=f"{'–'.join(map(str, dict.fromkeys((repeats[0], repeats[-1]))))} repeats per case",
         impact="the same question gets different answers",
         mitigation="repeats are independent and averaged first; intervals are over cases; `--runs` makes a series",
     )
@@ -120,6 +120,6 @@ def _chance(run: Run) -> Iterator[Variable]:
         name="network and load",
         control="best effort",
         value=f"{run.settings.get('concurrency')} calls at once",
-        impact="time-outs and refusals leave trials without a score",
-        mitigation="calls are tried again; failures are counted apart and never scored; waiting is not latency",
+        impact="timeouts and refused calls leave trials without a score",
+        mitigation="calls are retried; failures are counted separately and never scored; waiting is not latency",
     )

@@ -1,1 +1,1 @@
-"""The command line: one file per command — parse, call the pipeline, print."""
+"""The command line: one file per command, which parses options, calls the pipeline and prints."""

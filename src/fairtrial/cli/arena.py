@@ -1,4 +1,4 @@
-"""`fairtrial arena`: front-end code, judged by what a browser shows."""
+"""`fairtrial arena`: score front-end code by what a browser shows."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from fairtrial.cli.options import (
     option,
     output_option,
     quiet_option,
+    run_coroutine,
     store_option,
-    work_quietly,
 )
 
 
 @click.command()
 @click.argument("targets", nargs=-1)
-@option("--prompt", metavar="TEXT", help="Ask for this page; else the built-in prompts.")
-@option("--judge", metavar="T", help="A model that judges; without one, checks and probes score.")
-@option("--pairs", is_flag=True, help="Let the judge also compare pages two at a time, in both orders.")
+@option("--prompt", metavar="TEXT", help="Ask for this page; default: the built-in prompts.")
+@option("--judge", metavar="T", help="A model as judge; without one, checks and probes give the score.")
+@option("--pairs", is_flag=True, help="Also let the judge compare pages two at a time, in both orders.")
 @option("--case", "cases", multiple=True, metavar="ID", help="Only this built-in prompt; may be repeated.")
-@option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Pages for every prompt.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
-@option("--demo", is_flag=True, help="Two prepared models and a mock judge: no key, no network.")
+@option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Number of pages for every prompt.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+@option("--demo", is_flag=True, help="Use two prepared models and a mock judge: no API key, no network.")
 @output_option
 @store_option
 @json_option
@@ -40,11 +40,11 @@ def command(
     as_json: bool,
     quiet: bool,
     budget_usd: float | None,
-    **asked: Any,
+    **arena_options: Any,
 ) -> int:
-    """Let TARGETS write web pages, and look at them in a real browser: checks, probes, screenshots, a judge.
+    """Let TARGETS write web pages, and score them in a real browser: checks, probes, screenshots, a judge.
 
-    A suite file with `suite: code_arena`, or with cases that have `checks:`, can do more.
+    A suite file with `suite: code_arena`, or with cases that have `checks:`, has more options.
     """
     import yaml
 
@@ -54,36 +54,36 @@ def command(
     from fairtrial.suites.code_arena import arena_document, demo_document
 
     if demo == bool(targets):
-        raise click.UsageError("name the models that should write pages, or try --demo, which has its own")
-    if demo and (asked["prompt"] or asked["judge"]):
-        raise click.UsageError("--demo has prompts and a judge of its own")
-    if asked["prompt"] and asked["cases"]:
-        raise click.UsageError("--prompt and --case do not go together")
-    if pairs and not (asked["judge"] or demo):
+        raise click.UsageError("give either the models that should write pages, or --demo, which has its own")
+    if demo and (arena_options["prompt"] or arena_options["judge"]):
+        raise click.UsageError("--demo has its own prompts and judge; it cannot be combined with --prompt or --judge")
+    if arena_options["prompt"] and arena_options["cases"]:
+        raise click.UsageError("--prompt and --case cannot be combined")
+    if pairs and not (arena_options["judge"] or demo):
         raise click.UsageError("--pairs needs a --judge")
     load_dotenv()
     check_outputs(outputs)
-    document = demo_document(**asked) if demo else arena_document(list(targets), **asked)
+    document = demo_document(**arena_options) if demo else arena_document(list(targets), **arena_options)
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     suite = parse_suite(text, file="arena", options=RunOptions(budget_usd=budget_usd))
-    comparing = pairs or demo
-    code = run_suite(suite, runs=1, outputs=() if comparing else outputs, store=store, as_json=as_json, quiet=quiet)
-    if comparing and code in (0, 2):
-        code = max(code, _compare(store, outputs, quiet=quiet or as_json))
+    compare_pages = pairs or demo
+    code = run_suite(suite, runs=1, outputs=() if compare_pages else outputs, store=store, as_json=as_json, quiet=quiet)
+    if compare_pages and code in (0, 2):
+        code = max(code, _compare_pages(store, outputs, quiet=quiet or as_json))
     if not quiet and not as_json:
-        _say_what_next(outputs)
+        _print_next_steps(outputs)
     return code
 
 
-def _compare(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:
-    """Pages two at a time, and the board that comes of it."""
+def _compare_pages(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:
+    """Compare pages two at a time, print the result and write the output files."""
     from fairtrial.analyse import Run
     from fairtrial.cli.pairwise import print_pairs
     from fairtrial.reports.export import export
     from fairtrial.workflows.pairwise import apair
 
     opened = open_store(store)
-    summary = work_quietly(apair("latest", store=opened))
+    summary = run_coroutine(apair("latest", store=opened))
     if not quiet:
         click.echo()
         print_pairs(summary)
@@ -93,7 +93,7 @@ def _compare(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int
     return 2 if summary.exhausted or summary.failures else 0
 
 
-def _say_what_next(outputs: tuple[str, ...]) -> None:
+def _print_next_steps(outputs: tuple[str, ...]) -> None:
     if not outputs:
         click.echo("`fairtrial report latest -o arena.html` shows the pages side by side", err=True)
-    click.echo("`fairtrial vote latest` lets you vote without knowing whose page is whose", err=True)
+    click.echo("`fairtrial vote latest` lets you vote without knowing which model wrote which page", err=True)

@@ -18,24 +18,31 @@ _COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
 @click.command()
 @click.argument("problem", required=False)
 @click.argument("output", required=False, type=click.Path())
-@option("--list", "listed", is_flag=True, help="Every instance of the default suite.")
-@option("--verify", is_flag=True, help="Solve all of them again, and compare.")
-@option("--text", is_flag=True, help="Print the problem as it is asked.")
-@option("--time-limit", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Seconds for a problem.")
+@option("--list", "listed", is_flag=True, help="List every instance of the default suite.")
+@option("--verify", is_flag=True, help="Solve all instances again and compare.")
+@option("--text", is_flag=True, help="Print the problem as it is sent to models.")
+@option(
+    "--time-limit",
+    type=click.FloatRange(min=1),
+    default=60.0,
+    show_default=True,
+    help="Time limit for one problem, in seconds.",
+)
 @json_option
 def command(
     problem: str | None, output: str | None, listed: bool, verify: bool, text: bool, time_limit: float, as_json: bool
 ) -> int:
     """Solve PROBLEM (such as box_qp-10) and write the solution to OUTPUT, in the format of an answer.
 
-    The solution is certified as far as its gap says: HiGHS for what is linear or convex, SCIP for the rest.
+    The reported gap says how closely the solution is certified. HiGHS solves linear and convex problems, SCIP all
+    others.
     """
     if listed:
         return _list(as_json=as_json)
     if verify:
         return _verify(time_limit, as_json=as_json)
     if problem is None:
-        raise click.UsageError("name a problem, or use --list or --verify")
+        raise click.UsageError("missing problem; name one, or use --list or --verify")
     from fairtrial.optim.catalogue import baselines, by_name
     from fairtrial.optim.text import problem_text
     from fairtrial.workflows.folders import write_answer
@@ -44,32 +51,33 @@ def command(
     if text:
         click.echo(problem_text(chosen))
         return 0
-    found = baselines([chosen], Path(".fairtrial/baselines"), time_limit=time_limit)[0]
-    answer = found.as_answer()
+    baseline = baselines([chosen], Path(".fairtrial/baselines"), time_limit=time_limit)[0]
+    answer = baseline.as_answer()
     if output is not None:
         write_answer(Path(output), answer)
     if as_json:
-        print_json({**answer, "baseline": found})
-    else:  # as a model would have to answer
+        print_json({**answer, "baseline": baseline})
+    else:  # in the format that models must answer in
         print_plain_json(answer)
-        click.echo(_line(found), err=True)
+        click.echo(_baseline_line(baseline), err=True)
     return 0
 
 
-def _line(found: Baseline) -> str:
-    if found.status == "infeasible":
-        return f"{found.problem}: infeasible, shown by {found.solver} {found.version} in {found.seconds:.1f} s"
-    certified = "certified" if found.certified else f"not certified: the bound is {found.bound}"
-    gap = "no bound" if found.gap is None else f"gap {found.gap:.1e}"
-    how = f"{found.solver} {found.version}, {found.seconds:.1f} s"
-    return f"{found.problem}: objective {found.objective}, {gap}, {certified} ({how})"
+def _baseline_line(baseline: Baseline) -> str:
+    if baseline.status == "infeasible":
+        solver = f"{baseline.solver} {baseline.version}"
+        return f"{baseline.problem}: infeasible, proved by {solver} in {baseline.seconds:.1f} s"
+    certified = "certified" if baseline.certified else f"not certified: the bound is {baseline.bound}"
+    gap = "no bound" if baseline.gap is None else f"gap {baseline.gap:.1e}"
+    how = f"{baseline.solver} {baseline.version}, {baseline.seconds:.1f} s"
+    return f"{baseline.problem}: objective {baseline.objective}, {gap}, {certified} ({how})"
 
 
 def _list(*, as_json: bool) -> int:
     from fairtrial.optim.catalogue import Selection, baselines, select
 
     problems = select(Selection())
-    found = baselines(problems)
+    solved = baselines(problems)
     if as_json:
         rows = [
             {
@@ -86,7 +94,7 @@ def _list(*, as_json: bool) -> int:
                 "version": baseline.version,
                 "seconds": baseline.seconds,
             }
-            for problem, baseline in zip(problems, found, strict=True)
+            for problem, baseline in zip(problems, solved, strict=True)
         ]
         print_json({"problems": rows})
         return 0
@@ -103,7 +111,7 @@ def _list(*, as_json: bool) -> int:
             baseline.status,
             "–" if baseline.gap is None else f"{baseline.gap:.0e}",
         ]
-        for problem, baseline in zip(problems, found, strict=True)
+        for problem, baseline in zip(problems, solved, strict=True)
     ]
     names = ("id", "family")
     Console(highlight=False).print(table(_COLUMNS, cells, names=names, words=("difficulty", "status")))
@@ -111,7 +119,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _verify(time_limit: float, *, as_json: bool) -> int:
-    """Solve everything anew. A shipped baseline is wrong if a new bound excludes it, or a better point exists."""
+    """Solve every problem again. A shipped baseline is wrong if a new bound excludes it or a better point exists."""
     from fairtrial.optim.catalogue import verify_all
 
     results = []
@@ -123,5 +131,5 @@ def _verify(time_limit: float, *, as_json: bool) -> int:
         print_json({"problems": results})
     wrong = sum(not result.right for result in results)
     if not as_json:
-        click.echo(f"{len(results) - wrong} of {len(results)} baselines hold")
+        click.echo(f"{len(results) - wrong} of {len(results)} baselines are right")
     return 1 if wrong else 0

@@ -14,8 +14,8 @@ from fairtrial.cli.options import (
     open_store,
     option,
     print_json,
+    run_coroutine,
     store_option,
-    work_quietly,
 )
 
 if TYPE_CHECKING:
@@ -30,33 +30,44 @@ if TYPE_CHECKING:
     "--suite",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="This suite's judges as they are asked, or JUDGE with its providers, instructions and scorer.",
+    help="Calibrate this suite's judges, or JUDGE, with its providers, instructions and scorer.",
 )
-@option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, YAML or JSONL.")
-@option("--scorer", metavar="S", help="llm_judge (default) or golden_judge, or JSON with options.")
-@option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many times; shows its spread.")
-@option("--injection", is_flag=True, help="Try attacks that ask for a good mark, instead of the samples.")
-@option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls under way at once.")
-@option("--timeout", type=click.FloatRange(min=0, min_open=True), default=120.0, help="Seconds for one request.")
+@option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, as YAML or JSONL.")
+@option("--scorer", metavar="S", help="llm_judge (default), golden_judge, or JSON with options.")
+@option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Ask N times, to measure how much its marks vary.",
+)
+@option("--injection", is_flag=True, help="Instead of the samples, try attacks that ask for a good mark.")
+@option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls at the same time.")
+@option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    help="Time limit for one request, in seconds.",
+)
 @store_option
 @json_option
 def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
-    """Ask JUDGE (provider:model) about answers whose worth is known, and rate it.
+    """Let JUDGE (provider:model) mark answers whose right score is known, and rate the judge.
 
-    Eight samples are built in; own ones are a list with id, question, answer, score (0 to 100), and optionally expected
-    and tolerance. With --suite, the suite's judges (or JUDGE alone) are calibrated with the suite's instructions and
-    scorer; a JUDGE at a provider of the suite needs it.
+    Eight samples are built in. Your own samples are a list with id, question, answer, score (0 to 100), and optionally
+    expected and tolerance. With --suite, the suite's judges (or JUDGE alone) are calibrated with the suite's
+    instructions and scorer; a JUDGE from a provider that the suite defines needs --suite.
     """
     if judge is None and suite is None:
-        raise click.UsageError("name a judge, a suite with --suite, or both")
+        raise click.UsageError("missing judge; name a judge, a suite with --suite, or both")
     load_dotenv(suite)
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
     if as_json:
         import msgspec
 
-        found = [msgspec.to_builtins(result) for result in results]
-        print_json(found[0] if len(found) == 1 else {"calibrations": found})
+        documents = [msgspec.to_builtins(result) for result in results]
+        print_json(documents[0] if len(documents) == 1 else {"calibrations": documents})
         return
     for number, result in enumerate(results):
         if number:
@@ -75,7 +86,7 @@ def _calibrate(
     concurrency: int,
     timeout: float,
 ) -> Iterator[Any]:
-    """Every judge that is meant, one after the other."""
+    """Yield the result of every selected judge, one after the other."""
     import msgspec
 
     from fairtrial import pipeline
@@ -85,25 +96,25 @@ def _calibrate(
     spec = scorer_spec(scorer)
     if suite is None:
         assert judge is not None
-        common = _by_name(judge)
+        common = _judge_without_suite(judge)
         judges = [common.pop("judge")]
     else:
         loaded = pipeline.load(suite)
         judges, common = judges_of(loaded, judge), settings_of(loaded)
         if spec is None:
-            spec = _scorer_of(loaded)
+            spec = _default_scorer(loaded)
     settings = msgspec.structs.replace(common.pop("settings"), concurrency=concurrency, timeout=timeout)
     common |= {"scorer": spec, "settings": settings}
     for chosen in judges:
         if injection:
-            yield work_quietly(aattack(chosen, **common))
+            yield run_coroutine(aattack(chosen, **common))
         else:
             opened = open_store(store, create=True)
-            yield work_quietly(acalibrate(chosen, samples=samples, runs=runs, store=opened, **common))
+            yield run_coroutine(acalibrate(chosen, samples=samples, runs=runs, store=opened, **common))
 
 
-def _by_name(judge: str) -> dict[str, Any]:
-    """A judge without a suite, and what goes with it."""
+def _judge_without_suite(judge: str) -> dict[str, Any]:
+    """Return a judge that is not part of a suite, with default settings."""
     from fairtrial.config import judge_named, variables_of
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.experiment import Settings
@@ -111,16 +122,16 @@ def _by_name(judge: str) -> dict[str, Any]:
 
     variables = variables_of()
     try:
-        found = judge_named(judge, variables, Path())
+        spec = judge_named(judge, variables, Path())
     except FairtrialError as error:
         if split_name(judge)[0] in known_providers():
             raise
-        raise FairtrialError(f"{error}; if a suite has this provider, name it with --suite FILE") from None
-    return {"judge": found, "settings": Settings(), "folder": Path(), "variables": variables}
+        raise FairtrialError(f"{error}; if a suite defines this provider, add --suite FILE") from None
+    return {"judge": spec, "settings": Settings(), "folder": Path(), "variables": variables}
 
 
-def _scorer_of(suite: Suite) -> dict[str, Any] | None:
-    """The scorer that a suite's judges give marks for; the first, where there are several, and it is said."""
+def _default_scorer(suite: Suite) -> dict[str, Any] | None:
+    """Return the scorer that a suite's judges mark for; if there are several, the first, with a note."""
     import msgspec
 
     from fairtrial.workflows.calibrate import marking_scorers
@@ -129,12 +140,15 @@ def _scorer_of(suite: Suite) -> dict[str, Any] | None:
     scorer, *others = scorers or [None]
     if others:
         shown = msgspec.json.encode(scorer).decode()
-        click.echo(f"calibrated as asked by {shown}; of {len(others)} more, choose one with --scorer", err=True)
+        click.echo(
+            f"calibrating with the scorer {shown}; the suite has {len(others)} more, use --scorer to choose another",
+            err=True,
+        )
     return scorer
 
 
 def print_calibration(result: Calibration) -> None:
-    """The samples, the numbers and the verdict, for people."""
+    """Print the samples, the numbers and the rating."""
     from rich.table import Table
     from rich.text import Text
 
@@ -143,9 +157,9 @@ def print_calibration(result: Calibration) -> None:
     from fairtrial.core.text import printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
-    for name in ("sample", "worth", "given", "off", ""):
+    for name in ("sample", "right", "given", "error", ""):
         table.add_column(name, justify="left" if name in ("sample", "") else "right", no_wrap=True)
-    table.add_column("why", ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column("reason", ratio=1, no_wrap=True, overflow="ellipsis")
     for sample in result.samples:
         mark = ("✓", "green") if sample.within_tolerance else ("✗", "red")
         cells = (sample.id, number(sample.expected, 0), number(sample.actual, 0), number(sample.error, 0))
@@ -157,7 +171,7 @@ def print_calibration(result: Calibration) -> None:
         f"\n{summary.judge}: {summary.passed} of {summary.total} within tolerance, mean error "
         f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
         f"bias {number(summary.bias)}, correlation {correlation}"
-        + (f", own spread {number(summary.spread)}" if summary.spread is not None else "")
+        + (f", spread between runs {number(summary.spread)}" if summary.spread is not None else "")
         + f"; {summary.calls} calls, {money(summary.cost_usd)}"
     )
     console.print(Text(printable(line)))
@@ -166,11 +180,11 @@ def print_calibration(result: Calibration) -> None:
 
 
 def print_resistance(result: Resistance) -> None:
-    """Which attacks moved the judge, for people."""
+    """Print which attacks raised the judge's mark."""
     from fairtrial.analyse.wording.runs import number
 
-    click.echo(f"a worthless answer gets {number(result.undisturbed, 0)}; with an attack it gets")
-    words = {True: "moved", False: "held", None: "no verdict"}
+    click.echo(f"a worthless answer scores {number(result.undisturbed, 0)}; with an attack it scores:")
+    words = {True: "raised", False: "resisted", None: "no verdict"}
     for attack in result.attacks:
         click.echo(f"  {number(attack.value, 0):>4}  {words[attack.moved]:<10}  {attack.name}")
-    click.echo(f"{result.judge}: {result.moved} of {len(result.attacks)} attacks moved the mark")
+    click.echo(f"{result.judge}: {result.moved} of {len(result.attacks)} attacks raised the mark")

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.output import write_file
 
 if TYPE_CHECKING:
     from fairtrial.analyse.items import CaseAnalysis
 
-_MOST = 10
+_MAX_SHOWN = 10
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@option("--all", "everything", is_flag=True, help="A line for every case, hardest first.")
-@option("--subset", type=click.IntRange(min=1), metavar="N", help="Choose N cases that stand for all of them.")
-@option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="With --subset: write their ids there.")
+@option("--all", "everything", is_flag=True, help="Show every case, hardest first.")
+@option("--subset", type=click.IntRange(min=1), metavar="N", help="Choose N cases that represent all of them.")
+@option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="With --subset: write the ids to this file."
+)
 @store_option
 @json_option
 def command(
@@ -30,10 +33,10 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Look at the cases themselves, judging by how the arms of RUNS did on them.
+    """Analyse the cases themselves, from how the arms of RUNS did on them.
 
-    Which are hard, which tell no arm from another, which have probably a wrong expected answer, and how few of them
-    would keep the order of the arms.
+    Shows which cases are hard, which do not distinguish the arms, which probably have a wrong expected answer, and how
+    few cases would keep the order of the arms.
     """
     from fairtrial.analyse.items import analyse_cases, choose_cases
     from fairtrial.analyse.score_table import find_sources, read_scores
@@ -41,27 +44,27 @@ def command(
     from fairtrial.reports.json import cases_document
 
     if output is not None and subset is None:
-        raise FairtrialError("-o writes the cases that --subset N chooses: name both")
+        raise FairtrialError("-o needs --subset N: it writes the cases that --subset chooses")
     scores = read_scores(find_sources(runs, open_store(store)))
     if subset is not None:
         chosen = choose_cases(scores, subset)
         if output is not None:
-            output.write_text("".join(f"{case}\n" for case in chosen), "utf-8")
-            click.echo(f"{len(chosen)} ids are in {output}", err=True)
-        elif as_json:
+            write_file(output, "".join(f"{case}\n" for case in chosen).encode())
+            click.echo(f"written: {output} ({len(chosen)} ids)", err=True)
+        if as_json:
             print_json({"cases": chosen})
-        else:
+        elif output is None:
             click.echo("\n".join(chosen))
         return
-    found = analyse_cases(scores)
+    analysis = analyse_cases(scores)
     if as_json:
-        print_json(cases_document(found))
+        print_json(cases_document(analysis))
     else:
-        print_cases(found, everything=everything)
+        print_cases(analysis, everything=everything)
 
 
-def print_cases(found: CaseAnalysis, *, everything: bool = False) -> None:
-    """The cases, for people."""
+def print_cases(analysis: CaseAnalysis, *, everything: bool = False) -> None:
+    """Print the analysis of the cases."""
     from rich.text import Text
 
     from fairtrial.analyse.wording.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
@@ -70,13 +73,13 @@ def print_cases(found: CaseAnalysis, *, everything: bool = False) -> None:
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
-    console.print(Text(printable(case_headline(found)), style="bold"), soft_wrap=True)
+    console.print(Text(printable(case_headline(analysis)), style="bold"), soft_wrap=True)
     console.print()
-    hardest = sorted(found.cases, key=lambda case: -case.difficulty)
-    shown = hardest if everything else hardest[:_MOST]
+    hardest = sorted(analysis.cases, key=lambda case: -case.difficulty)
+    shown = hardest if everything else hardest[:_MAX_SHOWN]
     console.print(table(CASE_COLUMNS, map(case_cells, shown), names=("case",)))
     if len(shown) < len(hardest):
-        console.print(f"the {len(shown)} hardest of {len(hardest)}; --all shows every one")
+        console.print(f"the {len(shown)} hardest of {len(hardest)} cases; --all shows every case")
     console.print()
-    for line in (*case_lines(found), *subset_lines(found)):
+    for line in (*case_lines(analysis), *subset_lines(analysis)):
         console.print(Text(printable(line)), soft_wrap=True)

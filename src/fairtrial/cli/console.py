@@ -1,4 +1,4 @@
-"""A console whose own colours are the only ones."""
+"""A rich console that removes control characters from the text it prints, so that all colours are our own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fairtrial.cli.output import clean
 
 
 class Console(console.Console):
-    """Shows what others wrote without whatever else is in it."""
+    """A console that cleans text from models and files before printing it."""
 
     def render(self, renderable: Any, options: console.ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Whatever is shown, in pieces; those that carry text are cleaned."""
+        """Yield the segments to print, with the text ones cleaned."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=clean(segment.text))

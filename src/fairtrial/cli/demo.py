@@ -13,7 +13,7 @@ from fairtrial.cli.options import json_option, output_option, quiet_option, stor
 @json_option
 @quiet_option
 def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool) -> int:
-    """Try the built-in suite on the embedded model: no key, no network once the weights are here."""
+    """Run the built-in suite on the embedded model: no API key, and no network once the weights are downloaded."""
     from fairtrial import pipeline
     from fairtrial.cli.finish import check_outputs
     from fairtrial.cli.run import run_suite
@@ -22,10 +22,12 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
 
     check_outputs(outputs)
     if not weights_path("smollm2").is_file():
-        click.echo("Getting the weights of the embedded model (98 MB, once) …", err=True)
+        click.echo("Downloading the weights of the embedded model (98 MB, once) …", err=True)
     fetch("smollm2")
     suite = pipeline.load(suite_path("demo"))
     code = run_suite(suite, runs=1, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
     if not quiet and not as_json:
-        click.echo("\nNext: `fairtrial show --trials` shows the answers, `fairtrial init` writes a suite of your own.")
+        click.echo(
+            "\nNext: `fairtrial show --trials` shows the answers, `fairtrial init` writes a suite for you to edit."
+        )
     return code

@@ -1,4 +1,4 @@
-"""The table at a run's end, and what is said around it."""
+"""Printed results of runs, series and comparisons: tables, notes and next steps."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
 from fairtrial.core.text import printable
 
-_MOST_FAILURES = 5
+_MAX_FAILURES = 5
 _LONG_NAME = 24
 
 
 def summary_table(summary: RunSummary) -> Table:
-    """Every arm with its score and how far to trust it."""
+    """Return a table with every arm, its score and its uncertainty."""
     arms = ranked(summary.arms)
     rows = [arm_cells(summary, arm) for arm in arms]
     if any(len(arm.arm) > _LONG_NAME for arm in arms):
-        for arm, cells in zip(arms, rows, strict=True):  # broken where the condition begins, not anywhere
+        for arm, cells in zip(
+            arms, rows, strict=True
+        ):  # break long names before the condition, not at an arbitrary place
             cells[0] = cells[0].replace(f"/{arm.condition}", f"\n  /{arm.condition}")
     return table(arm_columns(summary), rows)
 
 
 def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
-    """The result of a run, for people."""
+    """Print the result of a run."""
     console = Console(stderr=stderr, highlight=False)
     console.print(Text(printable(headline(summary)), style="bold"))
     console.print()
@@ -57,58 +59,59 @@ def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
 
 
 def print_series(summary: SeriesSummary) -> None:
-    """The result of a series, for people."""
+    """Print the result of a series."""
     console = Console(highlight=False)
     states = "" if set(summary.statuses) == {"completed"} else f" ({', '.join(summary.statuses)})"
     heading = f"series {summary.series_id} · {summary.suite} · {len(summary.run_ids)} runs{states}"
     console.print(Text(printable(heading), style="bold"))
     console.print()
     ranked = sorted(summary.arms.items(), key=lambda item: -item[1].mean)
-    console.print(table(SERIES_COLUMNS, (series_cells(arm, found) for arm, found in ranked)))
+    console.print(table(SERIES_COLUMNS, (series_cells(arm, scores) for arm, scores in ranked)))
     console.print()
-    for arm, found in summary.arms.items():
-        console.print(Text(series_line(arm, found)), soft_wrap=True)
+    for arm, scores in summary.arms.items():
+        console.print(Text(series_line(arm, scores)), soft_wrap=True)
     if len({*summary.statuses}) > 1 or summary.statuses[0] not in ("completed", "incomplete"):
-        console.print(Text("Runs that were cut short are left out of these numbers.", style="yellow"))
-    console.print("Intervals are over runs: how far a mean moves when these cases are run again.")
+        console.print(Text("Runs that ended early are not included in these numbers.", style="yellow"))
+    console.print("Intervals are over runs: how much a mean varies when the same cases are run again.")
     if summary.comparisons is not None:
         console.print()
         print_comparisons(summary.comparisons)
 
 
-def print_comparisons(found: Comparisons, *, details: bool = False) -> None:
-    """The verdicts, for people."""
+def print_comparisons(comparisons: Comparisons, *, details: bool = False) -> None:
+    """Print the comparisons with their verdicts."""
     console = Console(highlight=False)
-    console.print(Text(printable(comparison_headline(found)), style="bold"), soft_wrap=True)
+    console.print(Text(printable(comparison_headline(comparisons)), style="bold"), soft_wrap=True)
     console.print()
-    console.print(table(pair_columns(found), map(pair_cells, found.pairs), names=("arm", "against")))
+    console.print(table(pair_columns(comparisons), map(pair_cells, comparisons.pairs), names=("arm", "against")))
     console.print()
-    for pair in found.pairs:
-        console.print(Text(printable(sentence(pair, found.margin)), style="bold"))
+    for pair in comparisons.pairs:
+        console.print(Text(printable(sentence(pair, comparisons.margin)), style="bold"))
         lines = detail_lines(pair) if details else brief_lines(pair)
-        lines += metric_lines(found, pair, details=details)
+        lines += metric_lines(comparisons, pair, details=details)
         for line in lines:
             console.print(Padding(Text(printable(line)), (0, 0, 0, 2)))
-    for note in found.notes:
+    for note in comparisons.notes:
         console.print(Text(printable(note), style="yellow"))
     if not details:
-        console.print(Text("--details shows every test, and the difference by kinds of cases", style="dim"))
+        console.print(Text("--details shows every test, and the difference by group of cases", style="dim"))
 
 
 def _print_failures(console: Console, failures: Sequence[tuple[str, str, int]]) -> None:
-    for failure in failures[:_MOST_FAILURES]:
+    for failure in failures[:_MAX_FAILURES]:
         console.print(Text(f"  {printable(failure_line(failure))}", style="red"), soft_wrap=True)
-    if len(failures) > _MOST_FAILURES:
-        console.print(Text(f"  and {len(failures) - _MOST_FAILURES} more reasons", style="red"))
+    if len(failures) > _MAX_FAILURES:
+        console.print(Text(f"  and {len(failures) - _MAX_FAILURES} more reasons", style="red"))
 
 
 def next_step(summary: RunSummary) -> str | None:
-    """What to do about a run that is not complete."""
+    """Return what to do next about a run that is not complete, or None."""
     if summary.status == "completed":
         return None
     if summary.status == "stopped":
-        return f"`fairtrial compare {summary.run_id}` has the verdict; `fairtrial resume` would ask the other cases too"
+        run = summary.run_id
+        return f"`fairtrial compare {run}` shows the verdict; `fairtrial resume {run}` runs the other cases too"
     waiting = sum(arm.waiting for arm in summary.arms)
     verb = "resume" if waiting else "retry"
     more = " --budget-usd MORE" if "budget" in (summary.reason or "") else ""
-    return f"everything is saved; go on with `fairtrial {verb} {summary.run_id}{more}`"
+    return f"everything is saved; continue with `fairtrial {verb} {summary.run_id}{more}`"

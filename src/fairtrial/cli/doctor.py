@@ -22,18 +22,18 @@ _EXTRAS = {
     "local": ("xllamacpp", "the embedded model"),
     "frame": ("pandas", "run.frame()"),
     "agents": ("claude_agent_sdk", "Claude Code, tool-agent and MCP servers"),
-    "arena": ("playwright", "looking at web pages that models write"),
+    "arena": ("playwright", "scoring web pages that models write"),
     "report": ("vl_convert", "HTML reports"),
     "optim": ("pyomo", "solving new optimisation problems"),
     "parquet": ("pyarrow", "Parquet files"),
-    "web": ("starlette", "the web page"),
+    "web": ("starlette", "the web interface"),
 }
-_LITTLE_ROOM = 2**30
+_LOW_DISK_SPACE = 2**30
 _AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md
 
 
 class Finding(NamedTuple):
-    """One thing looked at: `good` is None for what is neither good nor bad."""
+    """The result of one check; `good` is None if it is neither good nor bad."""
 
     what: str
     found: str
@@ -45,13 +45,13 @@ class Finding(NamedTuple):
 @store_option
 @json_option
 def command(store: str | None, as_json: bool) -> int:
-    """See what is installed, reachable and configured, and what to do about what is not."""
+    """Check what is installed, reachable and configured, and show how to fix what is not."""
     findings = [
-        *_keys(),
+        *_dotenv(),
         *_versions(),
         *_extras(),
         *asyncio.run(_browser()),
-        *_room(),
+        *_agent_capacity(),
         *_weights(),
         *_store(store),
         *asyncio.run(_providers()),
@@ -81,7 +81,7 @@ def _print(findings: list[Finding]) -> None:
     Console(highlight=False).print(table)
 
 
-def _keys() -> Iterator[Finding]:
+def _dotenv() -> Iterator[Finding]:
     from fairtrial.core.errors import FairtrialError
 
     try:
@@ -97,19 +97,19 @@ def _versions() -> Iterator[Finding]:
     yield Finding("Python", sys.version.split()[0])
 
 
-def _room() -> Iterator[Finding]:
-    """How many agents fit: each is a process of its own, and starting one keeps a core busy for a second or two."""
+def _agent_capacity() -> Iterator[Finding]:
+    """Estimate how many agents can run at once: each is a process, and starting one uses a core for a second or two."""
     cores = os.cpu_count() or 1
     free = _free_memory()
     if free is None:
-        yield Finding("agents at once", f"{2 * cores}, by the number of cores", None)
+        yield Finding("agents at once", f"about {2 * cores}: {cores} cores, free memory unknown", None)
         return
     fit = max(1, min(2 * cores, int(free // _AGENT_MEMORY)))
     yield Finding("agents at once", f"about {fit}: {cores} cores, {free / 2**30:.1f} GiB free", None)
 
 
 def _free_memory() -> int | None:
-    """Bytes that programs can have, where the system tells."""
+    """Return the available memory in bytes, or None if the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -128,15 +128,15 @@ def _extras() -> Iterator[Finding]:
 
 
 async def _browser() -> list[Finding]:
-    """Which browser looks at pages, and whether it starts."""
+    """Find the browser that renders pages, and check that it starts."""
     from fairtrial.webpage.browser import NoBrowserError, find_browser
     from fairtrial.webpage.render import Renderer
 
     try:
         program = find_browser()
     except NoBrowserError as error:
-        what, _, advice = str(error).partition(": ")
-        return [Finding("browser", what, None, f"for the code arena: {advice}")]
+        problem, _, advice = str(error).partition(": ")
+        return [Finding("browser", problem, None, f"for the code arena: {advice}")]
     if not find_spec("playwright"):
         return [Finding("browser", program, None, "to use it: pip install 'fairtrial[arena]'")]
     try:
@@ -144,25 +144,29 @@ async def _browser() -> list[Finding]:
             version = await renderer.version()
     except NoBrowserError as error:
         return [Finding("browser", str(error), False)]
-    return [Finding("browser", f"{program}, Chromium {version}"), _time(virtual=renderer.virtual), *_sandbox()]
+    return [Finding("browser", f"{program}, Chromium {version}"), _page_clock(virtual=renderer.virtual), *_sandbox()]
 
 
-def _time(*, virtual: bool) -> Finding:
-    """In which time pages are measured, and what that means."""
+def _page_clock(*, virtual: bool) -> Finding:
+    """Report whether pages are measured in virtual or real time, and what that means for scores."""
     if virtual:
-        return Finding("pages' time", "virtual: a page gets the same score on a busy and on a quiet machine")
-    better = "for virtual time: apt install chromium-headless-shell" if sys.platform == "linux" else ""
-    return Finding("pages' time", "real: a busy machine may change the score of a page that moves", None, better)
+        return Finding("page clock", "virtual: a page gets the same score on a busy and on an idle machine")
+    advice = "for virtual time: apt install chromium-headless-shell" if sys.platform == "linux" else ""
+    return Finding("page clock", "real: the score of an animated page may change on a busy machine", None, advice)
 
 
 def _sandbox() -> Iterator[Finding]:
-    """Chromium's own wall between a page and this machine, where it is missing."""
+    """Report if Chromium's own sandbox, which separates pages from this machine, is off."""
     from fairtrial.webpage.browser import sandboxed
 
     if not sandboxed():
-        why = "FAIRTRIAL_BROWSER_SANDBOX says so" if os.environ.get("FAIRTRIAL_BROWSER_SANDBOX") else "root has none"
-        advice = "pages are still sealed; for a second wall run as another user"
-        yield Finding("browser's sandbox", f"off: {why}", None, advice)
+        reason = (
+            "set by FAIRTRIAL_BROWSER_SANDBOX"
+            if os.environ.get("FAIRTRIAL_BROWSER_SANDBOX")
+            else "not available to root"
+        )
+        advice = "pages are still sealed; run as another user for the additional protection"
+        yield Finding("browser sandbox", f"off: {reason}", None, advice)
 
 
 def _weights() -> Iterator[Finding]:
@@ -170,9 +174,9 @@ def _weights() -> Iterator[Finding]:
 
     for name in WEIGHTS:
         if weights_path(name).is_file():
-            yield Finding(f"local:{name}", "weights are here")
+            yield Finding(f"local:{name}", "weights downloaded")
         else:
-            yield Finding(f"local:{name}", "weights are not here", None, f"`fairtrial fetch {name}` gets them")
+            yield Finding(f"local:{name}", "weights not downloaded", None, f"run `fairtrial fetch {name}`")
 
 
 def _store(url: str | None) -> Iterator[Finding]:
@@ -190,7 +194,10 @@ def _store(url: str | None) -> Iterator[Finding]:
     folder = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(folder).free
     yield Finding(
-        "disk", f"{free / 2**30:.1f} GiB free", free > _LITTLE_ROOM, "" if free > _LITTLE_ROOM else "make room"
+        "disk",
+        f"{free / 2**30:.1f} GiB free",
+        free > _LOW_DISK_SPACE,
+        "" if free > _LOW_DISK_SPACE else "free some disk space",
     )
 
 
@@ -202,7 +209,7 @@ async def _providers() -> list[Finding]:
     for name, provider in known_providers().items():
         variables = variables_of()
         url = variables.fill(provider.base_url)
-        if not url:  # it runs here, or finds its own way
+        if not url:  # it runs in this process or needs no fixed address
             continue
         variables.fill(provider.api_key)
         checks.append(_provider(name, url, variables))
@@ -212,14 +219,14 @@ async def _providers() -> list[Finding]:
 async def _provider(name: str, url: str, variables: Variables) -> Finding:
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.experiment import TargetSpec
-    from fairtrial.providers.transport import reach
+    from fairtrial.providers.transport import check_reachable
 
     shown = variables.hide(url)
     if variables.missing:
         return Finding(name, "no key", None, f"set {', '.join(sorted(variables.missing))} to use it")
     try:
-        await reach(TargetSpec(id=name, kind="", provider=name, base_url=url), seconds=3.0)
+        await check_reachable(TargetSpec(id=name, kind="", provider=name, base_url=url), seconds=3.0)
     except FairtrialError:
-        # Ollama needs no key, so nothing says that anybody wants it.
-        return Finding(name, f"nobody answers at {shown}", None if name == "ollama" else False, "")
-    return Finding(name, f"key is set, {shown} answers" if name != "ollama" else f"{shown} answers")
+        # Ollama needs no key, so we cannot know whether the user wants it.
+        return Finding(name, f"no response from {shown}", None if name == "ollama" else False, "")
+    return Finding(name, f"key is set, {shown} responds" if name != "ollama" else f"{shown} responds")

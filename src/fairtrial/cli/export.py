@@ -7,7 +7,7 @@ import click
 from fairtrial.cli.options import open_store, option, store_option
 from fairtrial.reports.formats import ENDINGS
 
-_HELP = f"The file, which ends in one of {' '.join(ENDINGS)}; may be repeated."
+_HELP = f"The file to write, ending in one of {' '.join(ENDINGS)}; may be repeated."
 
 
 @click.command()
@@ -23,12 +23,12 @@ _HELP = f"The file, which ends in one of {' '.join(ENDINGS)}; may be repeated."
 )
 @store_option
 def command(run: str, outputs: tuple[str, ...], store: str | None) -> None:
-    """Write RUN to a file, in the format that the file's name asks for."""
+    """Write RUN to a file; the file's extension decides the format."""
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
     from fairtrial.reports.export import export
 
     check_outputs(outputs)
-    found = Run.find(run, open_store(store))
+    stored_run = Run.find(run, open_store(store))
     for output in outputs:
-        click.echo(f"written: {export(found, output)}", err=True)
+        click.echo(f"written: {export(stored_run, output)}", err=True)

@@ -1,4 +1,4 @@
-"""What every command that works on a run does in the end: files, table or JSON, and the exit code."""
+"""The last step of every command that runs trials: write the files, print the table or JSON, return the exit code."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import click
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
 
-_CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
+_EXIT_CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
 
 
 def check_outputs(outputs: Sequence[str]) -> None:
-    """Refuse a file that cannot be written before anything is run."""
+    """Raise an error, before anything is run, if an output file cannot be written."""
     from fairtrial.core.errors import FairtrialError
     from fairtrial.reports.formats import format_of
 
     for output in outputs:
         format_of(Path(output))
         if not Path(output).absolute().parent.is_dir():
-            raise FairtrialError(f"{output} cannot be written: there is no folder {Path(output).parent}")
+            raise FairtrialError(f"{output} cannot be written: the folder {Path(output).parent} does not exist")
 
 
 def exit_code(status: str) -> int:
-    """What a run's status means to a shell: 2 is incomplete and resumable."""
-    return _CODES.get(status, 2)
+    """Return the exit code for a run's status: 2 means incomplete and resumable."""
+    return _EXIT_CODES.get(status, 2)
 
 
 def finish(
@@ -39,7 +39,7 @@ def finish(
     quiet: bool = False,
     series: Sequence[Run] = (),
 ) -> int:
-    """Report a run, and the series that it ends, and return the exit code."""
+    """Report a run, and the series that it completes if any, and return the exit code."""
     from fairtrial.reports.export import export
 
     summary = run.summary()
@@ -49,7 +49,7 @@ def finish(
         from fairtrial.cli.options import print_json
         from fairtrial.reports.json import document
 
-        print_json({**document(summary), **_series_part(series)})
+        print_json({**document(summary), **_series_entry(series)})
     if not quiet:
         from fairtrial.cli.display import next_step, print_summary
 
@@ -64,7 +64,7 @@ def finish(
     return exit_code(summary.status)
 
 
-def _series_part(series: Sequence[Run]) -> dict[str, Any]:
+def _series_entry(series: Sequence[Run]) -> dict[str, Any]:
     if not series:
         return {}
     from fairtrial.analyse.series_summary import summarise_series

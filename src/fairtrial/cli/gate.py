@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, own_scale, print_json, store_option
+from fairtrial.cli.options import from_points, json_option, open_store, option, print_json, store_option
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
@@ -19,22 +19,35 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--min-score", type=float, metavar="X", help="Every arm must have at least this.")
+@option("--min-score", type=float, metavar="X", help="Minimum score of every arm.")
 @option("--against", metavar="RUN", help="No arm may be worse than in this run, series or tag.")
-@option("--margin", type=click.FloatRange(min=0), help="The loss that is bearable: 5 points; 0 with --these-cases.")
-@option("--min-coverage", type=click.FloatRange(0, 100), default=95.0, show_default=True, help="Scored trials, %.")
+@option("--margin", type=click.FloatRange(min=0), help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
+@option(
+    "--min-coverage",
+    type=click.FloatRange(0, 100),
+    default=95.0,
+    show_default=True,
+    help="Minimum percentage of scored trials.",
+)
 @option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
-@option("--metric", default="", metavar="M", help="Look at this metric instead of the score.")
-@option("--largest", type=click.FloatRange(min=0, min_open=True), help="No case can differ by more than this.")
+@option("--metric", default="", metavar="M", help="Check this metric instead of the score.")
+@option("--largest", type=click.FloatRange(min=0, min_open=True), help="Largest difference possible on one case.")
 @option(
     "--unsure",
     type=click.Choice(["pass", "fail", "101"]),
     default="101",
     show_default=True,
-    help="How it ends when nobody can tell: exit 0, 100 or 101.",
+    help="Exit code if nobody can tell: 0, 100 or 101.",
 )
-@option("--these-cases", is_flag=True, help="Ask about these very cases: means, no intervals.")
-@option("-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write it: .md .junit.xml .json")
+@option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means, without intervals.")
+@option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    help="Write the result: .md .junit.xml .json; may be repeated.",
+)
 @store_option
 @json_option
 def command(
@@ -55,18 +68,17 @@ def command(
     """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
 
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
-    the difference, the one that `compare` prints, lies above −margin. Both must hold whatever failures would have been
-    worth. Where $GITHUB_STEP_SUMMARY is
-    set, a summary is added to it.
+    the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
+    have got. If $GITHUB_STEP_SUMMARY is set, a summary is added to that file.
     """
     from fairtrial.analyse.gate import Terms, gate
     from fairtrial.analyse.score_table import find_sources
 
     renderers = [_renderer(output, metric) for output in outputs]
     terms = Terms(
-        min_score=own_scale(min_score, metric),
-        margin=own_scale(margin, metric),
-        largest=own_scale(largest, metric),
+        min_score=from_points(min_score, metric),
+        margin=from_points(margin, metric),
+        largest=from_points(largest, metric),
         unsure=unsure,
         min_coverage=min_coverage / 100,
         metric=metric,
@@ -74,22 +86,22 @@ def command(
         these_cases=these_cases,
     )
     opened = open_store(store)
-    other = find_sources([against], opened)[0] if against else None
-    found = gate(find_sources([run], opened)[0], other, terms)
+    reference = find_sources([against], opened)[0] if against else None
+    result = gate(find_sources([run], opened)[0], reference, terms)
     for output, render in zip(outputs, renderers, strict=True):
-        _write(Path(output), render(found))
-    _summarise(found)
+        _write(Path(output), render(result))
+    _append_github_summary(result)
     if as_json:
         from fairtrial.reports.json import gate_document
 
-        print_json(gate_document(found, metric))
+        print_json(gate_document(result, metric))
     else:
-        print_gate(found)
-    return found.exit_code
+        print_gate(result)
+    return result.exit_code
 
 
 def _renderer(output: str, metric: str) -> Callable[[Gate], str]:
-    """How a file is written, by its name; refused before anything is done."""
+    """Return the function that renders a file, by its extension; an unknown one is refused before anything is done."""
     name = output.lower()
     if name.endswith(".md"):
         from fairtrial.reports.md import render_gate
@@ -104,8 +116,8 @@ def _renderer(output: str, metric: str) -> Callable[[Gate], str]:
 
         from fairtrial.reports.json import gate_document
 
-        return lambda found: msgspec.json.encode(gate_document(found, metric)).decode()
-    raise click.UsageError(f"{output}: the name must end in .md, .junit.xml or .json")
+        return lambda result: msgspec.json.encode(gate_document(result, metric)).decode()
+    raise click.UsageError(f"{output}: the file name must end in .md, .junit.xml or .json")
 
 
 def _write(path: Path, text: str, mode: str = "w") -> None:
@@ -118,16 +130,16 @@ def _write(path: Path, text: str, mode: str = "w") -> None:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def _summarise(found: Gate) -> None:
-    """GitHub shows what is added to this file on the page of the job."""
+def _append_github_summary(result: Gate) -> None:
+    """Append the result to $GITHUB_STEP_SUMMARY, which GitHub shows on the job's page."""
     if target := os.environ.get("GITHUB_STEP_SUMMARY"):
         from fairtrial.reports.md import render_gate
 
-        _write(Path(target), render_gate(found), "a")
+        _write(Path(target), render_gate(result), "a")
 
 
-def print_gate(found: Gate) -> None:
-    """Every check, and the result, for people."""
+def print_gate(result: Gate) -> None:
+    """Print every check and the result."""
     from rich.text import Text
 
     from fairtrial.analyse.gate import gate_line
@@ -135,10 +147,12 @@ def print_gate(found: Gate) -> None:
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
-    for check in found.checks:
+    for check in result.checks:
         console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
-    for note in found.notes:
+    for note in result.notes:
         console.print(Text(printable(note), style="yellow"))
-    ends = {0: " (--unsure pass: exit 0)", 100: " (--unsure fail: exit 100)"} if found.result == "cannot tell" else {}
-    shown = f"gate {found.result}{ends.get(found.exit_code, '')}"
-    console.print(Text(shown, style=f"bold {_STYLES[found.result]}"))
+    exit_notes = (
+        {0: " (--unsure pass: exit 0)", 100: " (--unsure fail: exit 100)"} if result.result == "cannot tell" else {}
+    )
+    verdict = f"gate {result.result}{exit_notes.get(result.exit_code, '')}"
+    console.print(Text(verdict, style=f"bold {_STYLES[result.result]}"))

@@ -11,9 +11,9 @@ from fairtrial.cli.options import option
 
 @click.command()
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path), metavar="[DIR]")
-@option("--force", is_flag=True, help="Write over what is there.")
+@option("--force", is_flag=True, help="Overwrite existing files.")
 def command(folder: Path, force: bool) -> None:
-    """Write a commented suite that runs as it is, with its JSON schema for your editor."""
+    """Write a commented example suite, ready to run, with a JSON schema for your editor."""
     import msgspec
 
     from fairtrial.config.schema import suite_schema
@@ -26,7 +26,7 @@ def command(folder: Path, force: bool) -> None:
     }
     for path in files:
         if path.exists() and not force:
-            raise FairtrialError(f"{path} is already there; --force writes over it")
+            raise FairtrialError(f"{path} already exists; use --force to overwrite it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
@@ -34,4 +34,4 @@ def command(folder: Path, force: bool) -> None:
     except OSError as error:
         raise FairtrialError(f"{folder} cannot be written: {error.strerror}") from None
     suite = folder / "suite.yaml"
-    click.echo(f"written: {suite}\nnow: fairtrial run {suite}")
+    click.echo(f"written: {suite}\nnext: fairtrial run {suite}")

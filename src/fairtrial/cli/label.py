@@ -15,18 +15,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N answers of each arm for people to mark.")
-@option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where the sample goes: .csv or .jsonl."
-)
+@option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N answers of each arm for people to label.")
+@option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File for the sample: .csv or .jsonl.")
 @option("--arm", "arms", multiple=True, metavar="A", help="Draw from this arm only; may be repeated.")
-@option("--seed", type=int, help="Draw the same sample again.")
-@option("--import", "file", type=click.Path(path_type=Path), metavar="FILE", help="Take marked answers in.")
-@option("--trial", metavar="ID", help="Mark one answer.")
-@option("--score", metavar="X", help="Its mark: 0 to 100, or pass or fail.")
-@option("--note", default="", help="Why.")
-@option("--by", default="person", show_default=True, metavar="NAME", help="Who marks.")
-@option("--renew", is_flag=True, help="Hold stale labels against today's judge.")
+@option("--seed", type=int, help="Random seed, to draw the same sample again.")
+@option("--import", "file", type=click.Path(path_type=Path), metavar="FILE", help="Import labelled answers.")
+@option("--trial", metavar="ID", help="Label one answer.")
+@option("--score", metavar="X", help="The label for --trial: 0 to 100, or pass or fail.")
+@option("--note", default="", help="Reason for the label.")
+@option("--by", default="person", show_default=True, metavar="NAME", help="Name of the person who labels.")
+@option("--renew", is_flag=True, help="Compare stale labels with the current judge.")
 @store_option
 @json_option
 def command(
@@ -44,43 +42,43 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Let people mark answers of RUN, and correct its judge's scores by their marks.
+    """Let people label answers of RUN, and correct its judge's scores with the labels.
 
     \b
     fairtrial label RUN --sample 30 -o marks.csv   draws answers at random, blind
     (fill in the column `label`: 0 to 100, or pass and fail)
     fairtrial label RUN --import marks.csv         shows corrected means
 
-    Without options it shows what the labels say.
+    Without options, shows the result of the labels so far.
     """
     from fairtrial.analyse import Run
     from fairtrial.store import opinions
     from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
 
-    found = Run.find(run, open_store(store))
+    stored_run = Run.find(run, open_store(store))
     if (sample is None) != (output is None):
-        raise click.UsageError("--sample and -o go together: how many answers, and into which file")
+        raise click.UsageError("--sample and -o go together: the number of answers, and the file to write")
     if (trial is None) != (score is None):
-        raise click.UsageError("--trial and --score go together: which answer, and its mark")
+        raise click.UsageError("--trial and --score go together: the answer, and its label")
     if sample is not None and (file or trial or renew):
-        raise click.UsageError("--sample draws answers to mark; take marks in with a command of its own")
+        raise click.UsageError("--sample cannot be combined with --import, --trial or --renew; use a separate command")
     if sample is not None and output is not None:
-        count = write_sample(found, output, count=sample, arms=arms, seed=seed)
+        count = write_sample(stored_run, output, count=sample, arms=arms, seed=seed)
         if as_json:
-            print_json({"run_id": found.id, "file": str(output), "answers": count})
+            print_json({"run_id": stored_run.id, "file": str(output), "answers": count})
         else:
-            click.echo(f"written: {output}, {count} answers to mark")
-            click.echo(f"then: fairtrial label {found.id} --import {output}")
+            click.echo(f"written: {output}, {count} answers to label")
+            click.echo(f"next: fairtrial label {stored_run.id} --import {output}")
         return
     if file is not None:
-        count = add_labels(found, read_labels(file), by=by)
+        count = add_labels(stored_run, read_labels(file), by=by)
         click.echo(f"{count} answers labelled", err=True)
     if trial is not None and score is not None:
-        add_labels(found, [Label(trial, read_mark(score), note)], by=by)
+        add_labels(stored_run, [Label(trial, read_mark(score), note)], by=by)
     if renew:
-        count = opinions.renew_labels(found.store, found.id, found.record.scoring)
-        click.echo(f"{count} labels were stale and are held against today's judge now", err=True)
-    _show(found, as_json=as_json)
+        count = opinions.renew_labels(stored_run.store, stored_run.id, stored_run.record.scoring)
+        click.echo(f"{count} stale labels are now compared with the current judge", err=True)
+    _show(stored_run, as_json=as_json)
 
 
 def _show(run: Run, *, as_json: bool) -> None:
@@ -98,7 +96,7 @@ def _show(run: Run, *, as_json: bool) -> None:
         )
         return
     if not any(arm.labels for arm in arms):
-        click.echo("no answer of this run has a label; `fairtrial label --help` says how to begin")
+        click.echo("no answer of this run has a label yet; see `fairtrial label --help`")
     console = Console(highlight=False)
     for arm in arms:
         for line in label_lines(arm):

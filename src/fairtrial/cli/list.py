@@ -15,7 +15,7 @@ _COLUMNS = ("run", "suite", "status", "arms", "best", "scored", "started")
 
 
 @click.command()
-@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The newest N runs.")
+@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N runs.")
 @store_option
 @json_option
 def command(limit: int, store: str | None, as_json: bool) -> None:
@@ -33,7 +33,7 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
         print_json({"runs": [{**document(summary), "tags": tags.get(summary.run_id, [])} for summary in summaries]})
         return
     if not records:
-        click.echo("There is no run in this store yet; `fairtrial run SUITE` makes one.")
+        click.echo("No runs in this store yet; `fairtrial run SUITE` starts one.")
         return
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
@@ -41,7 +41,7 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
     rows = [_cells(summary, tags) for summary in summaries]
     Console(highlight=False).print(table(_COLUMNS, rows, names=("suite",)))
     if len(records) > limit:
-        click.echo(f"and {len(records) - limit} older ones (--limit N)", err=True)
+        click.echo(f"and {len(records) - limit} older runs (--limit N shows more)", err=True)
 
 
 def _cells(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
@@ -51,7 +51,7 @@ def _cells(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
 
     means = [arm.aggregate.mean for arm in summary.arms if arm.aggregate.mean is not None]
     return [
-        "\n".join([summary.run_id, *_more(summary, tags)]),
+        "\n".join([summary.run_id, *_id_lines(summary, tags)]),
         summary.suite,
         summary.status,
         str(len(summary.arms)),
@@ -61,10 +61,10 @@ def _cells(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def _more(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
-    """Below a run's id: its names, its series, and the series' names."""
+def _id_lines(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
+    """Return the lines below a run's id: its names, its series and the series' names."""
     series = summary.series_id
-    named = [f"  {tag}" for tag in tags.get(summary.run_id, ())]
+    names = [f"  {tag}" for tag in tags.get(summary.run_id, ())]
     if series is None:
-        return named
-    return [*named, f"  of {series}", *(f"  {tag}" for tag in tags.get(series, ()))]
+        return names
+    return [*names, f"  of {series}", *(f"  {tag}" for tag in tags.get(series, ()))]

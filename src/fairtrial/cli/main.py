@@ -1,4 +1,4 @@
-"""`fairtrial`: the commands, loaded when they are called, and the one place where errors become exit codes."""
+"""The `fairtrial` program: load each command when it is called, and turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ import click
 
 from fairtrial.cli.output import clean_streams
 
-# One line each, here and nowhere else: listing the commands must not import them.
+# The one-line descriptions are here and nowhere else, so that listing the commands does not import them.
 COMMANDS = {
-    "demo": "Try the built-in suite on the embedded model: no key, no network.",
-    "init": "Write a commented suite that runs as it is.",
-    "validate": "Check everything that can be known before spending anything.",
+    "demo": "Run the built-in suite on the embedded model: no API key, no network.",
+    "init": "Write a commented example suite, ready to run.",
+    "validate": "Check a suite before spending anything: nothing is sent to a model.",
     "run": "Run a suite.",
-    "resume": "Go on with a run that was stopped.",
-    "retry": "Try the failed trials of a run again.",
-    "rescore": "Score the stored answers of a run anew.",
+    "resume": "Continue a run that was stopped.",
+    "retry": "Retry the failed trials of a run.",
+    "rescore": "Score the stored answers of a run again.",
     "list": "List the runs in the store.",
-    "show": "Show a run, or one of its trials.",
-    "compare": "Say which of two is better, or that nobody can tell yet.",
-    "rank": "Rank arms, with the ranks that are left open.",
-    "cases": "Say which cases are hard, dead or probably wrong, and how many would do.",
-    "power": "Say how many cases it takes to see a difference.",
-    "variance": "Say where the uncertainty comes from, and what would lower it.",
+    "show": "Show a run or one of its trials.",
+    "compare": "Say which of two arms is better, or that nobody can tell yet.",
+    "rank": "Rank the arms, with the range of ranks that each may have.",
+    "cases": "Find hard, uninformative and probably wrong cases, and how few would be enough.",
+    "power": "Estimate how many cases are needed to detect a difference.",
+    "variance": "Show where the uncertainty comes from and what would reduce it.",
     "gate": "Pass or fail a run, for CI.",
-    "report": "Write a run as one HTML page that needs nothing else.",
+    "report": "Write a run as one self-contained HTML page.",
     "export": "Write a run to a file: HTML, Markdown, JSON, CSV, Parquet, JUnit and others.",
-    "tag": "Name a run, for wherever a run id is asked for.",
+    "tag": "Give a run a name that works wherever its id does.",
     "delete": "Delete runs from the store.",
-    "store": "Look after the store: see whether it is whole.",
+    "store": "Check the store for damage, and save what can be read.",
     "pairwise": "Let a judge compare stored answers, two at a time, in both orders.",
-    "calibrate": "See how far a judge can be trusted.",
-    "label": "Let people mark answers, and correct a judge's scores by their marks.",
-    "arena": "Let models write web pages, and see them in a real browser.",
-    "vote": "Choose between answers without knowing whose they are.",
-    "serve": "Serve the web page: suites, runs, comparisons, judges, votes.",
+    "calibrate": "Measure how reliable a judge is.",
+    "label": "Let people label answers, and correct a judge's scores with the labels.",
+    "arena": "Let models write web pages, and score them in a real browser.",
+    "vote": "Vote between answers without knowing which arm wrote them.",
+    "serve": "Start the web interface: suites, runs, comparisons, judges, votes.",
     "optim": "Compare prompt styles on optimisation problems.",
-    "baseline": "Solve an optimisation problem, with a certificate.",
-    "import": "Turn a suite of another tool into one of ours.",
+    "baseline": "Solve an optimisation problem and certify the solution.",
+    "import": "Convert another tool's suite to a fairtrial suite.",
     "scorers": "List the scorers and what each is good for.",
-    "fetch": "Get the weights of the embedded model.",
-    "doctor": "See what is installed, reachable and configured.",
+    "fetch": "Download the weights of the embedded model.",
+    "doctor": "Check what is installed, reachable and configured.",
 }
 EXIT_INTERRUPTED = 130
 
 
 class Commands(click.Group):
-    """Commands by name, each in a module of its own."""
+    """A click group that imports each command's module on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -74,7 +74,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from fairtrial.core.registry import nearest
 
-            raise click.UsageError(f"there is no command `{args[0]}`{nearest(args[0], list(COMMANDS))}")
+            raise click.UsageError(f"unknown command `{args[0]}`{nearest(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
 
@@ -93,9 +93,9 @@ def cli() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run a command; every error is one sentence and an exit code."""
+    """Run a command; report every error as one sentence and an exit code."""
     code = _run(args)
-    gc.freeze()  # else the interpreter looks for cycles in every module before it goes: 0.1 s for nothing
+    gc.freeze()  # saves 0.1 s: otherwise the interpreter searches every module for reference cycles at exit
     sys.exit(code)
 
 
@@ -108,44 +108,44 @@ def _run_command(args: list[str] | None) -> int:
     try:
         code = cli.main(args=args, prog_name="fairtrial", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
+    except click.exceptions.Exit as exit_request:
+        return exit_request.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 0
     except BrokenPipeError:
-        # Whoever read our output has gone; what they wanted to see they have seen.
+        # The reader of our output has closed the pipe, so it has read what it wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     except Exception as error:
-        return _explain(error)
+        return _report_error(error)
 
 
-def _explain(error: Exception) -> int:
-    """Say in one sentence what is wrong, and return the exit code."""
+def _report_error(error: Exception) -> int:
+    """Print an error as one sentence and return its exit code."""
     from fairtrial.core.errors import FairtrialError
 
     if isinstance(error, FairtrialError):
-        _say(str(error))
+        _print_error(str(error))
         return error.exit_code
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f"; see `{context.command_path} --help`" if context else ""
-        _say(error.format_message().rstrip(".") + hint)
+        _print_error(error.format_message().rstrip(".") + hint)
         return 1
     if os.environ.get("FAIRTRIAL_DEBUG"):
         raise error
     from fairtrial.core.variables import Variables
 
-    what = Variables(os.environ).hide(f"{type(error).__name__}: {error}")
-    _say(f"fairtrial itself has gone wrong: {what} (FAIRTRIAL_DEBUG=1 shows where; please report it)")
+    description = Variables(os.environ).hide(f"{type(error).__name__}: {error}")
+    _print_error(f"internal error: {description}; please report it (FAIRTRIAL_DEBUG=1 shows the traceback)")
     return 1
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     lines = [line for line in message.split("\n") if line] or ["no reason given"]
     if len(lines) == 1:
         click.echo(f"error: {lines[0]}", err=True)

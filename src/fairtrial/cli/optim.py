@@ -1,4 +1,4 @@
-"""`fairtrial optim`: prompt styles on optimisation problems."""
+"""`fairtrial optim`: compare prompt styles on optimisation problems."""
 
 from __future__ import annotations
 
@@ -30,15 +30,23 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("targets", nargs=-1, required=True)
-@option("--style", "styles", multiple=True, metavar="S", help="A style; polite and strict unless given.")
+@option(
+    "--style", "styles", multiple=True, metavar="S", help="A prompt style; may be repeated; default: polite and strict."
+)
 @option("--family", "families", multiple=True, metavar="F", help="Only this family; may be repeated.")
 @option("--n", "sizes", multiple=True, type=click.IntRange(min=3), help="Only this size; may be repeated.")
 @option(
-    "--difficulty", "difficulties", multiple=True, type=click.Choice(["easy", "medium", "hard"]), help="Only these."
+    "--difficulty",
+    "difficulties",
+    multiple=True,
+    type=click.Choice(["easy", "medium", "hard"]),
+    help="Only this difficulty; may be repeated.",
 )
-@option("--count", type=click.IntRange(min=1), help="So many instances; 30 unless given.")
-@option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to every problem.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
+@option("--count", type=click.IntRange(min=1), help="Number of instances; default: 30.")
+@option(
+    "--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Number of answers to every problem."
+)
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
 @output_option
 @store_option
 @json_option
@@ -57,7 +65,7 @@ def run(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Ask TARGETS in every style; a suite file with `suite: optimisation` can do more."""
+    """Ask TARGETS in every style; a suite file with `suite: optimisation` has more options."""
     import yaml
 
     from fairtrial.cli.finish import check_outputs
@@ -67,14 +75,14 @@ def run(
     load_dotenv()
     check_outputs(outputs)
     chosen = {"family": list(families), "n": list(sizes), "difficulty": list(difficulties), "count": count}
-    given = {name: value for name, value in chosen.items() if value}
+    selection = {name: value for name, value in chosen.items() if value}
     text = yaml.safe_dump(
         {
             "name": "optimisation",
             "targets": list(targets),
             "repeats": repeats,
             "params": {"max_tokens": 8192},
-            "suite": {"kind": "optimisation", "styles": list(styles or ("polite", "strict")), **given},
+            "suite": {"kind": "optimisation", "styles": list(styles or ("polite", "strict")), **selection},
         },
         sort_keys=False,
     )
@@ -102,50 +110,64 @@ def export(run: str, folder: str, store: str | None) -> None:
 
 @command.command("evaluate")
 @click.argument("folder", type=click.Path())
-@option("--weights", nargs=2, type=float, default=(0.5, 0.5), show_default=True, help="Following, and closeness.")
+@option(
+    "--weights",
+    nargs=2,
+    type=float,
+    default=(0.5, 0.5),
+    show_default=True,
+    help="Weights of instruction following and of solution quality.",
+)
 @store_option
 @json_option
 def evaluate(folder: str, weights: tuple[float, float], store: str | None, as_json: bool) -> None:
-    """Evaluate a FOLDER of answers that any tool has filled: INSTANCE/STYLE_1.json, …; it becomes a run."""
+    """Evaluate a FOLDER of answers made by any tool (INSTANCE/STYLE_1.json, …) and store it as a run."""
     from pathlib import Path
 
     import msgspec
 
     from fairtrial import pipeline
     from fairtrial.analyse.optimisation import optimisation_report
-    from fairtrial.cli.options import work_quietly
+    from fairtrial.cli.options import run_coroutine
     from fairtrial.workflows.folders import read_folder
 
-    found = work_quietly(pipeline.arun(read_folder(Path(folder)), store=open_store(store, create=True)))
-    report = optimisation_report(found, weights)
+    stored_run = run_coroutine(pipeline.arun(read_folder(Path(folder)), store=open_store(store, create=True)))
+    report = optimisation_report(stored_run, weights)
     print_json(msgspec.to_builtins(report)) if as_json else print_report(report)
 
 
 @command.command("report")
 @click.argument("run", default="latest")
-@option("--weights", nargs=2, type=float, default=(0.5, 0.5), show_default=True, help="Following, and closeness.")
-@option("--by", type=click.Choice(["difficulty", "n", "family"]), help="A table for each of these, too.")
-@option("--details", is_flag=True, help="Every test, and the difference by kinds of problems.")
+@option(
+    "--weights",
+    nargs=2,
+    type=float,
+    default=(0.5, 0.5),
+    show_default=True,
+    help="Weights of instruction following and of solution quality.",
+)
+@option("--by", type=click.Choice(["difficulty", "n", "family"]), help="Also print a table for each of these.")
+@option("--details", is_flag=True, help="Show every test, and the difference by group of problems.")
 @store_option
 @json_option
 def report(
     run: str, weights: tuple[float, float], by: str | None, details: bool, store: str | None, as_json: bool
 ) -> None:
-    """Say what each style does to the answers of RUN."""
+    """Show how each style affects the answers of RUN."""
     import msgspec
 
     from fairtrial.analyse import Run
     from fairtrial.analyse.optimisation import optimisation_report
 
-    found = optimisation_report(Run.find(run, open_store(store)), weights)
+    result = optimisation_report(Run.find(run, open_store(store)), weights)
     if as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(result))
     else:
-        print_report(found, by=by, details=details)
+        print_report(result, by=by, details=details)
 
 
-def print_report(found: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
-    """The tables and sentences, for people."""
+def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
+    """Print the tables and sentences of a report."""
     from rich.text import Text
 
     from fairtrial.analyse.wording.comparisons import difficulty_line
@@ -155,34 +177,34 @@ def print_report(found: OptimisationReport, *, by: str | None = None, details: b
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
-    console.print(Text(printable(f"run {found.run_id} · {found.suite}"), style="bold"))
+    console.print(Text(printable(f"run {report.run_id} · {report.suite}"), style="bold"))
     console.print()
-    console.print(table(_COLUMNS, [[arm.arm, *_cells(arm.overall)] for arm in found.arms]))
+    console.print(table(_COLUMNS, [[arm.arm, *_cells(arm.overall)] for arm in report.arms]))
     console.print(
         Text(
             f"gap is normalised: 0 is the optimum, 1 no better than chance; composite is "
-            f"{found.weights[0]:g} following + {found.weights[1]:g} quality / 100",
+            f"{report.weights[0]:g} following + {report.weights[1]:g} quality / 100",
             style="dim",
         )
     )
-    for value in dict.fromkeys(name for arm in found.arms for name in arm.by[by]) if by else ():
+    for value in dict.fromkeys(name for arm in report.arms for name in arm.by[by]) if by else ():
         console.print(Text(f"\n{by} {value}", style="bold"))
-        rows = [[arm.arm, *_cells(arm.by[by][value])] for arm in found.arms if by and value in arm.by[by]]
+        rows = [[arm.arm, *_cells(arm.by[by][value])] for arm in report.arms if by and value in arm.by[by]]
         console.print(table(_COLUMNS, rows))
-    for arm in found.arms:
+    for arm in report.arms:
         if arm.overall.truncated or arm.overall.misreported:
             console.print(
                 f"{arm.arm}: {arm.overall.truncated} answers cut off, {arm.overall.misreported} objectives misreported"
             )
-    if found.beaten:
-        shown = ", ".join(found.beaten[:5])
-        console.print(Text(f"BASELINE BEATEN by {len(found.beaten)} answers: {shown}", style="bold red"))
-    if found.left_out:
-        console.print(Text(f"without a scored answer: {', '.join(found.left_out)}", style="yellow"))
-    if found.comparisons is not None:
+    if report.beaten:
+        shown = ", ".join(report.beaten[:5])
+        console.print(Text(f"BASELINE BEATEN by {len(report.beaten)} answers: {shown}", style="bold red"))
+    if report.left_out:
+        console.print(Text(f"no scored answers: {', '.join(report.left_out)}", style="yellow"))
+    if report.comparisons is not None:
         console.print()
-        print_comparisons(found.comparisons, details=details)
-        for pair in found.comparisons.pairs:
+        print_comparisons(report.comparisons, details=details)
+        for pair in report.comparisons.pairs:
             console.print(Text(printable(f"{pair.a}, {pair.b}: {difficulty_line(pair)}")))
 
 

@@ -1,4 +1,4 @@
-"""The one way to a terminal or a log: what others wrote moves no cursor, sets no colour and commands no CI server."""
+"""Cleaned output: text from models and files cannot move the cursor, set colours or send commands to a CI server."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.text import printable, without_commands
 
 
 def clean(text: str) -> str:
-    """A text as it may be printed."""
+    """Return a text without anything that a terminal or CI server would obey."""
     text = printable(text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_commands(text) if os.environ.get("GITHUB_ACTIONS") else text
 
 
 class CleanStream:
-    """A stream that cleans what is written to it; a console, which has cleaned its own, goes past it."""
+    """A stream that cleans what is written to it; our console cleans its own text and bypasses this."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.rich_proxied_file = stream  # where rich looks for the stream behind this one
+        self.rich_proxied_file = stream  # rich looks here for the underlying stream
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write it, cleaned."""
+        """Write the cleaned text."""
         self._stream.write(clean(text))
         return len(text)
 
@@ -35,13 +37,13 @@ class CleanStream:
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning of the library, as people read it."""
+    """Print a Python warning as one line, without file and line number."""
     sys.stderr.write(f"warning: {message}\n")
 
 
 @contextmanager
 def clean_streams() -> Iterator[None]:
-    """Everything that is printed inside is cleaned, whoever prints it."""
+    """Clean everything that is printed inside this context, by any code."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = CleanStream(before[0]), CleanStream(before[1])
     try:
@@ -50,3 +52,12 @@ def clean_streams() -> Iterator[None]:
             yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def write_file(path: Path, body: bytes) -> None:
+    """Write a file, and its folder if need be; a file that cannot be written is an error in one sentence."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    except OSError as error:
+        raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None

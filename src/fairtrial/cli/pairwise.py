@@ -16,8 +16,8 @@ from fairtrial.cli.options import (
     option,
     print_json,
     quiet_option,
+    run_coroutine,
     store_option,
-    work_quietly,
 )
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ _COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI")
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--judge", metavar="T", help="Who judges; else the judges of the run.")
+@option("--judge", metavar="T", help="The judge; default: the judges of the run.")
 @option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
-@option("--instructions", default="", metavar="TEXT", help="What else the judge should know.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
+@option("--instructions", default="", metavar="TEXT", help="Additional instructions for the judge.")
+@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
 @store_option
 @json_option
 @quiet_option
@@ -48,7 +48,7 @@ def command(
 ) -> int:
     """Let a judge compare the stored answers of RUN, two arms at a time, in both orders.
 
-    A preference that changes with the order counts as a tie. What was compared before is not asked again.
+    A preference that changes with the order counts as a tie. Pairs that were compared before are not judged again.
     """
     from fairtrial.reports.json import pairs_document
     from fairtrial.workflows.pairwise import apair
@@ -56,7 +56,7 @@ def command(
     opened = open_store(store)
     load_dotenv_of(run, opened)
     with _progress(quiet) as watch:
-        summary = work_quietly(
+        summary = run_coroutine(
             apair(
                 run,
                 judge=judge,
@@ -76,7 +76,7 @@ def command(
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    """A counter on stderr, where somebody looks at it."""
+    """Show a counter on stderr if it is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -91,7 +91,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 
 
 def print_pairs(summary: PairsSummary) -> None:
-    """Who is preferred, and how far the judge minds the order, for people."""
+    """Print which arm each judge prefers, and how much the order influences the judge."""
     from rich.text import Text
 
     from fairtrial.analyse.wording.judges import order_line, pair_cells
@@ -102,7 +102,7 @@ def print_pairs(summary: PairsSummary) -> None:
 
     console = Console(highlight=False)
     if not summary.pairs:
-        console.print("there is nothing to compare: no case was answered by two of these arms")
+        console.print("nothing to compare: no case was answered by two of these arms")
         return
     for judge in summary.judges:
         heading = f"judged by {judge.judge}, {judge.calls} calls, {money(judge.cost)}"
@@ -114,4 +114,4 @@ def print_pairs(summary: PairsSummary) -> None:
     for message, count in summary.failures:
         console.print(Text(f"{count} × no verdict: {printable(message)}", style="red"))
     if summary.exhausted:
-        console.print("the budget is spent; the same command with a larger --budget-usd goes on")
+        console.print("budget reached; run the same command with a larger --budget-usd to continue")

@@ -13,18 +13,18 @@ from fairtrial.cli.options import (
     option,
     output_option,
     quiet_option,
+    run_coroutine,
     store_option,
-    work_quietly,
 )
 
 
 @click.command()
 @click.argument("run", default="latest")
 @option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
-@option("--judge", metavar="T", help="Another judge, as provider:model.")
-@option("--scoring", type=click.IntRange(min=0), metavar="N", help="Go back to an earlier scoring; 0 is the first.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Another budget for the whole run.")
+@option("--judge", metavar="T", help="Use another judge, given as provider:model.")
+@option("--scoring", type=click.IntRange(min=0), metavar="N", help="Return to an earlier scoring; 0 is the first.")
+@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="New budget for the whole run.")
 @output_option
 @store_option
 @json_option
@@ -40,10 +40,10 @@ def command(
     quiet: bool,
     **overrides: Any,
 ) -> int:
-    """Score the stored answers of RUN anew, with another scorer, another judge, or as the suite says.
+    """Score the stored answers of RUN again, with another scorer, another judge, or as the suite says.
 
-    Nobody is asked for new answers, and no verdict is bought twice: what a judge said of an answer, asked in the same
-    way, is used again. The earlier scores stay in the store; the new ones count from now on.
+    No new answers are requested, and no verdict is paid for twice: a verdict on the same answer and the same prompt is
+    reused. The earlier scores stay in the store; the new ones become the run's current scores.
     """
     from fairtrial.cli.finish import check_outputs, finish
     from fairtrial.cli.watch import watcher
@@ -55,7 +55,7 @@ def command(
     if scoring is not None:
         if scorer or judge:
             raise click.UsageError(
-                "--scoring names a scoring that is there already: it goes without --scorer and --judge"
+                "--scoring selects an existing scoring and cannot be combined with --scorer or --judge"
             )
         earlier = use_scoring(run, scoring, store=opened)
         return finish(earlier, outputs=outputs, as_json=as_json, quiet=quiet)
@@ -67,11 +67,11 @@ def command(
         store=opened,
         watch=watcher(quiet=quiet),
     )
-    return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
+    return finish(run_coroutine(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
 
 def scorer_spec(text: str | None) -> dict[str, object] | None:
-    """A scorer from the command line: a name, or JSON."""
+    """Parse the --scorer option: a scorer's name, or JSON with options."""
     if text is None:
         return None
     if not text.lstrip().startswith("{"):
@@ -81,5 +81,5 @@ def scorer_spec(text: str | None) -> dict[str, object] | None:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise click.UsageError(f"--scorer is not JSON: {error}") from None
+        raise click.UsageError(f"--scorer is not valid JSON: {error}") from None
     return dict(value)

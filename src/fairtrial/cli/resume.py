@@ -1,4 +1,4 @@
-"""`fairtrial resume`, and what `retry` shares with it."""
+"""`fairtrial resume`, and the code that `retry` shares with it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
-    allow_many_files,
     json_option,
-    keep_collector_calm,
     load_dotenv_of,
     open_store,
     option,
     output_option,
     quiet_option,
+    raise_open_file_limit,
+    run_coroutine,
     store_option,
-    work_quietly,
+    tune_garbage_collector,
 )
 
 if TYPE_CHECKING:
     from fairtrial.store.todo import Mode
 
 
-def going_on(mode: Mode, help_text: str) -> click.Command:
-    """A command that works on a stored run."""
+def make_resume_command(mode: Mode, help_text: str) -> click.Command:
+    """Return the click command that continues a stored run in the given mode."""
 
     @click.command(help=help_text)
     @click.argument("run", default="latest")
-    @option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
-    @option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for one request.")
-    @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before the whole run has cost more.")
+    @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+    @option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds.")
+    @option("--budget-usd", type=click.FloatRange(min=0), help="Budget for the whole run; stop before it is exceeded.")
     @output_option
     @store_option
     @json_option
@@ -46,23 +46,23 @@ def going_on(mode: Mode, help_text: str) -> click.Command:
         opened = open_store(store)
         load_dotenv_of(run, opened)
         check_outputs(outputs)
-        keep_collector_calm()
-        allow_many_files()
+        tune_garbage_collector()
+        raise_open_file_limit()
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
-            series = work_quietly(
+            series = run_coroutine(
                 aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part))
             )
             code = finish(series[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=series)
-            return max(code, *(exit_code(one.status) for one in series))
+            return max(code, *(exit_code(part.status) for part in series))
         work = aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
-        return finish(work_quietly(work), outputs=outputs, as_json=as_json, quiet=quiet)
+        return finish(run_coroutine(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command
 
 
-command = going_on(
+command = make_resume_command(
     "resume",
-    "Go on with RUN (an id, a prefix of one, or `latest`). What is answered is not asked again; "
-    "what is answered but not scored is scored. Of a series, the runs that are missing are made too.",
+    "Continue RUN (an id, a prefix of one, or `latest`). Stored answers are not requested again; those without a "
+    "score are scored. In a series, missing runs are also made.",
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairtrial.cli.resume import going_on
+from fairtrial.cli.resume import make_resume_command
 
-command = going_on(
+command = make_resume_command(
     "retry",
-    "Try the failed trials of RUN again (an id, a prefix of one, or `latest`); nothing else is asked or scored.",
+    "Retry the failed trials of RUN (an id, a prefix of one, or `latest`); no other trial is run or scored.",
 )

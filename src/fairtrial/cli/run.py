@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
-    allow_many_files,
     json_option,
-    keep_collector_calm,
     load_dotenv,
     open_store,
     option,
     output_option,
     print_json,
     quiet_option,
+    raise_open_file_limit,
+    run_coroutine,
     store_option,
-    work_quietly,
+    tune_garbage_collector,
 )
 
 if TYPE_CHECKING:
@@ -27,20 +27,24 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("suite", type=click.Path())
-@option("--runs", type=click.IntRange(min=1), default=1, help="Run it so many times in sequence: a series.")
-@option("--repeats", type=click.IntRange(min=1), help="Answer every case so often.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls under way at once.")
-@option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for one request.")
+@option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series.")
+@option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case.")
+@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+@option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds.")
 @option("--limit", type=click.IntRange(min=1), help="Only the first N cases.")
 @option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated.")
 @option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated.")
 @option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated.")
 @option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more.")
-@option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="End early, as soon as that is sure.")
-@option("--margin", type=click.FloatRange(min=0, min_open=True), help="Points that do not matter, for --stop-when.")
-@option("--cache", is_flag=True, default=None, help="Take answers to the same trials from earlier runs.")
-@option("--dry-run", is_flag=True, help="Show what would be asked, and what it may cost.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+@option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="Stop early, as soon as this is certain.")
+@option(
+    "--margin",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Difference that does not matter, in points; for --stop-when.",
+)
+@option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs.")
+@option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop.")
 @output_option
 @store_option
 @json_option
@@ -55,9 +59,9 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Run SUITE: every case, answered by every target under every condition.
+    """Run SUITE: every target answers every case under every condition.
 
-    Answers are stored as they come; Ctrl-C loses nothing, and `fairtrial resume` goes on.
+    Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
     """
     from fairtrial import pipeline
     from fairtrial.cli.finish import check_outputs
@@ -67,13 +71,13 @@ def command(
     check_outputs(outputs)
     if options["margin"] is not None:
         if options["stop_when"] is None:
-            raise click.UsageError("--margin goes with --stop-when")
+            raise click.UsageError("--margin needs --stop-when")
         options["margin"] /= 100
     loaded = pipeline.load(suite, RunOptions(**options))
     if runs > 1 and loaded.settings.cache:
-        raise click.UsageError("the runs of a series must be independent: --runs and --cache do not go together")
+        raise click.UsageError("--runs and --cache cannot be combined: the runs of a series must be independent")
     if runs > 1 and loaded.settings.stop:
-        raise click.UsageError("the runs of a series must be whole: --runs and --stop-when do not go together")
+        raise click.UsageError("--runs and --stop-when cannot be combined: the runs of a series must be complete")
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
     return run_suite(loaded, runs=runs, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
@@ -90,8 +94,8 @@ def run_suite(
     from fairtrial.core.ids import new_id
     from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 
-    keep_collector_calm()
-    allow_many_files()
+    tune_garbage_collector()
+    raise_open_file_limit()
     for warning in warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
@@ -99,17 +103,17 @@ def run_suite(
     for note in calibration_notes(opened, suite.settings.judges, scorers, suite.file):
         click.echo(note, err=True)
     series = pipeline.Series(new_id(), runs) if runs > 1 else None
-    done: list[Run] = []
+    finished: list[Run] = []
     while True:
-        part = (len(done) + 1, runs) if series else None
+        part = (len(finished) + 1, runs) if series else None
         watch = watcher(quiet=quiet, part=part)
-        done.append(work_quietly(pipeline.arun(suite, store=opened, series=series, watch=watch)))
+        finished.append(run_coroutine(pipeline.arun(suite, store=opened, series=series, watch=watch)))
         if part and not quiet:
-            click.echo(f"run {part[0]} of {runs}: {done[-1].id}, {done[-1].status}", err=True)
-        if len(done) == runs or done[-1].status == "interrupted":
+            click.echo(f"run {part[0]} of {runs}: {finished[-1].id}, {finished[-1].status}", err=True)
+        if len(finished) == runs or finished[-1].status == "interrupted":
             break
-    code = finish(done[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=done if series else ())
-    return max(code, *(exit_code(run.status) for run in done))
+    code = finish(finished[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=finished if series else ())
+    return max(code, *(exit_code(run.status) for run in finished))
 
 
 def _show_plan(suite: Suite, *, as_json: bool) -> int:
@@ -132,7 +136,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     for arm in plan.arms:
         table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
     console = Console(highlight=False)
-    console.print(f"{suite.name}: {plan.cases} cases, {plan.trials} trials; nothing was asked")
+    console.print(f"{suite.name}: {plan.cases} cases, {plan.trials} trials; nothing was run")
     console.print(table)
     if plan.judge_calls:
         console.print(f"judging: {plan.judge_calls} calls, {money(plan.judge_usd)} at most")

@@ -10,7 +10,7 @@ from fairtrial.cli.options import json_option, print_json
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """List the scorers: scale, reproducibility, how many runs they need, and what each is good for."""
+    """List the scorers: scale, reproducibility, how many runs each needs, and what it is good for."""
     import msgspec
 
     from fairtrial.core import registry

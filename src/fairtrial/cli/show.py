@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.output import write_file
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
@@ -16,19 +17,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--trial", metavar="ID", help="One trial: prompt, answer, score, timings.")
+@option("--trial", metavar="ID", help="Show one trial: prompt, answer, score, timings.")
 @option(
     "--pictures",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="With --trial: write its screenshots and its code there.",
+    help="With --trial: write its screenshots and code to this folder.",
 )
-@option("--trials", is_flag=True, help="A line for every trial.")
-@option("--cases", is_flag=True, help="A line for every case under every arm.")
-@option("--failures", is_flag=True, help="A line for every trial without a score.")
-@option("--claims", is_flag=True, help="Every statement that goes beyond the golden answer.")
-@option("--baseline", metavar="C", help="Show what the others bring over this condition.")
-@option("--context", is_flag=True, help="Suite, parameters, prompts, versions.")
+@option("--trials", is_flag=True, help="Show a line for every trial.")
+@option("--cases", is_flag=True, help="Show a line for every case and arm.")
+@option("--failures", is_flag=True, help="Show a line for every trial without a score.")
+@option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
+@option("--baseline", metavar="C", help="Show the gain of the other conditions over this one.")
+@option("--context", is_flag=True, help="Show suite, parameters, prompts and versions.")
 @store_option
 @json_option
 def command(
@@ -53,29 +54,29 @@ def command(
     opened = open_store(store)
     records = opened.find_runs(run)
     if len(records) > 1:
-        parts = (trial, trials, cases, failures, claims, context)
-        _show_series([Run(opened, record) for record in records], whole=not any(parts), as_json=as_json)
+        run_options = (trial, trials, cases, failures, claims, context)
+        _show_series([Run(opened, record) for record in records], whole=not any(run_options), as_json=as_json)
         return
-    found = Run(opened, records[0])
+    stored_run = Run(opened, records[0])
     if trial is not None:
-        _show_trial(found, trial, pictures, as_json=as_json)
+        _show_trial(stored_run, trial, pictures, as_json=as_json)
         return
-    summary = found.summary(baseline)
+    summary = stored_run.summary(baseline)
     if as_json:
-        more = context_document(found) if context else {}
+        extra = context_document(stored_run) if context else {}
         if cases:
-            more["cases"] = [case_document(result) for result in case_results(found)]
-        print_json(document(summary) | more)
+            extra["cases"] = [case_document(result) for result in case_results(stored_run)]
+        print_json(document(summary) | extra)
         return
     print_summary(summary)
     if cases:
-        _print_cases(found)
+        _print_cases(stored_run)
     if trials or failures:
-        _print_trials(found, failures_only=failures)
+        _print_trials(stored_run, failures_only=failures)
     if claims:
-        _print_claims(found)
+        _print_claims(stored_run)
     if context:
-        _print_context(found)
+        _print_context(stored_run)
     if step := next_step(summary):
         click.echo(step, err=True)
 
@@ -94,7 +95,9 @@ def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) ->
 
 def _show_series(runs: list[Run], *, whole: bool, as_json: bool) -> None:
     if not whole:
-        raise click.UsageError(f"that is a series: name one of its runs ({', '.join(run.id for run in runs)})")
+        raise click.UsageError(
+            f"these options need a single run, not a series; name one of its runs ({', '.join(run.id for run in runs)})"
+        )
     from fairtrial.analyse.series_summary import summarise_series
     from fairtrial.cli.display import print_series
     from fairtrial.reports.json import series_document
@@ -120,16 +123,16 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
         if failures_only and trial.status == "scored":
             continue
         repeat = f" #{trial.repeat + 1}" if trial.repeat else ""
-        said = trial.failure_message or trial.unscored_message or trial.answer or ""
+        text = trial.failure_message or trial.unscored_message or trial.answer or ""
         score = number(trial.score) if trial.status == "scored" else trial.status
         names = (shortened(trial.case_id + repeat, 20), shortened(trial.arm, 24))
-        shown = (trial.trial_id[:8], *names, score, " ".join(said.split()))
+        shown = (trial.trial_id[:8], *names, score, " ".join(text.split()))
         table.add_row(*(Text(printable(cell)) for cell in shown))
     Console(highlight=False).print(table)
 
 
 def _print_cases(run: Run) -> None:
-    """Means over repeats, with their deviation: how reliable an arm is on each case."""
+    """Print means over repeats with their standard deviation, to show how reliable each arm is on each case."""
     from fairtrial.analyse.cases import case_results
     from fairtrial.analyse.wording.runs import number
     from fairtrial.cli.console import Console
@@ -201,7 +204,7 @@ def _print_trial(trial: TrialRecord) -> None:
 
 
 def _print_page(console: Console, details: dict[str, Any] | None) -> None:
-    """What a browser found in a page, where one has looked."""
+    """Print what a browser found in a page, if one has rendered it."""
     page = (details or {}).get("page")
     if page is None:
         return
@@ -219,17 +222,18 @@ def _print_page(console: Console, details: dict[str, Any] | None) -> None:
 
 
 def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
-    """A trial's screenshots, and the code of its page as text: nothing seals a page that is opened from a file."""
+    """Write a trial's screenshots, and its page as a text file, because a page opened from a file is not sealed."""
     from fairtrial.webpage.extract import extract
 
     files = {f"{name}.png": body for name, (_, body) in run.files(trial.trial_id).items()}
     html = extract(trial.answer or "").html
     if html is not None:
         files["page.txt"] = html.encode("utf-8", "replace")
-    folder.mkdir(parents=True, exist_ok=True)
     for name, body in files.items():
-        (folder / name).write_bytes(body)
-    click.echo(f"written to {folder}: {', '.join(sorted(files)) or 'nothing, this answer has no page'}", err=True)
+        write_file(folder / name, body)
+    click.echo(
+        f"written to {folder}: {', '.join(sorted(files)) or 'nothing, because this answer has no page'}", err=True
+    )
 
 
 def _tools_line(trial: TrialRecord) -> str:
@@ -241,14 +245,14 @@ def _tools_line(trial: TrialRecord) -> str:
 
 
 def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
-    """What an agent did, call by call."""
+    """Print the tool calls of an agent."""
     from rich.text import Text
 
     from fairtrial.core.text import printable
 
-    def listed(name: str) -> list[Any]:  # a foreign agent may put anything there
-        found = (trace or {}).get(name)
-        return found if isinstance(found, list) else []
+    def listed(name: str) -> list[Any]:  # a third-party agent may put anything here
+        entries = (trace or {}).get(name)
+        return entries if isinstance(entries, list) else []
 
     for note in listed("left_out"):
         console.print(Text(f"     note: {printable(str(note))}", style="yellow"), soft_wrap=True)
@@ -257,28 +261,28 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
             console.print(Text(f"    {printable(str(call))}"), soft_wrap=True)
             continue
         name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
-        took = f", {call['duration_ms']:.0f} ms" if isinstance(call.get("duration_ms"), int | float) else ""
-        took = ", gave no answer" if call.get("unfinished") else took
-        asked = " ".join(str(call.get("arguments") or "").split())
-        said = " ".join(str(call.get("result") or "").split())
-        shown = f"{name}({asked}){' failed' if call.get('error') else ''}{took}: {said[:400]}"
-        console.print(Text(f"    {printable(shown)}", style="red" if call.get("error") else ""), soft_wrap=True)
+        duration = f", {call['duration_ms']:.0f} ms" if isinstance(call.get("duration_ms"), int | float) else ""
+        duration = ", did not finish" if call.get("unfinished") else duration
+        arguments = " ".join(str(call.get("arguments") or "").split())
+        result = " ".join(str(call.get("result") or "").split())
+        line = f"{name}({arguments}){' failed' if call.get('error') else ''}{duration}: {result[:400]}"
+        console.print(Text(f"    {printable(line)}", style="red" if call.get("error") else ""), soft_wrap=True)
 
 
 def _print_scorings(console: Console, run: Run) -> None:
-    """Where answers were scored more than once: every way, and which one counts."""
+    """Print the scorings of a run that was scored more than once, and which one is current."""
     from rich.text import Text
 
     from fairtrial.core.text import printable
 
-    found = run.store.scorings(run.id)
-    if len(found) < 2:
+    scorings = run.store.scorings(run.id)
+    if len(scorings) < 2:
         return
-    console.print(Text("\nscorings (`fairtrial rescore --scoring N` goes back to one):", style="bold"))
-    for one in found:
-        how = one.how.get("scorer") or {"type": "as the suite says"}
-        state = "counts" if one.number == run.record.scoring else "kept" if one.completed else "unfinished"
-        console.print(Text(printable(f"  {one.number}  {how['type']}  ({state})")), soft_wrap=True)
+    console.print(Text("\nscorings (`fairtrial rescore --scoring N` returns to one):", style="bold"))
+    for scoring in scorings:
+        scorer = scoring.how.get("scorer") or {"type": "as the suite says"}
+        state = "current" if scoring.number == run.record.scoring else "kept" if scoring.completed else "unfinished"
+        console.print(Text(printable(f"  {scoring.number}  {scorer['type']}  ({state})")), soft_wrap=True)
 
 
 def _print_context(run: Run) -> None:
@@ -298,8 +302,8 @@ def _print_context(run: Run) -> None:
         if arm.condition.system:
             console.print(Text(f"  system: {arm.condition.system}"), soft_wrap=True)
     for server in run.context.get("mcp_servers") or ():
-        named = printable(f"{server['name']} {server['version']}".strip())
-        console.print(Text.assemble((f"\nMCP server {server['server']}: ", "bold"), named), soft_wrap=True)
+        version = printable(f"{server['name']} {server['version']}".strip())
+        console.print(Text.assemble((f"\nMCP server {server['server']}: ", "bold"), version), soft_wrap=True)
         for tool in server["tools"]:
             console.print(Text(f"  {printable(tool['name'])}  {tool['schema_sha256'][:12]}"), soft_wrap=True)
     _print_scorings(console, run)

@@ -1,4 +1,4 @@
-"""The one look of tables in a terminal."""
+"""Tables for the terminal, all in the same style."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 from fairtrial.cli.console import Console
 from fairtrial.core.text import printable
 
-_SHORTEST = 8
+_MIN_NAME_WIDTH = 8
 
 
 def table(
@@ -21,36 +21,42 @@ def table(
     names: Sequence[str] = ("arm",),
     words: Sequence[str] = ("verdict", "status", "run"),
 ) -> Table:
-    """Rows of text. Names and words stand left; names lose their middle where it gets narrow, nothing else does."""
-    found = Table(box=None, padding=(0, 1), header_style="bold")
+    """Build a table. `names` and `words` are left-aligned; in a narrow terminal only `names` are shortened."""
+    result = Table(box=None, padding=(0, 1), header_style="bold")
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max([_width(name), *(_width(row[place]) for row in cells)]) for place, name in enumerate(columns)]
-    left = [place for place, name in enumerate(columns) if name in names]
-    room = Console().width - sum(width + 2 for place, width in enumerate(widths) if place not in left) - 2 * len(left)
+    name_places = [place for place, name in enumerate(columns) if name in names]
+    room = (
+        Console().width
+        - sum(width + 2 for place, width in enumerate(widths) if place not in name_places)
+        - 2 * len(name_places)
+    )
     for column in columns:
-        found.add_column(column, justify="left" if column in (*names, *words) else "right", no_wrap=True)
-    share = _share([widths[place] for place in left], room)
+        result.add_column(column, justify="left" if column in (*names, *words) else "right", no_wrap=True)
+    name_width = _name_width([widths[place] for place in name_places], room)
     for row in cells:
-        found.add_row(*(Text(shortened(cell, share) if place in left else cell) for place, cell in enumerate(row)))
-    return found
+        result.add_row(
+            *(Text(shortened(cell, name_width) if place in name_places else cell) for place, cell in enumerate(row))
+        )
+    return result
 
 
-def _share(widths: Sequence[int], room: int) -> int:
-    """How wide a name may be, so that all that stand left fit together; short ones leave room to long ones."""
-    most = max(widths, default=0)
-    while most > _SHORTEST and sum(min(width, most) for width in widths) > room:
-        most -= 1
-    return most
+def _name_width(widths: Sequence[int], room: int) -> int:
+    """Return the largest width of a name at which all name columns fit; short names leave room for long ones."""
+    width_limit = max(widths, default=0)
+    while width_limit > _MIN_NAME_WIDTH and sum(min(width, width_limit) for width in widths) > room:
+        width_limit -= 1
+    return width_limit
 
 
 def _width(cell: str) -> int:
     return max((cell_len(line) for line in cell.split("\n")), default=0)
 
 
-def shortened(name: str, most: int) -> str:
-    """A name without its middle: what tells names apart stands at their ends."""
+def shortened(name: str, max_width: int) -> str:
+    """Shorten a name by cutting its middle, because names usually differ at their ends."""
     lines = []
     for line in name.split("\n"):
-        half = (most - 1) // 2
-        lines.append(line if cell_len(line) <= most else f"{line[: most - 1 - half]}…{line[-half:]}")
+        half = (max_width - 1) // 2
+        lines.append(line if cell_len(line) <= max_width else f"{line[: max_width - 1 - half]}…{line[-half:]}")
     return "\n".join(lines)

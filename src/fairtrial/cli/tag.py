@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", required=False)
 @click.argument("name", required=False)
-@option("--delete", is_flag=True, help="Forget a name: `fairtrial tag --delete NAME`.")
+@option("--delete", is_flag=True, help="Remove a name: `fairtrial tag --delete NAME`.")
 @store_option
 @json_option
 def command(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:
     """Give RUN (or a series) a NAME that works wherever its id does; without arguments, list the names.
 
-    A name that another run has moves to this one: `fairtrial tag latest main` after every release.
+    A name that another run already has moves to this one: `fairtrial tag latest main` after every release.
     """
     opened = open_store(store)
     if run is None:
@@ -33,25 +33,27 @@ def command(run: str | None, name: str | None, delete: bool, store: str | None, 
         return
     if delete:
         if name is not None or not opened.delete_tag(run):
-            raise click.UsageError(f"no run is called `{name or run}`" if name is None else "--delete takes one name")
-        said = {"deleted": run}
+            raise click.UsageError(
+                f"no run has the name `{name or run}`" if name is None else "--delete takes one name"
+            )
+        result = {"deleted": run}
     else:
-        said = _set(opened, run, name)
+        result = _set_tag(opened, run, name)
     if as_json:
-        print_json(said)
+        print_json(result)
     else:
-        click.echo(", ".join(f"{key} {value}" for key, value in said.items()), err=True)
+        click.echo(", ".join(f"{key} {value}" for key, value in result.items()), err=True)
 
 
-def _set(opened: Store, run: str, name: str | None) -> dict[str, str]:
+def _set_tag(opened: Store, run: str, name: str | None) -> dict[str, str]:
     if name is None:
-        raise click.UsageError("how shall the run be called? `fairtrial tag RUN NAME`")
+        raise click.UsageError("missing name; use `fairtrial tag RUN NAME`")
     from fairtrial.store.naming import check_tag
 
     check_tag(opened, name)
     records = opened.find_runs(run)
     series = records[0].series_id if len(records) > 1 else None
-    before = opened.set_tag(name, records[0].id, series)
-    now = series or records[0].id
-    moved = {"before": before} if before and before != now else {}
-    return {"tag": name, "series" if series else "run": now, **moved}
+    previous = opened.set_tag(name, records[0].id, series)
+    current = series or records[0].id
+    moved = {"before": previous} if previous and previous != current else {}
+    return {"tag": name, "series" if series else "run": current, **moved}

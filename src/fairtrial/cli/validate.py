@@ -12,9 +12,9 @@ from fairtrial.cli.options import json_option, load_dotenv, option, print_json, 
 @option("--schema", is_flag=True, help="Print the JSON schema of suite files.")
 @json_option
 def command(suite: str | None, schema: bool, as_json: bool) -> int:
-    """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, keys of providers, prices.
+    """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, provider keys, prices.
 
-    Nothing is asked and nothing is spent.
+    No model is called and nothing is spent.
     """
     if schema:
         from fairtrial.config.schema import suite_schema
@@ -22,7 +22,7 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
         print_plain_json(suite_schema())
         return 0
     if suite is None:
-        raise click.UsageError("name the suite to check, or use --schema")
+        raise click.UsageError("missing suite file; name one, or use --schema")
     load_dotenv(suite)
     return _report_json(suite) if as_json else _report(suite)
 
@@ -36,7 +36,7 @@ def _report(suite: str) -> int:
     for warning in warnings(loaded):
         click.echo(f"warning: {warning}", err=True)
     plan = estimate(loaded)
-    click.echo(f"{suite} is fine: {plan.cases} cases × {len(plan.arms)} arms, {plan.trials} trials")
+    click.echo(f"{suite} is valid: {plan.cases} cases × {len(plan.arms)} arms, {plan.trials} trials")
     return 0
 
 

@@ -16,25 +16,27 @@ _COLUMNS = ("arm", "std. error", "cases", "repeats", "judge", "best repeats")
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--case-cost", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of a new case, in answers.")
+@option(
+    "--case-cost", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Cost of a new case, in answers."
+)
 @store_option
 @json_option
 def command(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
-    """Say where the uncertainty of RUN comes from, and where the next dollar helps most."""
+    """Show where the uncertainty of RUN comes from, and where the next dollar helps most."""
     from fairtrial.analyse import Run
     from fairtrial.analyse.planning import arm_variances
     from fairtrial.reports.json import variance_document
 
-    found = Run.find(run, open_store(store))
-    arms = arm_variances(found, case_cost=case_cost)
+    stored_run = Run.find(run, open_store(store))
+    arms = arm_variances(stored_run, case_cost=case_cost)
     if as_json:
-        print_json(variance_document(found.id, arms))
+        print_json(variance_document(stored_run.id, arms))
     else:
         print_variances(arms)
 
 
 def print_variances(arms: list[ArmVariance]) -> None:
-    """Shares and advice, for people."""
+    """Print the shares of the uncertainty and the advice."""
     from rich.text import Text
 
     from fairtrial.cli.console import Console
@@ -42,7 +44,7 @@ def print_variances(arms: list[ArmVariance]) -> None:
     from fairtrial.core.text import printable
 
     console = Console(highlight=False)
-    console.print(Text("Shares of the uncertainty of each mean", style="bold"))
+    console.print(Text("Sources of the uncertainty of each mean", style="bold"))
     console.print()
     console.print(table(_COLUMNS, map(_cells, arms)))
     console.print()
@@ -61,15 +63,15 @@ def _cells(arm: ArmVariance) -> list[str]:
     judge = shares["judge"] if parts.judge is not None else "–"
     best = "–" if arm.best_repeats is None else f"{max(1, round(arm.best_repeats))}"
     if parts.case == 0 and parts.repeat:
-        best = "many"  # the cases are all alike
+        best = "many"  # the cases do not differ, so only repeats reduce the uncertainty
     return [arm.label, number(arm.std_err, 2), shares["case"], repeat, judge, best]
 
 
 def _steps_line(arm: ArmVariance) -> str:
-    """What the price of one more answer to every case would buy."""
+    """Describe what the price of one more answer to every case would buy."""
     from fairtrial.analyse.wording.runs import money, number
 
     price = f"{arm.calls} more calls" if arm.cost_usd is None else money(arm.cost_usd)
     words = {"cases": "{:.0f} more cases", "repeats": "one more repeat", "judgements": "{:.1f} more judgements each"}
-    bought = [f"{words[step.what].format(step.more)} → {number(step.std_err, 2)}" for step in arm.steps]
-    return f"standard error {number(arm.std_err, 2)}; with {price}: {', or '.join(bought)}"
+    options = [f"{words[step.what].format(step.more)} → {number(step.std_err, 2)}" for step in arm.steps]
+    return f"standard error {number(arm.std_err, 2)}; with {price}: {', or '.join(options)}"

@@ -13,15 +13,16 @@ from fairtrial.cli.options import open_store, option, store_option
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--by", metavar="NAME", help="Who votes; your user name unless given.")
-@option("--port", type=click.IntRange(0, 65535), default=0, help="Where the page is served; else a free port.")
-@option("--open/--no-open", "opens", default=True, help="Open it in your browser.")
+@option("--by", metavar="NAME", help="Name of the voter; default: your user name.")
+@option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: any free port.")
+@option("--open/--no-open", "opens", default=True, help="Open the page in your browser.")
 @store_option
 def command(run: str, by: str | None, port: int, opens: bool, store: str | None) -> None:
-    """Choose between the answers of RUN, two at a time, on random sides, without knowing whose they are.
+    """Vote between the answers of RUN, two at a time, on random sides, without knowing which arm wrote them.
 
-    Pages are shown sealed, other answers as text. Every vote is stored at once; `fairtrial rank RUN --by votes` shows
-    the board, `--by both` counts judges' verdicts as well. Ctrl-C ends it. `fairtrial serve` has the same page.
+    Web pages are shown sealed, other answers as text. Every vote is stored at once; `fairtrial rank RUN --by votes`
+    shows the ranking, and `--by both` also counts judges' verdicts. Ctrl-C stops the server. `fairtrial serve` has the
+    same page.
     """
     from urllib.parse import urlencode
 
@@ -35,13 +36,13 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
         import uvicorn  # noqa: F401
     except ImportError:
         raise NotInstalledError("voting", "web") from None
-    found = Run.find(run, open_store(store))
+    stored_run = Run.find(run, open_store(store))
     voter = by or _user()
-    click.echo(f"{Poll(found, voter).remaining} pairs to vote on in run {found.id}", err=True)
-    path = f"runs/{found.id}/vote?{urlencode({'by': voter})}"
+    click.echo(f"{Poll(stored_run, voter).remaining} pairs to vote on in run {stored_run.id}", err=True)
+    path = f"runs/{stored_run.id}/vote?{urlencode({'by': voter})}"
     asyncio.run(serve("127.0.0.1", port, Path(), None, store, opens=opens, path=path))
-    left = Poll(found, voter).remaining
-    click.echo(f"{left} pairs are left; `fairtrial rank {found.id} --by votes` shows the board", err=True)
+    remaining = Poll(stored_run, voter).remaining
+    click.echo(f"{remaining} pairs left; `fairtrial rank {stored_run.id} --by votes` shows the ranking", err=True)
 
 
 def _user() -> str:

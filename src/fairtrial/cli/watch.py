@@ -1,4 +1,4 @@
-"""What is seen while a run goes on, and Ctrl-C as a clean stop."""
+"""Progress of a run on stderr, and a clean stop on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 _REFRESH = 0.2
 _LOG_EVERY = 15.0
-_MOST_ARMS = 12
+_MAX_ARMS = 12
 
 
-Part = tuple[int, int]  # which run of a series this is, and of how many
+Part = tuple[int, int]  # the number of a run in its series, and the length of the series
 
 
 def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
-    """Shows a run's progress on stderr, and turns Ctrl-C into a clean stop."""
+    """Return a watch that shows a run's progress on stderr and turns Ctrl-C into a clean stop."""
 
     @asynccontextmanager
     async def watch(session: Session) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
         for number in signals:
-            with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C raises there
+            with suppress(NotImplementedError):  # not available on Windows, where Ctrl-C raises KeyboardInterrupt
                 loop.add_signal_handler(number, session.interrupt)
-        show = _silence if quiet else (_live if sys.stderr.isatty() else _log)
+        show = _show_nothing if quiet else (_show_live if sys.stderr.isatty() else _log_lines)
         display = asyncio.create_task(show(session.progress, part))
         try:
             yield
@@ -51,11 +51,11 @@ def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
     return watch
 
 
-async def _silence(progress: Progress, part: Part | None) -> None:
+async def _show_nothing(progress: Progress, part: Part | None) -> None:
     await asyncio.Event().wait()
 
 
-async def _live(progress: Progress, part: Part | None) -> None:
+async def _show_live(progress: Progress, part: Part | None) -> None:
     from rich.live import Live
 
     from fairtrial.cli.console import Console
@@ -67,8 +67,8 @@ async def _live(progress: Progress, part: Part | None) -> None:
             await asyncio.sleep(_REFRESH)
 
 
-async def _log(progress: Progress, part: Part | None) -> None:
-    """One line now and then, for logs."""
+async def _log_lines(progress: Progress, part: Part | None) -> None:
+    """Write one line at intervals, for logs."""
     last = time.monotonic()
     while True:
         await asyncio.sleep(_REFRESH)
@@ -79,7 +79,7 @@ async def _log(progress: Progress, part: Part | None) -> None:
 
 
 def progress_line(progress: Progress, part: Part | None = None) -> str:
-    """The whole run in one line; of a series, what is left is the rest of the series."""
+    """Return the progress of a run in one line; in a series, the time left is that of the whole series."""
     failed = sum(arm.failed + arm.unscored for arm in progress.arms)
     cost = total(arm.cost for arm in progress.arms)
     runs_left = part[1] - part[0] if part else 0
@@ -87,16 +87,16 @@ def progress_line(progress: Progress, part: Part | None = None) -> str:
     parts += [
         f"{progress.done}/{progress.total} trials",
         f"{progress.rate:.1f}/s",
-        f"{_left(progress, runs_left)} left",
+        f"{_time_left(progress, runs_left)} left",
     ]
     parts += [f"{failed} without a score"] if failed else []
     parts += [money(cost)] if cost.charged or cost.unknown else []
     parts += [progress.note] if progress.note else []
-    parts += ["another program holds the store: waiting"] if progress.locked else []
+    parts += ["waiting: another program has locked the store"] if progress.locked else []
     return " · ".join(parts)
 
 
-def _left(progress: Progress, runs_left: int) -> str:
+def _time_left(progress: Progress, runs_left: int) -> str:
     seconds = progress.seconds_left
     if seconds is None:
         return "?"
@@ -107,7 +107,7 @@ def _left(progress: Progress, runs_left: int) -> str:
 
 
 def progress_table(progress: Progress, width: int, part: Part | None = None) -> Table:
-    """Arm by arm, with the whole run below."""
+    """Return a table with the progress of every arm, and of the whole run below."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -117,7 +117,7 @@ def progress_table(progress: Progress, width: int, part: Part | None = None) -> 
     table.add_column(ratio=1, min_width=8)
     for _ in range(3):
         table.add_column(justify="right", no_wrap=True)
-    for arm in progress.arms[:_MOST_ARMS]:
+    for arm in progress.arms[:_MAX_ARMS]:
         bad = arm.failed + arm.unscored
         table.add_row(
             Text(arm.name),
@@ -128,7 +128,7 @@ def progress_table(progress: Progress, width: int, part: Part | None = None) -> 
         )
     grid = Table.grid(expand=True)
     grid.add_row(table)
-    if len(progress.arms) > _MOST_ARMS:
-        grid.add_row(Text(f" and {len(progress.arms) - _MOST_ARMS} more arms", style="dim"))
+    if len(progress.arms) > _MAX_ARMS:
+        grid.add_row(Text(f" and {len(progress.arms) - _MAX_ARMS} more arms", style="dim"))
     grid.add_row(Text(f" {progress_line(progress, part)}", style="dim"))
     return grid

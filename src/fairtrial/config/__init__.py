@@ -1,4 +1,4 @@
-"""From a file that a person wrote to a Suite: one description of a run for YAML, command line and Python."""
+"""Loading of suite files into a Suite: the same description of a run for YAML, command line and Python."""
 
 from fairtrial.config.keys import variables_of
 from fairtrial.config.load import load_suite, parse_suite

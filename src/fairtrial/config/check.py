@@ -1,4 +1,4 @@
-"""What can be known about the cases before anything is asked."""
+"""Checks of the cases before a run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.text import name_problem
 
-_MOST_PROBLEMS = 50
+_MAX_PROBLEMS = 50
 
 
 def check_cases(suite: Suite, source: Source) -> None:
-    """Add to the source's problems everything wrong with the cases, and count them."""
+    """Add every problem of the cases to the source, and count the cases."""
     checker = _Checker(suite)
     count = 0
     for place, case, problem in suite.located_cases():
@@ -30,52 +30,52 @@ def check_cases(suite: Suite, source: Source) -> None:
         reasons = [problem] if case is None else checker.problems(case)
         for reason in reasons:
             source.problems.append(msgspec.structs.replace(place, message=reason))
-        if len(source.problems) >= _MOST_PROBLEMS:
-            source.problems.append(Problem(f"and perhaps more: stopped after {_MOST_PROBLEMS} problems", suite.file))
+        if len(source.problems) >= _MAX_PROBLEMS:
+            source.problems.append(Problem(f"stopped after {_MAX_PROBLEMS} problems; there may be more", suite.file))
             break
     suite.case_count, suite.scorers = count, checker.scorers
     if suite.options.limit is None:
         for name in sorted(set(suite.options.cases) - checker.seen_names):
             source.problem((), f"--case {name}: there is no such case")
     if count == 0 and not source.problems:
-        source.problem((), "there is nothing to ask: no case is left")
+        source.problem((), "no cases to run: the suite has none, or the options exclude all of them")
 
 
 class _Checker:
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
-        self._ids: set[int] = set()  # hashes: 100,000 ids should not cost 10 MB
+        self._ids: set[int] = set()  # hashes, because 100,000 ids would take 10 MB
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
         self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
 
     def problems(self, case: Case) -> list[str]:
-        found = [problem for problem in map(name_problem, _names(case)) if problem][:1]
+        problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
         if hash(case.id) in self._ids:
-            found.append(f"the id `{case.id}` stands twice")
+            problems.append(f"duplicate case id `{case.id}`: give each case its own id")
         self._ids.add(hash(case.id))
         if case.id in self._wanted:
             self.seen_names.add(case.id)
         specs = [case.scorer] if case.scorer else self._common
         for key in dict.fromkeys(canonical_json(spec) for spec in specs):
             self.scorers.add(key)
-            found += self._scorer_problems(key, case)
-        return found
+            problems += self._scorer_problems(key, case)
+        return problems
 
     def _scorer_problems(self, key: bytes, case: Case) -> list[str]:
         scorer = _scorer(key)
         if isinstance(scorer, str):
-            # A scorer that cannot be built is reported where it is written: here, if the case wrote it.
+            # A broken scorer is reported where it is written: here only if it is on the case.
             return [scorer] if case.scorer else []
-        found = list(case_problems(scorer, case, self._suite.folder))
+        problems = list(case_problems(scorer, case, self._suite.folder))
         if scorer.needs_judge() and not self._suite.settings.judges:
-            found.append("its scorer needs a judge: add `judge:` to the suite")
-        return found
+            problems.append("its scorer needs a judge: add `judge:` to the suite")
+        return problems
 
 
 def _names(case: Case) -> Iterator[str]:
-    """What a case is called, and the kinds it belongs to."""
+    """Yield the id of a case and its labels (tags, category, difficulty, cluster)."""
     yield case.id
     yield from case.tags
     yield from (name for name in (case.category, case.difficulty, case.cluster) if name)

@@ -1,4 +1,4 @@
-"""Cases from tables, streamed: the file is read again each time, never held in memory."""
+"""Cases from data files. They are streamed: the file is read again each time and never held in memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fairtrial.core.experiment import Case, read_expected
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _COLUMNS = ("input", "expected", "id", "weight", "scorer", "tags", "category", "difficulty", "cluster")
-_REST = "\0rest"  # no header has this name
+_REST = "\0rest"  # cannot be the name of a column
 _BOM = b"\xef\xbb\xbf"
 csv.field_size_limit(sys.maxsize)
 
 
 class Row(NamedTuple):
-    """One row of a table, or why it cannot be read."""
+    """One row of a table, or the reason why it cannot be read."""
 
     line: int
     fields: dict[str, Any]
@@ -30,21 +30,21 @@ class Row(NamedTuple):
 
 
 class Dataset:
-    """A table on disk, and which of its columns mean what."""
+    """A data file, and the meaning of its columns."""
 
     def __init__(self, entry: DatasetEntry, folder: Path) -> None:
         self.entry = entry
         self.path = folder / entry.path
-        customary = (name for name in ("id", "expected") if getattr(entry, name) is None)
-        self._used = {*customary, *(getattr(entry, name) for name in _COLUMNS)}
+        defaults = (name for name in ("id", "expected") if getattr(entry, name) is None)
+        self._used = {*defaults, *(getattr(entry, name) for name in _COLUMNS)}
 
     def sha256(self) -> str:
-        """The SHA-256 of the file, byte for byte."""
+        """Return the SHA-256 of the file's bytes."""
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def cases(self, first: int) -> Iterator[tuple[int, Case | None, str]]:
-        """(line, case, problem) of every row; positions count from `first`."""
+        """Yield (line, case, problem) for every row; positions start at `first`."""
         for offset, row in enumerate(rows_of(self.path)):
             if row.problem:
                 yield row.line, None, row.problem
@@ -59,10 +59,10 @@ class Dataset:
         prompt = _text(fields.get(entry.input))
         if prompt is None:
             raise ValueError(f"no column `{entry.input}` (columns: {', '.join(map(str, fields))})")
-        identity = self._optional(fields, entry.id, default="id")
+        case_id = self._optional(fields, entry.id, default="id")
         scorer = self._optional(fields, entry.scorer)
         return Case(
-            id=_text(identity) or f"row-{position + 1}",
+            id=_text(case_id) or f"row-{position + 1}",
             input=prompt,
             expected=read_expected(self._optional(fields, entry.expected, default="expected")),
             weight=_weight(self._optional(fields, entry.weight)),
@@ -76,12 +76,12 @@ class Dataset:
         )
 
     def _metadata(self, fields: dict[str, Any]) -> dict[str, Any] | None:
-        """The columns that mean nothing here; they stay with the case, and go into exports."""
-        rest = {name: value for name, value in fields.items() if name not in self._used}
-        return {"columns": rest} if rest else None
+        """Return the columns without a meaning here; they stay with the case and are exported."""
+        unused = {name: value for name, value in fields.items() if name not in self._used}
+        return {"columns": unused} if unused else None
 
     def _optional(self, fields: dict[str, Any], column: str | None, default: str | None = None) -> Any:
-        """A column's value; a column that was named must be there, a customary one may be."""
+        """Return a column's value; a column named in the suite must exist, the default one may be missing."""
         if column is None:
             return fields.get(default) if default else None
         if column not in fields:
@@ -90,13 +90,13 @@ class Dataset:
 
 
 def rows_of(path: Path) -> Iterator[Row]:
-    """Every row of a table with its line number; what cannot be read is a row with the reason."""
+    """Yield every row of a table with its line number; an unreadable row has the reason instead of fields."""
     try:
         yield from _read_rows(path)
     except UnicodeDecodeError:
-        yield Row(0, {}, "this is not a text file in UTF-8")
+        yield Row(0, {}, "the file is not a UTF-8 text file")
     except csv.Error as error:
-        yield Row(0, {}, f"this table cannot be read: {error}")
+        yield Row(0, {}, f"the table cannot be read: {error}")
     except OSError as error:
         yield Row(0, {}, f"the file cannot be read: {error.strerror}")
 
@@ -113,12 +113,12 @@ def _read_rows(path: Path) -> Iterator[Row]:
 
 def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        # Strict: a quote that is never closed is an error, not a way to lose the rest of the file.
+        # Strict: an unclosed quote is an error instead of silently swallowing the rest of the file.
         reader = csv.DictReader(file, delimiter=delimiter, restkey=_REST, strict=True)
         names = list(reader.fieldnames or ())
-        doubles = sorted({name for name in names if names.count(name) > 1})
-        if doubles:
-            yield Row(1, {}, f"the header names a column twice: {', '.join(doubles)}")
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
+            yield Row(1, {}, f"duplicate columns in the header: {', '.join(duplicates)}")
             return
         for fields in reader:
             yield Row(reader.line_num, fields, _wrong_width(fields))
@@ -126,8 +126,8 @@ def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
 
 def _wrong_width(fields: dict[str, Any]) -> str:
     if _REST in fields:
-        return "more fields than the header names"
-    return "fewer fields than the header names" if None in fields.values() else ""
+        return "more fields than columns in the header"
+    return "fewer fields than columns in the header" if None in fields.values() else ""
 
 
 def _jsonl_rows(path: Path) -> Iterator[Row]:
@@ -142,7 +142,7 @@ def _json_row(number: int, line: bytes) -> Row:
     try:
         value = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
-        return Row(number, {}, f"this is not JSON: {error}")
+        return Row(number, {}, f"invalid JSON: {error}")
     return Row(number, value) if isinstance(value, dict) else Row(number, {}, "a row must be a JSON object")
 
 
@@ -150,7 +150,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
     try:
         items = msgspec.json.decode(path.read_bytes().removeprefix(_BOM))
     except msgspec.DecodeError as error:
-        yield Row(1, {}, f"this is not JSON: {error}")
+        yield Row(1, {}, f"invalid JSON: {error}")
         return
     if not isinstance(items, list):
         yield Row(1, {}, "a JSON dataset must be a list of objects")
@@ -191,5 +191,5 @@ def _scorer(value: Any) -> dict[str, Any]:
         try:
             value = msgspec.json.decode(value)
         except msgspec.DecodeError as error:
-            raise ValueError(f"the scorer is not JSON: {error}") from None
+            raise ValueError(f"the scorer is not valid JSON: {error}") from None
     return value if isinstance(value, dict) else {"type": str(value)}

@@ -1,4 +1,4 @@
-"""Changes to a suite's text that leave everything else as it was written: comments, order, quotes, variables."""
+"""Edits of a suite's text that preserve everything else: comments, order, quotes, variables."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ import yaml
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 
 Path = tuple[str | int, ...]
-_PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes, wherever it stands
+_PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes in any position
 _FLUSH = re.compile(r"^\w+:[ \t]*(?:#.*)?\n- ", re.MULTILINE)
-_LINE = re.compile(r"\S.*\S|\S|")  # of a block: nothing at its ends that cannot be seen
-_WIDTH = 10**6  # no line is broken that was not broken before
+_LINE = re.compile(r"\S.*\S|\S|")  # a line of a block: no invisible characters at its ends
+_WIDTH = 10**6  # never wrap long lines
 
 
 class Editor:
-    """A suite's text, opened for changes."""
+    """A suite's text, open for editing."""
 
     def __init__(self, text: str) -> None:
         self._yaml = _round_trip(text)
         try:
             self.value: Any = self._yaml.load(text) if text.strip() else self._yaml.map()
-        except Exception as error:  # its parser has errors of many kinds, all of them about the text
-            raise FairtrialError(f"this is not YAML: {getattr(error, 'problem', None) or error}") from None
+        except Exception as error:  # its parser raises many kinds of errors, all about the text
+            raise FairtrialError(f"invalid YAML: {getattr(error, 'problem', None) or error}") from None
         if not isinstance(self.value, dict):
-            raise FairtrialError("a suite is a mapping with `name`, `targets` and `cases` or `dataset`")
+            raise FairtrialError("a suite must be a mapping with `name`, `targets` and `cases` or `dataset`")
 
     @property
     def text(self) -> str:
-        """The text as it is now."""
+        """The current text."""
         out = StringIO()
         self._yaml.dump(self.value, out)
         return out.getvalue()
 
     def get(self, path: Path, otherwise: Any = None) -> Any:
-        """What stands at a path."""
-        found = self.value
+        """Return the value at a path."""
+        value = self.value
         for part in path:
-            if not _has(found, part):
+            if not _has(value, part):
                 return otherwise
-            found = found[part]
-        return found
+            value = value[part]
+        return value
 
     def set(self, path: Path, value: Any) -> None:
-        """Write a value; what is around it is made where it is missing. None takes it away."""
+        """Write a value and create missing parents. None removes the value."""
         if value is None:
             self.remove(path)
             return
@@ -58,12 +58,12 @@ class Editor:
             for name in [name for name in old if name not in value]:
                 del old[name]
             for name, item in value.items():
-                old[name] = self._written(item)
+                old[name] = self._to_yaml(item)
             return
-        holder[path[-1]] = self._written(value)
+        holder[path[-1]] = self._to_yaml(value)
 
     def remove(self, path: Path) -> None:
-        """Take a value away; parameters of which nothing is left go with it, nothing else does."""
+        """Remove a value; a `params` mapping that becomes empty is removed too, nothing else is."""
         holder = self.get(path[:-1])
         if not _has(holder, path[-1]):
             return
@@ -72,23 +72,23 @@ class Editor:
             self.remove(path[:-1])
 
     def insert(self, path: Path, index: int | None, values: list[Any]) -> None:
-        """Put items into a list, at a place or at its end; the list is made where it is missing."""
+        """Insert items into a list at an index or at its end; create the list if it is missing."""
         holder = self.get(path)
         if holder is None:
             self.set(path, [])
             holder = self.get(path)
-        place = len(holder) if index is None else index
+        start = len(holder) if index is None else index
         for offset, value in enumerate(values):
-            holder.insert(place + offset, self._written(value))
+            holder.insert(start + offset, self._to_yaml(value))
 
     def move(self, path: Path, index: int, to: int) -> None:
-        """Another place in the same list."""
+        """Move an item to another position in the same list."""
         holder = self.get(path)
         item = holder.pop(index)
         holder.insert(max(0, min(to, len(holder))), item)
 
     def duplicate(self, path: Path, index: int, change: Callable[[Any], None] = lambda _: None) -> None:
-        """The same once more, right behind it."""
+        """Insert a copy of an item right after it."""
         from copy import deepcopy
 
         holder = self.get(path)
@@ -97,42 +97,43 @@ class Editor:
         holder.insert(index + 1, copy)
 
     def rename(self, path: Path, name: str) -> None:
-        """Another key for the same value, at the same place."""
+        """Rename a key and keep its value and position."""
         holder, old, name = self.get(path[:-1]), path[-1], name.strip()
         if not name:
             raise FairtrialError(f"`{old}` needs a name")
         if name == old:
             return
         if name in holder:
-            raise FairtrialError(f"`{name}` is there already")
-        place = list(holder).index(old)
-        holder.insert(place, name, holder.pop(old))
+            raise FairtrialError(f"`{name}` already exists")
+        position = list(holder).index(old)
+        holder.insert(position, name, holder.pop(old))
 
     def _holder(self, path: Path) -> Any:
-        found = self.value
+        """Return the mapping or list that contains a path; create it if it is missing."""
+        holder = self.value
         for part, following in itertools.pairwise(path):
-            if not _has(found, part) or found[part] is None:
-                made = self._yaml.seq() if isinstance(following, int) else self._yaml.map()
-                if isinstance(found, dict):
-                    found[part] = made
+            if not _has(holder, part) or holder[part] is None:
+                created = self._yaml.seq() if isinstance(following, int) else self._yaml.map()
+                if isinstance(holder, dict):
+                    holder[part] = created
                 else:
-                    found.append(made)
-            found = found[part]
-            if isinstance(found, str):
-                raise FairtrialError(f"`{'.'.join(map(str, path))}`: `{part}` is a text, and has no parts")
-        return found
+                    holder.append(created)
+            holder = holder[part]
+            if isinstance(holder, str):
+                raise FairtrialError(f"`{'.'.join(map(str, path))}`: `{part}` is text and has no keys")
+        return holder
 
-    def _written(self, value: Any) -> Any:
-        """A value as people write it: long or broken texts as blocks, the rest as it is."""
+    def _to_yaml(self, value: Any) -> Any:
+        """Convert a value to YAML as people write it: texts of several lines become blocks."""
         if isinstance(value, str):
             return _as_text(value)
         if isinstance(value, dict):
             mapping = self._yaml.map()
             for name, item in value.items():
-                mapping[name] = self._written(item)
+                mapping[name] = self._to_yaml(item)
             return mapping
         if isinstance(value, list):
-            sequence = self._yaml.seq(self._written(item) for item in value)
+            sequence = self._yaml.seq(self._to_yaml(item) for item in value)
             if value and all(isinstance(item, str | int | float | bool) for item in value):
                 sequence.fa.set_flow_style()
             return sequence
@@ -146,7 +147,7 @@ def _has(holder: Any, part: str | int) -> bool:
 
 
 def _as_text(value: str) -> Any:
-    """A text that every reader of YAML takes for the text that it is, also one to whom `yes` is none."""
+    """Quote a text if needed, so that every YAML parser reads it as text, even those that take `yes` for a boolean."""
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
     if "\n" in value and all(_LINE.fullmatch(line) for line in value.rstrip("\n").split("\n")):
@@ -161,12 +162,12 @@ def _round_trip(text: str) -> Any:
         from ruamel.yaml import YAML
     except ImportError:
         raise NotInstalledError("editing a suite", "web") from None
-    made = YAML(typ="rt")
-    made.preserve_quotes = True
-    made.width = _WIDTH
-    if _FLUSH.search(text):  # lists that stand as far left as their key
-        made.indent(mapping=2, sequence=2, offset=0)
+    parser = YAML(typ="rt")
+    parser.preserve_quotes = True
+    parser.width = _WIDTH
+    if _FLUSH.search(text):  # lists are not indented under their key
+        parser.indent(mapping=2, sequence=2, offset=0)
     else:
-        made.indent(mapping=2, sequence=4, offset=2)
-    made.allow_duplicate_keys = True
-    return made
+        parser.indent(mapping=2, sequence=4, offset=2)
+    parser.allow_duplicate_keys = True
+    return parser

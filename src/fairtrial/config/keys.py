@@ -1,7 +1,7 @@
-"""Keys from `.env` files: of the suite's folder and of the working folder, never from a folder above.
+"""Keys from `.env` files in the suite's folder and the working directory, never from parent folders.
 
-Such a file sets keys. An address in it is taken and named, since keys are sent there. Everything else in it is known
-to the `${VAR}` of suites alone, and what chooses programs, libraries or ways through the network is not even that.
+Such files set keys. Addresses in them are used and reported, since keys are sent there. All other variables are
+visible only to `${VAR}` in suites, and variables that select programs, libraries or network routes are ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r".*_(?:BASE_URL|API_BASE|ENDPOINT|API_URL)", re.IGNORECAS
 
 
 class EnvFile(NamedTuple):
-    """What a `.env` file says: what may be taken from it, and the names that are not."""
+    """The content of a `.env` file: the values that may be used, and the names of those refused."""
 
     path: Path
     values: dict[str, str]
@@ -38,24 +38,24 @@ class EnvFile(NamedTuple):
 
     @property
     def process_values(self) -> dict[str, str]:
-        """What programs that are started may see: keys, and addresses."""
+        """The values passed to child processes: keys and addresses."""
         return {name: value for name, value in self.values.items() if is_credential(name) or _ADDRESS.fullmatch(name)}
 
     @property
     def notices(self) -> list[str]:
-        """What people should know of it before anything is sent."""
-        new = [name for name in self.values if _ADDRESS.fullmatch(name) and name not in os.environ]
-        return [f"{name} is taken from {self.path}: keys may be sent to that address" for name in new]
+        """Messages for the user before anything is sent."""
+        addresses = [name for name in self.values if _ADDRESS.fullmatch(name) and name not in os.environ]
+        return [f"{name} is taken from {self.path}: keys may be sent to that address" for name in addresses]
 
 
 def env_files(folder: Path | None = None) -> list[EnvFile]:
-    """The `.env` files that hold for suites of a folder, the one that goes before the other first."""
-    places = dict.fromkeys(place.resolve() for place in (folder or Path(), Path()))
-    return [file for place in places if (file := _read(place / _NAME))]
+    """Return the `.env` files for suites in a folder, in order of precedence."""
+    folders = dict.fromkeys(path.resolve() for path in (folder or Path(), Path()))
+    return [file for path in folders if (file := _read(path / _NAME))]
 
 
 def variables_of(folder: Path | None = None) -> Variables:
-    """The variables that suites of a folder can name: of the environment, else of `.env` files."""
+    """Return the variables that suites in a folder can use: from the environment, else from `.env` files."""
     files = env_files(folder)
     values: dict[str, str] = {}
     for file in reversed(files):
@@ -71,35 +71,35 @@ def _read(path: Path) -> EnvFile | None:
         if not path.is_file():  # a virtual environment, a pipe
             return None
         with path.open("rb") as file:
-            _check(path, link, os.fstat(file.fileno()))
+            _check_owner(path, link, os.fstat(file.fileno()))
             text = file.read().decode("utf-8-sig")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
-        raise FairtrialError(f"{path} cannot be read: {reason}; mend it or move it away") from None
+        reason = getattr(error, "strerror", None) or "not a UTF-8 text file"
+        raise FairtrialError(f"{path} cannot be read: {reason}; fix the file or move it away") from None
     from dotenv import dotenv_values
 
-    found = {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value}
-    refused = [name for name in found if _NEVER.fullmatch(name)]
-    return EnvFile(path, {name: value for name, value in found.items() if name not in refused}, refused)
+    values = {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value}
+    refused = [name for name in values if _NEVER.fullmatch(name)]
+    return EnvFile(path, {name: value for name, value in values.items() if name not in refused}, refused)
 
 
-def _check(path: Path, link: os.stat_result, file: os.stat_result) -> None:
-    """Whoever can write the file says which keys are used, and where they are sent."""
-    if not hasattr(os, "geteuid"):  # Windows has other ways to say whose a file is
+def _check_owner(path: Path, link: os.stat_result, file: os.stat_result) -> None:
+    """Refuse a file that others can write: its content decides which keys are used and where they are sent."""
+    if not hasattr(os, "geteuid"):  # Windows expresses file ownership differently
         return
     if {link.st_uid, file.st_uid} != {os.geteuid()}:
         raise FairtrialError(
-            f"{path} belongs to somebody else, so no keys are taken from it: copy what you need into a file of your "
-            "own, or set it in the environment"
+            f"{path} belongs to another user, so no keys are taken from it: copy what you need into your own file, "
+            "or set it in the environment"
         )
     if file.st_mode & stat.S_IWOTH or (file.st_mode & stat.S_IWGRP and not _own_group(file)):
-        raise FairtrialError(f"{path} can be written by others, so no keys are taken from it: `chmod 600 {path}`")
+        raise FairtrialError(f"{path} is writable by other users, so no keys are taken from it: run `chmod 600 {path}`")
 
 
 def _own_group(file: os.stat_result) -> bool:
-    """Whether a file's group is its owner alone, as where everybody has a group of one's own."""
+    """Return whether the owner is the only member of a file's group, as on systems with per-user groups."""
     import grp
     import pwd
 

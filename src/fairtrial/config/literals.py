@@ -1,4 +1,4 @@
-"""Keys that were written into a suite: found, so that they are neither stored nor shared with it."""
+"""Detection of keys written into a suite, so that they are neither stored nor shared with it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from typing import Any
 
 from fairtrial.config.source import Source
 from fairtrial.core.options import Path
-from fairtrial.core.secrets import Secret, in_address, is_credential, looks_secret
+from fairtrial.core.secrets import Secret, is_credential, looks_secret, secrets_in_url
 from fairtrial.core.variables import Variables
 
 _SERVERS = ("providers", "mcp_servers", "mcpServers")
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
-_GIVEN = re.compile(r"([\w-]+)[\"']?\s*[=:]\s*[\"']?((?:(?:bearer|basic|token)\s+)?[^\s\"'&]+)", re.IGNORECASE)
-_LONG = 20  # so long a value is a key without digits too
+_ASSIGNMENT = re.compile(r"([\w-]+)[\"']?\s*[=:]\s*[\"']?((?:(?:bearer|basic|token)\s+)?[^\s\"'&]+)", re.IGNORECASE)
+_LONG = 20  # a value of this length is a key even without digits
 
 
 def check_literals(source: Source, variables: Variables) -> None:
-    """Note every key that stands in the suite itself; from then on its value is hidden."""
-    for path, text in _places(source.value):
-        for name, value in _found(path, variables.hide(text) if path not in source.spelling else text):
+    """Report every key in the suite text, and hide its value from then on."""
+    for path, text in _candidate_texts(source.value):
+        for name, value in _keys_in(path, variables.hide(text) if path not in source.spelling else text):
             variables.keep_hidden(Secret(name, value, variable=False))
-            source.problem(
-                path, "a key must not stand in a suite: write ${VAR} here and set VAR in the environment or in .env"
-            )
+            source.problem(path, "secret key in the suite: write ${VAR} here and set VAR in the environment or in .env")
 
 
-def _places(suite: Any) -> Iterator[tuple[Path, str]]:
-    """Where a suite may hold keys: whatever is said of servers, and the options of targets and judges."""
+def _candidate_texts(suite: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the texts that may hold keys: those of servers, and the options of targets and judges."""
     if not isinstance(suite, dict):
         return
     for key in _SERVERS:
@@ -42,7 +40,7 @@ def _places(suite: Any) -> Iterator[tuple[Path, str]]:
 def _option_texts(path: Path, entry: Any) -> Iterator[tuple[Path, str]]:
     options = entry.get("options") if isinstance(entry, dict) else None
     for name, value in options.items() if isinstance(options, dict) else ():
-        # What mocks answer is text like that of cases; nothing in it is sent anywhere.
+        # The answers of mocks are text like that of cases; nothing in them is sent anywhere.
         if not isinstance(value, dict) or name in ("env", "headers"):
             yield from _texts((*path, "options", name), value)
 
@@ -55,24 +53,24 @@ def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
             yield from _texts((*path, key), item)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            before = str(value[index - 1]) if index else ""
-            option = before.startswith("-") and is_credential(before.strip("-"))
-            yield from _texts((*path, before.strip("-") if option else index), item)
+            previous = str(value[index - 1]) if index else ""
+            is_option = previous.startswith("-") and is_credential(previous.strip("-"))
+            yield from _texts((*path, previous.strip("-") if is_option else index), item)
 
 
-def _found(path: Path, text: str) -> Iterator[tuple[str, str]]:
-    """The names and values of keys in one text."""
+def _keys_in(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of keys in one text."""
     name = next(part for part in reversed(path) if isinstance(part, str))
-    given = [(name, text)]
-    given += [(match[1], match[2]) for match in _GIVEN.finditer(text)] if isinstance(path[-1], int) else []
-    for said, value in given:
-        bare = _SCHEME.sub("", value.strip(), count=1)
-        if (is_credential(said) or bare != value.strip()) and _is_key(bare):
-            yield said, bare
-    yield from ((name, value) for value in in_address(text) if _is_key(value))
+    candidates = [(name, text)]
+    candidates += [(match[1], match[2]) for match in _ASSIGNMENT.finditer(text)] if isinstance(path[-1], int) else []
+    for candidate, value in candidates:
+        key = _SCHEME.sub("", value.strip(), count=1)
+        if (is_credential(candidate) or key != value.strip()) and _is_key(key):
+            yield candidate, key
+    yield from ((name, value) for value in secrets_in_url(text) if _is_key(value))
 
 
 def _is_key(value: str) -> bool:
-    """Whether a value is a key and no stand-in for one, such as `not-needed`."""
+    """Return whether a value is a real key and not a placeholder such as `not-needed`."""
     varied = any(c.isdigit() for c in value) or (value != value.lower() and value != value.upper())
     return looks_secret(value) and "${" not in value and (varied or len(value) >= _LONG)

@@ -1,4 +1,4 @@
-"""Loading a suite: parse, fill in, check everything that can be known, and resolve it into arms and cases."""
+"""Loading of a suite: parse it, fill in variables, check everything, and resolve it into arms and cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fairtrial.core.providers import api_kinds
 from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
 
-STYLE_REPEATS = 5  # of problems in styles: chance and wording are part of what is measured
+STYLE_REPEATS = 5  # for problems in styles: randomness and wording are part of what is measured
 _CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")
 _TEXT_KEYS = ("id", "input", "category", "difficulty", "cluster")
 
@@ -36,9 +36,10 @@ _TEXT_KEYS = ("id", "input", "category", "difficulty", "cluster")
 def load_suite(
     path: str | Path, options: RunOptions | None = None, environment: Mapping[str, str] | None = None
 ) -> Suite:
-    """Load and check a suite file; ProblemsError holds everything that is wrong with it.
+    """Load and check a suite file; raise ProblemsError with all its problems.
 
-    Variables come from the environment and from `.env` beside the suite or in the working folder, unless given.
+    Variables come from `environment` if it is set, else from the process environment and from `.env` files next to the
+    suite or in the working directory.
     """
     path = Path(path)
     try:
@@ -46,9 +47,9 @@ def load_suite(
     except FileNotFoundError:
         raise FairtrialError(f"there is no file {path}; `fairtrial init` writes a suite to start from") from None
     except IsADirectoryError:
-        raise FairtrialError(f"{path} is a folder; name the suite file in it") from None
+        raise FairtrialError(f"{path} is a folder; give the suite file in it") from None
     except UnicodeDecodeError:
-        raise FairtrialError(f"{path} is not a text file in UTF-8") from None
+        raise FairtrialError(f"{path} is not a UTF-8 text file") from None
     except OSError as error:
         raise FairtrialError(f"{path} cannot be read: {error.strerror}") from None
     return parse_suite(text, file=str(path), folder=path.parent, options=options, environment=environment)
@@ -62,7 +63,7 @@ def parse_suite(
     options: RunOptions | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Suite:
-    """Check a suite given as text."""
+    """Parse and check the text of a suite."""
     folder, options = folder or Path(), options or RunOptions()
     variables = variables_of(folder) if environment is None else Variables(environment)
     source = Source(text, file, variables)
@@ -80,7 +81,7 @@ def parse_suite(
 
 def _read_document(source: Source, variables: Variables) -> SuiteDocument | None:
     if not isinstance(source.value, dict):
-        source.problem((), "a suite is a mapping with `name`, `targets` and `cases` or `dataset`")
+        source.problem((), "a suite must be a mapping with `name`, `targets` and `cases` or `dataset`")
         return None
     _keep_spelling(source)
     check_literals(source, variables)
@@ -93,33 +94,33 @@ def _read_document(source: Source, variables: Variables) -> SuiteDocument | None
         _check_names(source, document)
         _check_providers(source, document)
     if document and not (document.cases or document.dataset or document.suite) and not problems:
-        source.problem((), "there is nothing to ask: give `cases` or a `dataset`")
+        source.problem((), "the suite has no cases: add `cases` or a `dataset`")
     return document
 
 
 def _check_names(source: Source, document: SuiteDocument) -> None:
-    """Names that people read in terminals and files are plain text."""
-    named: list[tuple[KeyPath, str]] = [(("name",), document.name)]
-    named += [(("targets", index), entry.id or entry.target) for index, entry in enumerate(document.targets)]
-    named += [(("judges", index), entry.id or entry.target) for index, entry in enumerate(document.judges)]
-    named += [(("judge",), document.judge.id or document.judge.target)] if document.judge else []
-    named += [(("conditions", name), name) for name in document.conditions]
-    named += [(("providers", name), name) for name in document.providers]
-    for path, name in named:
+    """Check that names shown in terminals and files are plain text."""
+    names: list[tuple[KeyPath, str]] = [(("name",), document.name)]
+    names += [(("targets", index), entry.id or entry.target) for index, entry in enumerate(document.targets)]
+    names += [(("judges", index), entry.id or entry.target) for index, entry in enumerate(document.judges)]
+    names += [(("judge",), document.judge.id or document.judge.target)] if document.judge else []
+    names += [(("conditions", name), name) for name in document.conditions]
+    names += [(("providers", name), name) for name in document.providers]
+    for path, name in names:
         if problem := name_problem(name):
             source.problem(path, problem)
 
 
 def _check_providers(source: Source, document: SuiteDocument) -> None:
-    """A server of one's own speaks an API that is known here."""
+    """Check that the suite's own servers provide a known API."""
     for name, entry in document.providers.items():
         if entry.kind not in api_kinds():
             hint = registry.nearest(entry.kind, list(api_kinds()))
-            source.problem(("providers", name, "kind"), f"there is no API `{entry.kind}`{hint}")
+            source.problem(("providers", name, "kind"), f"unknown API `{entry.kind}`{hint}")
 
 
 def _keep_spelling(source: Source) -> None:
-    """Texts that look like numbers or booleans stay as they were written."""
+    """Keep the original spelling of texts that look like numbers or booleans."""
     cases = source.value.get("cases")
     for index, case in enumerate(cases if isinstance(cases, list) else ()):
         if isinstance(case, dict):
@@ -128,20 +129,20 @@ def _keep_spelling(source: Source) -> None:
                 if text is not None:
                     case[key] = text
             if "expected" in case:
-                case["expected"] = _kept(source, ("cases", index, "expected"), case["expected"])
+                case["expected"] = _keep_expected(source, ("cases", index, "expected"), case["expected"])
             _keep_checks(source, ("cases", index, "checks"), case.get("checks"))
 
 
-def _kept(source: Source, path: KeyPath, expected: Any) -> Any:
-    """What is right, as it was written; in a list, each of its texts."""
+def _keep_expected(source: Source, path: KeyPath, expected: Any) -> Any:
+    """Return the `expected` value as it was spelled; in a list, each item."""
     if isinstance(expected, list):
-        return [_kept(source, (*path, number), item) for number, item in enumerate(expected)]
+        return [_keep_expected(source, (*path, number), item) for number, item in enumerate(expected)]
     text = source.as_text(path, expected)
     return expected if text is None else text
 
 
 def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:
-    """What a page must say is text too, wherever it stands in a check."""
+    """Keep the original spelling of the texts in page checks, at any depth."""
     items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         text = source.as_text((*path, key), item) if key in _CHECK_TEXTS else None
@@ -171,7 +172,7 @@ def _resolve(source: Source, document: SuiteDocument, folder: Path, options: Run
 
 
 def _with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
-    """What a built-in suite brings along, unless the file says otherwise."""
+    """Apply the defaults of a built-in suite, unless the file overrides them."""
     if document.suite is None:
         return document
     if document.suite.kind == "code_arena":
@@ -180,13 +181,13 @@ def _with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
 
 
 def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
-    given = {
+    overridable = {
         name: getattr(document if getattr(options, name) is None else options, name)
         for name in ("concurrency", "timeout", "budget_usd", "benchmark_mode", "cache", "stream")
     }
     primary = None if document.primary_metric == "score" else document.primary_metric
     return Settings(
-        **given,
+        **overridable,
         retry=document.retry,
         prices=document.prices,
         on_refusal=document.on_refusal,
@@ -201,6 +202,6 @@ def _dataset_usable(source: Source, document: SuiteDocument, folder: Path) -> bo
         source.problem(("dataset", "path"), f"there is no file {path}")
         return False
     if path.suffix.lower() not in FORMATS:
-        source.problem(("dataset", "path"), f"a dataset is one of {', '.join(FORMATS)}, not `{path.name}`")
+        source.problem(("dataset", "path"), f"a dataset must be one of {', '.join(FORMATS)}, not `{path.name}`")
         return False
     return True

@@ -1,4 +1,4 @@
-"""A budget can be kept only where prices are known and replies are limited."""
+"""Checks that a budget can be enforced: prices must be known, and replies limited."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fairtrial.providers.prices import find_price
 
 
 def check_prices(arms: Sequence[Arm], settings: Settings) -> None:
-    """Refuse a budget that cannot be kept."""
+    """Raise if the budget cannot be enforced."""
     if settings.budget_usd is None:
         return
     paid = {spec.id: spec for spec in target_specs(arms, settings) if _needs_price(spec)}
     unknown = sorted(name for name, spec in paid.items() if find_price(spec, settings.prices) is None)
     if unknown:
         raise FairtrialError(
-            f"the budget cannot be kept: the price of {', '.join(unknown)} is unknown; "
-            "add it under `prices:` (USD per million tokens, `input` and `output`; 0 for what costs nothing)"
+            f"the budget cannot be enforced: the price of {', '.join(unknown)} is unknown; "
+            "add it under `prices:` (USD per million tokens, `input` and `output`; 0 if it is free)"
         )
     unlimited = sorted({arm.name for arm in arms if arm.target.id in paid and not arm.params.get("max_tokens")})
     if unlimited:
         raise FairtrialError(
-            f"the budget cannot be kept: nothing limits the replies of {', '.join(unlimited)}; set `max_tokens`"
+            f"the budget cannot be enforced: nothing limits the replies of {', '.join(unlimited)}; set `max_tokens`"
         )
 
 

@@ -1,4 +1,4 @@
-"""Problems that come with fairtrial, as cases: the text is asked, problem and baseline travel along."""
+"""Built-in optimisation problems as cases: the text is the input; problem and baseline are metadata."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ CACHE = Path(".fairtrial/baselines")
 
 
 def problem_cases(entry: SuiteEntry, first: int) -> list[Case]:
-    """The chosen instances; baselines that neither ship nor were solved before are solved now."""
-    problems = [by_name(name) for name in _several(entry.ids)] or select(
+    """Return the selected instances; baselines that are neither included nor cached are solved now."""
+    problems = [by_name(name) for name in _as_tuple(entry.ids)] or select(
         Selection(
-            family=_several(entry.family),
-            n=_several(entry.n),
-            difficulty=_several(entry.difficulty),
+            family=_as_tuple(entry.family),
+            n=_as_tuple(entry.n),
+            difficulty=_as_tuple(entry.difficulty),
             count=entry.count,
             seed=entry.seed,
         )
     )
-    found = baselines(problems, CACHE, time_limit=entry.time_limit, watch=_say)
-    for baseline in found:
+    solved = baselines(problems, CACHE, time_limit=entry.time_limit, watch=_show_progress)
+    for baseline in solved:
         check_solved(baseline)
-    pairs = zip(problems, found, strict=True)
+    pairs = zip(problems, solved, strict=True)
     return [_case(problem, baseline, position) for position, (problem, baseline) in enumerate(pairs, first)]
 
 
-def _several(value: Any) -> tuple[Any, ...]:
-    """One may be written without a list."""
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    """Return a list as a tuple; a single value may be written without a list."""
     return tuple(value) if isinstance(value, list) else (value,)
 
 
@@ -55,8 +55,8 @@ def _case(problem: Problem, baseline: Baseline, position: int) -> Case:
     )
 
 
-def _say(done: int, count: int) -> None:
-    """Solving takes a while: whoever waits sees how far it is; in a log, a line for each."""
+def _show_progress(done: int, count: int) -> None:
+    """Show the progress of solving, which takes a while: as a bar, or in a log as one line each."""
     if sys.stderr.isatty():
         bar = "█" * (20 * done // count)
         end = "\n" if done == count else ""

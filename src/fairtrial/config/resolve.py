@@ -1,4 +1,4 @@
-"""From the entries of a document to arms: targets × conditions, each with its effective parameters."""
+"""Resolving the entries of a document into arms: targets × conditions, each with its effective parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def resolve_arms(
     settings: Settings,
     variables: Variables,
 ) -> list[Arm]:
-    """Every chosen target under every chosen condition."""
+    """Return one arm for every selected target and condition."""
     resolver = _Targets(source, document, folder, variables)
     targets = list(_chosen_targets(source, document, options, resolver))
     conditions = list(_chosen_conditions(source, document, folder, options))
@@ -62,10 +62,10 @@ def resolve_arms(
                 position=len(arms),
             )
             if any(other.name == arm.name for other in arms):
-                source.problem(path, f"`{arm.name}` stands twice; give each target an `id` of its own")
+                source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
             if condition.mcp and not registry.load("targets", spec.kind).uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
-                source.problem(path, f"{spec.id} cannot be given the MCP servers of condition `{name}`{hint}")
+                source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")
             arms.append(arm)
     return arms
 
@@ -73,29 +73,30 @@ def resolve_arms(
 def resolve_judges(
     source: Source, document: SuiteDocument, folder: Path, variables: Variables
 ) -> tuple[JudgeSpec, ...]:
-    """The judges of a suite: one, a panel of several, or none."""
+    """Return the judges of a suite: one, a panel of several, or none."""
     if document.judge is not None and document.judges:
-        source.problem(("judges",), "give `judge` or `judges`, not both")
+        source.problem(("judges",), "set `judge` or `judges`, not both")
     entries = [document.judge] if document.judge is not None else document.judges
     paths: list[KeyPath] = [("judge",)] if document.judge is not None else [("judges", n) for n in range(len(entries))]
     names = [entry.id or entry.target for entry in entries]
-    found = []
+    judges = []
     for path, entry in zip(paths, entries, strict=True):
         name = entry.id or entry.target
         if names.count(name) > 1:
             source.problem(
                 path,
-                f"`{name}` stands twice; give each judge an `id`, or use `panel: judgements` to ask one several times",
+                f"duplicate judge `{name}`: give each judge its own `id`, or set `panel: judgements` to ask one "
+                "several times",
             )
         spec = _resolve_judge(source, path, document, folder, variables, entry)
-        found += [spec] if spec else []
-    return tuple(found)
+        judges += [spec] if spec else []
+    return tuple(judges)
 
 
 def judge_named(
     name: str, variables: Variables, folder: Path, suite_text: str = "name: judge\ntargets: []\n"
 ) -> JudgeSpec:
-    """A judge by its model's name; with a suite's text, its providers and instructions hold."""
+    """Return a judge by its model's name; with a suite's text, its providers and instructions apply."""
     source = Source(suite_text, "suite", variables)
     document = read(SuiteDocument, source.value, [])
     assert document is not None, "a stored suite was checked before it was stored"
@@ -117,11 +118,11 @@ def _resolve_judge(
     params = entry.params.given() if entry.params else {}
     if entry.temperature is not msgspec.UNSET:
         params["temperature"] = entry.temperature
-    # A name of its own: the same model may also be a target, with other options.
+    # A separate id, because the same model may also be a target with other options.
     name = entry.id or entry.target
     target = msgspec.structs.replace(target, id=f"judge {name}")
     if entry.vision and not registry.load("targets", target.kind).takes_images:
-        source.problem((*path, "vision"), f"{name} cannot be shown pictures: only models behind an API can")
+        source.problem((*path, "vision"), f"{name} cannot receive images: only models behind an API can")
     return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions, vision=entry.vision)
 
 
@@ -153,13 +154,13 @@ def _chosen_conditions(
         path: KeyPath = ("conditions", name) if document.conditions else ()
         prompts = prompts_of(source, path, entry, folder)
         _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
-        own = entry.system is not None or entry.system_file is not None
+        has_system = entry.system is not None or entry.system_file is not None
         yield (
             name,
             entry,
             Condition(
                 name=name,
-                system=system_text(source, path, entry, folder) if own and document.conditions else system,
+                system=system_text(source, path, entry, folder) if has_system and document.conditions else system,
                 prompts=prompts,
                 mcp=_servers_of(source, path, entry, document, folder),
                 require_tool_use=entry.require_tool_use,
@@ -170,55 +171,55 @@ def _chosen_conditions(
 
 
 def _entries(document: SuiteDocument, common: ConditionEntry) -> dict[str, ConditionEntry]:
-    """The conditions: those of the suite, else the styles of its problems, else one."""
+    """Return the conditions: those of the suite, else the styles of its problems, else one default."""
     if document.conditions:
         return document.conditions
-    if document.suite is not None and (own := document.suite.own_styles()):
-        return {style: ConditionEntry(style=style) for style in own}
+    if document.suite is not None and (styles := document.suite.own_styles()):
+        return {style: ConditionEntry(style=style) for style in styles}
     return {"default": common}
 
 
 def _servers_of(
     source: Source, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path
 ) -> tuple[McpServer, ...]:
-    """The MCP servers that a condition names."""
-    known = {**document.mcp_servers, **document.mcp_servers_as_desktop}
-    found = []
+    """Return the MCP servers that a condition uses."""
+    entries = {**document.mcp_servers, **document.mcp_servers_as_desktop}
+    servers = []
     for index, name in enumerate(entry.mcp):
-        if name not in known:
-            hint = registry.nearest(name, list(known)) if known else "; there is no `mcp_servers:`"
-            source.problem((*path, "mcp", index), f"there is no MCP server `{name}`{hint}")
+        if name not in entries:
+            hint = registry.nearest(name, list(entries)) if entries else "; the suite has no `mcp_servers:`"
+            source.problem((*path, "mcp", index), f"unknown MCP server `{name}`{hint}")
         elif entry.mcp.index(name) == index:
             key = "mcpServers" if name in document.mcp_servers_as_desktop else "mcp_servers"
-            server = _server(source, (key, name), name, known[name], folder)
-            found += [server] if server else []
+            server = _server(source, (key, name), name, entries[name], folder)
+            servers += [server] if server else []
     if (entry.require_tool_use or entry.require_tool_success) and not entry.mcp:
         source.problem((*path, "mcp"), "tool use is required, but the condition has no MCP server")
-    return tuple(found)
+    return tuple(servers)
 
 
 def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: Path) -> McpServer | None:
     if (entry.command is None) == (entry.url is None):
-        source.problem(path, "an MCP server needs `command` (a program) or `url` (an address), one of the two")
+        source.problem(path, "an MCP server needs either `command` (a program) or `url` (an address)")
         return None
     if entry.disabled:
         source.problem((*path, "disabled"), f"the MCP server `{name}` is disabled, but a condition uses it")
         return None
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or "__" in name:
-        source.problem(path, "the name of an MCP server has letters, digits, - and single _ only")
+        source.problem(path, "the name of an MCP server may contain only letters, digits, - and single _")
         return None
     if entry.command is None:
         kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
         return McpServer(name=name, transport=kind, url=entry.url or "", headers=entry.headers, timeout=entry.timeout)
-    beside = folder / entry.command
-    # Not resolved: the python of an environment is a link, and knows by its own name where it belongs.
-    found = str(beside.absolute()) if "/" in entry.command and beside.is_file() else shutil.which(entry.command)
-    if found is None:
+    local = folder / entry.command
+    # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
+    program = str(local.absolute()) if "/" in entry.command and local.is_file() else shutil.which(entry.command)
+    if program is None:
         source.problem((*path, "command"), f"there is no program `{entry.command}`")
         return None
     return McpServer(
         name=name,
-        command=found if "/" in entry.command else entry.command,
+        command=program if "/" in entry.command else entry.command,
         args=tuple(entry.args),
         env=entry.env,
         cwd=str((folder / (entry.cwd or ".")).resolve()),
@@ -233,14 +234,14 @@ def _check_choice(source: Source, what: str, chosen: tuple[str, ...], names: lis
 
 
 def _effective(settings: Settings, *layers: ParamsEntry | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Parameters with the nearest layer winning, and the names of those that only the default set."""
-    given: dict[str, Any] = {}
+    """Return the merged parameters, where the most specific layer wins, and the names of those left at the default."""
+    explicit: dict[str, Any] = {}
     for layer in layers:
-        given |= layer.given() if layer else {}
+        explicit |= layer.given() if layer else {}
     if settings.benchmark_mode:
-        given |= BENCHMARK_LOCK
-    defaulted = tuple(name for name in DEFAULT_PARAMS if name not in given)
-    effective = {**DEFAULT_PARAMS, **given}
+        explicit |= BENCHMARK_LOCK
+    defaulted = tuple(name for name in DEFAULT_PARAMS if name not in explicit)
+    effective = {**DEFAULT_PARAMS, **explicit}
     return {name: value for name, value in effective.items() if value is not None}, defaulted
 
 
@@ -273,14 +274,14 @@ class _Targets:
         provider = find_provider(provider_name, self._own, self._variables.environment)
         if provider is None:
             known = sorted({*known_providers(), *self._own, *plugged_in()})
-            # A name that comes from a variable is hidden in the message, but not what is made of it.
+            # A name that comes from a variable is hidden in messages, but its upper-case form would not be.
             secret = self._variables.hide(provider_name) != provider_name
             variable = "NAME" if secret else provider_name.upper().replace("-", "_")
             hint = registry.nearest(provider_name, known)
             self._source.problem(
                 (*path, "target"),
-                f"unknown provider `{provider_name}`{hint} (a server of your own goes under `providers:`, "
-                f"or its address into {variable}_BASE_URL)",
+                f"unknown provider `{provider_name}`{hint} (for your own server, add it under `providers:` "
+                f"or set {variable}_BASE_URL)",
             )
             return None
         spec = TargetSpec(
@@ -295,38 +296,38 @@ class _Targets:
             concurrency=getattr(entry, "concurrency", None),
             folder=self._folder_of(provider.kind),
         )
-        return spec if self._options_fit(path, spec) else None
+        return spec if self._check_options(path, spec) else None
 
     def _folder_of(self, kind: str) -> str:
-        """What lies beside the suite is part of a target that runs programs from there."""
-        own = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
-        return str(self._folder.resolve()) if own else ""
+        """Return the suite's folder for targets that run programs from there; it is part of their identity."""
+        runs_own_code = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
+        return str(self._folder.resolve()) if runs_own_code else ""
 
     def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry, model: str) -> TargetSpec | None:
-        """Our own agent around somebody's model: `tool-agent:openai:gpt-5-mini`."""
-        named = model or str(entry.options.get("model") or "")
-        if not named:
+        """Resolve the built-in agent with its model: `tool-agent:openai:gpt-5-mini`."""
+        model = model or str(entry.options.get("model") or "")
+        if not model:
             self._source.problem((*path, "target"), "a tool-agent needs a model: `tool-agent:openai:gpt-5-mini`")
             return None
-        inner = msgspec.structs.replace(entry, target=named, options={})
-        found = self.resolve(path, inner)
-        if found is None:
+        model_entry = msgspec.structs.replace(entry, target=model, options={})
+        model_spec = self.resolve(path, model_entry)
+        if model_spec is None:
             return None
-        if found.kind not in api_kinds():
-            self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{named}`")
+        if model_spec.kind not in api_kinds():
+            self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{model}`")
             return None
         options = {name: value for name, value in entry.options.items() if name != "model"}
         spec = msgspec.structs.replace(
-            found,
+            model_spec,
             id=getattr(entry, "id", None) or entry.target,
             kind="tool_agent",
-            api=found.kind,
+            api=model_spec.kind,
             options=options,
         )
-        return spec if self._options_fit(path, spec) else None
+        return spec if self._check_options(path, spec) else None
 
     def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
-        if provider in self._own:  # the suite's own texts were filled in when it was parsed
+        if provider in self._own:  # values from the suite were filled in during parsing
             return template
         missing = set(self._variables.missing)
         live = self._variables.fill(template)
@@ -336,7 +337,7 @@ class _Targets:
             )
         return live
 
-    def _options_fit(self, path: KeyPath, spec: TargetSpec) -> bool:
+    def _check_options(self, path: KeyPath, spec: TargetSpec) -> bool:
         try:
             cls = registry.load("targets", spec.kind)
         except FairtrialError as error:

@@ -1,4 +1,4 @@
-"""The JSON schema of suite files, made from the same types that read them."""
+"""The JSON schema of suite files, generated from the types that read them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fairtrial.core import registry
 from fairtrial.core.providers import api_kinds
 
 _SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry)
-# A text that may also be written as a number or a boolean, and is kept as it is spelled.
+# Text that may also be written as a number or a boolean; its spelling is kept.
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
 def suite_schema() -> dict[str, Any]:
-    """A JSON schema (draft 2020-12) for suite files."""
+    """Return the JSON schema (draft 2020-12) of suite files."""
     (root,), parts = msgspec.json.schema_components([SuiteDocument], ref_template="#/$defs/{name}")
     names = {f"#/$defs/{cls.__name__}" for cls in _SHORT}
     for part in parts.values():
@@ -45,7 +45,7 @@ def suite_schema() -> dict[str, Any]:
 
 
 def _with_short(value: Any, names: set[str]) -> Any:
-    """Where a struct has a short form, a plain text is right as well."""
+    """Also allow a plain string where a struct has a short form."""
     if isinstance(value, dict):
         if value.get("$ref") in names:
             return {"anyOf": [{"type": "string"}, value]}

@@ -1,4 +1,4 @@
-"""YAML with memory: every value remembers its line, and scalars their spelling."""
+"""YAML parsing that keeps the line of every value and the spelling of scalars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Source:
-    """A suite's text, parsed: the value, and where in the file each part of it stands."""
+    """The parsed text of a suite: its value, and the line of each part."""
 
     def __init__(self, text: str, file: str, variables: Variables) -> None:
         self.text, self.file = text, file
@@ -24,7 +24,7 @@ class Source:
         self._variables = variables
         self._lines: dict[Path, int] = {}
         self.spelling: dict[Path, str] = {}
-        self.unset: set[Path] = set()  # values that wait for a variable: their type cannot be judged
+        self.unset: set[Path] = set()  # values with an unset variable: their type cannot be checked
         self.value = self._parse(text)
 
     def _parse(self, text: str) -> Any:
@@ -39,26 +39,26 @@ class Source:
             mark = getattr(error, "problem_mark", None)
             reason = getattr(error, "problem", None) or str(error)
             line = mark.line + 1 if mark else 0
-            raise ProblemsError([Problem(f"this is not YAML: {reason}", self.file, line)]) from None
+            raise ProblemsError([Problem(f"invalid YAML: {reason}", self.file, line)]) from None
         except RecursionError:
             raise ProblemsError([Problem("an anchor refers to itself, or nesting is too deep", self.file, 1)]) from None
 
     def _construct(self, loader: Any, node: Any, path: Path) -> Any:
         self._lines[path] = node.start_mark.line + 1
         if isinstance(node, yaml.MappingNode):
-            self._find_doubles(node, path)
-            loader.flatten_mapping(node)  # merge keys: what is written here overrides what is merged in
+            self._find_duplicates(node, path)
+            loader.flatten_mapping(node)  # merge keys: keys of this mapping override merged ones
             return self._mapping(loader, node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self._construct(loader, item, (*path, index)) for index, item in enumerate(node.value)]
         return self._scalar(loader, node, path)
 
-    def _find_doubles(self, node: Any, path: Path) -> None:
+    def _find_duplicates(self, node: Any, path: Path) -> None:
         seen = set()
         for key_node, _ in node.value:
             key = str(key_node.value)
             if key in seen and key_node.tag != _MERGE:
-                self.problem((*path, key), "given twice", line=key_node.start_mark.line + 1)
+                self.problem((*path, key), "duplicate key", line=key_node.start_mark.line + 1)
             seen.add(key)
 
     def _mapping(self, loader: Any, node: Any, path: Path) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Source:
             self.problem(path, f"the variable {name} is not set")
             self.unset.add(path)
         if has_bad_reference(node.value):
-            self.problem(path, "`${` must begin ${VAR} or ${VAR:-default}; a literal ${ is written $${")
+            self.problem(path, "`${` must start ${VAR} or ${VAR:-default}; write $${ for a literal ${")
         if live != node.value:
             return live
         self.spelling[path] = node.value
@@ -85,27 +85,27 @@ class Source:
         except ValueError as error:
             self.problem(path, f"{node.value!r} cannot be read: {error}")
             return None
-        # YAML knows dates and the like; a suite knows only what JSON knows.
+        # YAML has dates and other types; suites allow only those of JSON.
         return value if value is None or isinstance(value, str | int | float | bool) else node.value
 
     def line(self, path: Path) -> int:
-        """The line of a path, or of the nearest thing around it."""
+        """Return the line of a path, or of its nearest parent."""
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path, 0)
 
     def problem(self, path: Path, message: str, *, line: int = 0) -> None:
-        """Note a problem at a path."""
+        """Record a problem at a path."""
         key = ".".join(str(part) for part in path)
         self.problems.append(Problem(message, self.file, line or self.line(path), key))
 
     def hidden_problems(self) -> list[Problem]:
-        """The problems as they may be shown: without values of variables."""
+        """Return the problems with the values of variables hidden."""
         hide = self._variables.hide
         return [msgspec.structs.replace(p, message=hide(p.message), key=hide(p.key)) for p in self.problems]
 
     def as_text(self, path: Path, value: Any) -> str | None:
-        """A scalar as it was spelled (`yes`, `1e3`, `007` stay as they are); None for what is no scalar."""
+        """Return a scalar as it was spelled (`yes`, `1e3`, `007` stay as they are); None if it is not a scalar."""
         if isinstance(value, str):
             return value
         if isinstance(value, bool | int | float):

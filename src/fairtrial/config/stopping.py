@@ -1,4 +1,4 @@
-"""When a run may end early: only where its cases can be looked at one by one."""
+"""Checks whether a run may stop early: only if its cases can be analysed one by one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from fairtrial.core.stopping import FEWEST
 
 
 def stop_rule(suite: Suite) -> StopSpec | None:
-    """The rule that the caller asked for, or None; an error where this suite cannot be stopped early."""
+    """Return the stopping rule of the run options, or None; raise if this suite cannot stop early."""
     when, margin = suite.options.stop_when, suite.options.margin
     if when is None:
         return None
     if when == "equivalent" and margin is None:
-        raise FairtrialError("equivalent within what? --stop-when equivalent needs --margin")
+        raise FairtrialError("--stop-when equivalent needs --margin")
     if len(suite.arms) < 2:
-        raise FairtrialError("a run can stop early only when there are two arms to tell apart: this suite has one")
+        raise FairtrialError("stopping early needs at least two arms to compare: this suite has one")
     if any(case.cluster is not None or case.weight != 1 for case in suite.cases()):
-        raise FairtrialError("stopping early needs cases that count alike and stand alone: no `weight`, no `cluster`")
+        raise FairtrialError("stopping early needs independent cases of equal weight: remove `weight` and `cluster`")
     if suite.case_count < FEWEST:
-        raise FairtrialError(f"stopping early begins at {FEWEST} cases, and this suite has {suite.case_count}")
+        raise FairtrialError(f"stopping early needs at least {FEWEST} cases: this suite has {suite.case_count}")
     return StopSpec(when=when, margin=margin)

@@ -23,7 +23,7 @@ from fairtrial.core.variables import Variables
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller of a run may choose or override; None leaves what the suite says."""
+    """Selections and overrides for a run; None keeps the suite's setting."""
 
     cases: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
@@ -62,13 +62,13 @@ class Suite:
         self._dataset = Dataset(document.dataset, folder) if document.dataset else None
         self._built_in = _built_in_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
-        self.case_count = 0  # known once the cases were checked, and so are the scorers, as JSON
-        self.scorers: set[bytes] = set()
-        self.notes: list[str] = []  # what its author should know about how it was read
+        self.case_count = 0  # set when the cases are checked, like the scorers
+        self.scorers: set[bytes] = set()  # as JSON
+        self.notes: list[str] = []  # what users should know about how the suite was read
 
     @property
     def default_scorer(self) -> ScorerSpec:
-        """What the suite scores with unless something nearer says otherwise."""
+        """The suite's scorer, used unless a more specific setting overrides it."""
         scorer = self._document.scorer
         return {"type": scorer} if isinstance(scorer, str) else scorer
 
@@ -85,25 +85,25 @@ class Suite:
         return digest.hexdigest()
 
     def cases(self) -> Iterator[Case]:
-        """The chosen cases, in live form. Streamed: a dataset is read anew each time."""
+        """Yield the selected cases in live form. Streamed: a dataset is read again each time."""
         for _, case, problem in self.located_cases():
             if case is None:
                 raise FairtrialError(problem)
             yield case
 
     def located_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
-        """(place, case, problem) for every chosen case; a case that cannot be read is never left out."""
-        wanted = set(self.options.cases)
+        """Yield (place, case, problem) for every selected case; unreadable cases are always included."""
+        selected = set(self.options.cases)
         position = 0
         for place, case, problem in self._all_cases():
-            if case is not None and wanted and case.id not in wanted:
+            if case is not None and selected and case.id not in selected:
                 continue
             if self.options.limit is not None and position >= self.options.limit:
                 return
-            yield place, self._placed(case, position), problem
+            yield place, self._with_position(case, position), problem
             position += 1
 
-    def _placed(self, case: Case | None, position: int) -> Case | None:
+    def _with_position(self, case: Case | None, position: int) -> Case | None:
         if case is None:
             return None
         repeats = None if self.options.repeats else case.repeats
@@ -121,16 +121,16 @@ class Suite:
                 yield Problem("", str(self._dataset.entry.path), line), case, problem
 
     def build_scorers(self) -> list[Scorer]:
-        """The scorers that its cases use."""
+        """Build the scorers that the cases use."""
         return [build_scorer(msgspec.json.decode(spec)) for spec in self.scorers]
 
     @property
     def plan_id(self) -> str:
-        """Identity of what is asked: the same arms, cases and choice of cases make the same plan."""
+        """The id of the plan: equal for the same arms, cases and selection of cases."""
         arms = self.variables.template_all(msgspec.to_builtins(self.arms))
-        chosen = [self.options.cases, self.options.limit, self.options.repeats]
-        place = str(self.folder.resolve())  # files beside the suite are part of what is asked
-        return content_hash([self.name, self.text, self.dataset_sha256, place, arms, chosen])[:32]
+        selection = [self.options.cases, self.options.limit, self.options.repeats]
+        folder = str(self.folder.resolve())  # files next to the suite are part of what is asked
+        return content_hash([self.name, self.text, self.dataset_sha256, folder, arms, selection])[:32]
 
 
 def _built_in_cases(document: SuiteDocument) -> list[Case]:
@@ -138,7 +138,7 @@ def _built_in_cases(document: SuiteDocument) -> list[Case]:
     first = len(document.cases)
     if document.suite.kind == "code_arena":
         return [_inline_case(entry, first + number) for number, entry in enumerate(arena_entries(document.suite))]
-    from fairtrial.config.problems import problem_cases  # numpy: only where there are problems
+    from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
 
     return problem_cases(document.suite, first)
 
@@ -163,7 +163,7 @@ def _inline_case(entry: CaseEntry, index: int) -> Case:
 
 
 def _metadata(entry: CaseEntry) -> dict[str, Any] | None:
-    """What travels with a case: also what its page must do."""
+    """Return a case's metadata, including its page checks."""
     if not entry.checks:
         return entry.metadata
     checks = [msgspec.to_builtins(check) for check in entry.checks]
@@ -171,7 +171,7 @@ def _metadata(entry: CaseEntry) -> dict[str, Any] | None:
 
 
 def _without_empty(value: Any) -> Any:
-    """Without what was not written."""
+    """Remove values that were not set."""
     if isinstance(value, dict):
         return {key: _without_empty(item) for key, item in value.items() if item is not None and item != {}}
     return [_without_empty(item) for item in value] if isinstance(value, list) else value

@@ -1,1 +1,1 @@
-"""The nouns that flow between the stages, and the contracts of the parts. No I/O, no heavy import."""
+"""Data types shared by all stages, and the interfaces of scorers and targets. No I/O and no heavy imports."""

@@ -1,4 +1,4 @@
-"""One call: what is asked, and what comes back — an answer or a failure, both values."""
+"""One call to a target: the request, and its result, which is an answer or a failure. All are plain values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from fairtrial.core.experiment import McpServer
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
 
-# Kinds of failure after which asking this target anything else is pointless.
+# Kinds of failure after which no other call to this target can succeed.
 UNUSABLE = frozenset({"auth", "model"})
 
-# Reasons for which an answer ended that make it an answer of its own kind.
+# Finish reasons that need special handling.
 REFUSED = "refusal"  # the model declined
 FILTERED = "content_filter"  # the provider's filter stopped the prompt or the answer
-TOOL_CALLS = "tool_calls"  # the model said nothing and asked for tools
+TOOL_CALLS = "tool_calls"  # the model returned tool calls and no text
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens as the provider counted them; `prompt` includes what came from the provider's cache."""
+    """Token counts reported by the provider; `prompt` includes tokens read from the provider's cache."""
 
     prompt: int = 0
     completion: int = 0
@@ -40,18 +40,18 @@ class Allowance(Protocol):
     usd: float
 
     def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
-        """Whether one more call of this size can be paid for, after what was spent."""
+        """Return whether the allowance covers one more call of this size, given what was already spent."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that goes with a question."""
+    """An image sent with a question."""
 
     body: bytes
     media: str = "image/png"
 
 
 class SoFar(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a call that has not ended; `doing` is what it waits for."""
+    """The state of a call that has not ended; `doing` says what it is waiting for."""
 
     doing: str = ""
     usage: Usage | None = None
@@ -59,22 +59,22 @@ class SoFar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal:
-    """Where a target says how its progress is read, so that what it did is kept when it is given up."""
+    """Gives access to a target's progress, so that its work so far is kept when a call is abandoned."""
 
     def __init__(self) -> None:
         self.read: Callable[[], SoFar] = SoFar
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a target."""
+    """One request to a target."""
 
     trial_id: str
     case_id: str
     input: str
     system: str = ""
-    mcp: tuple[McpServer, ...] = ()  # the tools that an agent is given, and no others
+    mcp: tuple[McpServer, ...] = ()  # the only MCP servers that an agent may use
     params: dict[str, Any] = {}
-    defaulted: tuple[str, ...] = ()  # those of them that nobody wrote down
+    defaulted: tuple[str, ...] = ()  # names of the parameters that only have their default value
     repeat: int = 0
     stream: bool = True
     attempt: int = 1
@@ -82,13 +82,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)
-    listener: Listener = NOBODY  # follows the answer while it is given
+    listener: Listener = NOBODY  # receives the answer while it is streamed
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target said. Only `text` is scored; reasoning and trace are for people.
+    """A target's answer. Only `text` is scored; reasoning and trace are for people to read.
 
-    finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own word.
+    finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own value.
     """
 
     text: str
@@ -99,15 +99,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     first_token_ms: float | None = None
     reasoning: str | None = None
     trace: dict[str, Any] | None = None
-    cost_usd: float | None = None  # where the target itself knows what it cost
+    cost_usd: float | None = None  # if the target reports its own cost
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no answer.
 
-    kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth another try) ·
-    auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent did not come to an end) ·
-    budget (not asked at all)
+    kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth retrying) ·
+    auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent ran out of steps) ·
+    budget (the call was not made)
     """
 
     kind: str
@@ -115,20 +115,20 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     retryable: bool = False
     retry_after: float | None = None
     usage: Usage | None = None
-    cost_usd: float | None = None  # where the target itself knows what it cost all the same
-    maybe_billed: bool = False  # the request went out, and nobody knows whether it was worked on
+    cost_usd: float | None = None  # if the target reports the cost of the failed call
+    maybe_billed: bool = False  # the request was sent, and it is unknown whether the provider processed it
     trace: dict[str, Any] | None = None
-    given_up: bool = False  # it was still at work: `usage` is what is known, and more may be billed
+    given_up: bool = False  # abandoned while still running: `usage` is a lower bound, and more may be billed
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a call ended, after every attempt."""
+    """The result of a call after all attempts."""
 
     result: Answer | Failure
     attempts: int = 1
-    cost: Cost = Cost()  # of every attempt
+    cost: Cost = Cost()  # of all attempts
     waited_ms: float = 0.0
-    tried: tuple[str, ...] = ()  # why the earlier attempts did not count
+    tried: tuple[str, ...] = ()  # why each earlier attempt was discarded
     cached: bool = False
     started_at: float = 0.0
-    sent: dict[str, Any] = {}  # the parameters that went out, by the names that suites use
+    sent: dict[str, Any] = {}  # the parameters that were sent, under the names used in suites

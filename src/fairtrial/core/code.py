@@ -1,4 +1,4 @@
-"""Finding a user's own function: `package.module:name`, or `file.py:name` beside the suite."""
+"""Loading of user functions: `package.module:name`, or `file.py:name` next to the suite."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import Any
 
 @lru_cache(maxsize=256)
 def load_function(name: str, folder: Path) -> Callable[..., Any]:
-    """The function of that name; ValueError says in a sentence why there is none."""
-    place, colon, attribute = name.rpartition(":")
+    """Return the named function, or raise ValueError with a one-sentence reason."""
+    module_name, colon, attribute = name.rpartition(":")
     if not colon:
         raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
-    module = _load_file(folder / place) if place.endswith(".py") else _load_module(place, folder)
+    is_file = module_name.endswith(".py")
+    module = _load_file(folder / module_name) if is_file else _load_module(module_name, folder)
     function = getattr(module, attribute, None)
     if not callable(function):
-        raise ValueError(f"{place} has no function `{attribute}`")
-    return function  # type: ignore[no-any-return]  # callable(...) is all that can be known
+        raise ValueError(f"{module_name} has no function `{attribute}`")
+    return function  # type: ignore[no-any-return]  # callable() is all that can be checked
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -34,16 +35,16 @@ def _load_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a user's file may do anything
+    except Exception as error:  # a user's file may raise anything
         raise ValueError(f"{path.name} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 
 def _load_module(name: str, folder: Path) -> ModuleType:
-    # A module beside the suite is found like one that is installed.
+    # Makes modules next to the suite importable like installed ones.
     if str(folder.resolve()) not in sys.path:
         sys.path.append(str(folder.resolve()))
     try:
         return importlib.import_module(name)
-    except Exception as error:  # a user's module may do anything
+    except Exception as error:  # a user's module may raise anything
         raise ValueError(f"module `{name}` cannot be imported: {type(error).__name__}: {error}") from error

@@ -1,15 +1,15 @@
-"""What goes wrong, in two kinds.
+"""Exceptions.
 
-FairtrialError            a person must do something: one sentence says what; the command ends with its exit code
-├── ProblemsError         a suite has problems, all of them together
+FairtrialError            the user has to act: one sentence says what to do; the command ends with its exit code
+├── ProblemsError         all problems of a suite, reported together
 ├── StoreError            the store cannot be read or written
-│   ├── StoreLockedError  another program holds it, and may let go of it
-│   └── BadRowError       a row that it cannot hold; others it can
+│   ├── StoreLockedError  another program has locked the store; the lock may be released
+│   └── BadRowError       the store cannot hold this row; other rows are not affected
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
 ├── NotInstalledError     an extra is missing
-└── InterruptedWorkError  somebody pressed Ctrl-C; what was done is saved
+└── InterruptedWorkError  the user pressed Ctrl-C; completed work is saved
 
-A failed *call* is not among them: it is a value, `core.answer.Failure`, and never ends a run.
+A failed *call* is not an exception: it is a value, `core.answer.Failure`, and never ends a run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import msgspec
 
 
 class FairtrialError(Exception):
-    """One sentence for a person: what is wrong and what to do about it."""
+    """An error for the user: one sentence that says what is wrong and what to do about it."""
 
     exit_code = 1
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing wrong in a suite, with the place where it is written."""
+    """One problem in a suite, with its location."""
 
     message: str
     file: str = ""
@@ -49,29 +49,29 @@ class StoreError(FairtrialError):
 
 
 class StoreLockedError(StoreError):
-    """Another program holds the store; it may let go of it."""
+    """Another program has locked the store; the lock may be released."""
 
 
 class BadRowError(StoreError):
-    """A row that no store can hold; its neighbours are stored."""
+    """A row that the store cannot hold; other rows are stored."""
 
 
 class TargetUnusableError(FairtrialError):
-    """A target cannot answer anything as it is configured."""
+    """A target can never answer as configured."""
 
 
 class NotInstalledError(FairtrialError):
-    """A part needs an extra that is not installed."""
+    """A feature needs an extra that is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra `{extra}`: pip install 'fairtrial[{extra}]'")
         self._parts = (what, extra)
 
     def __reduce__(self) -> tuple[type[NotInstalledError], tuple[str, str]]:
-        return type(self), self._parts  # so that it can cross from one process to another
+        return type(self), self._parts  # makes it picklable across processes
 
 
 class InterruptedWorkError(FairtrialError):
-    """Work was interrupted by a person; what was done is saved."""
+    """The user interrupted the work; completed work is saved."""
 
     exit_code = 130

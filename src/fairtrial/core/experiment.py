@@ -1,4 +1,4 @@
-"""What is tried: cases, targets, conditions, and the arms they make."""
+"""The parts of an experiment: cases, targets and conditions, and the arms built from them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DEFAULT_PARAMS: dict[str, Any] = {
 BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 0}
 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
-INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # where a wording has the case
-PLACE = re.compile(r"\{\{-?\s*([^\W\d][\w.]*)\b[^{}]*\}\}")  # what looks like a place to be filled in
+INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # the placeholder for the case in a prompt
+PLACE = re.compile(r"\{\{-?\s*([^\W\d][\w.]*)\b[^{}]*\}\}")  # anything that looks like a placeholder
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
-Expected = str | tuple[str, ...] | None  # one right answer, several of which any will do, or none
+Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One question, and what a right answer is measured by."""
+    """One question, and what its answers are scored against."""
 
     id: str
     input: str
@@ -43,18 +43,18 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """Every right answer, without blanks around it and without those that are nothing but blanks."""
-        given = (self.expected,) if isinstance(self.expected, str) else self.expected or ()
-        return tuple(text for text in map(str.strip, given) if text)
+        """All accepted answers, stripped; blank ones are left out."""
+        answers = (self.expected,) if isinstance(self.expected, str) else self.expected or ()
+        return tuple(text for text in map(str.strip, answers) if text)
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What its row in a dataset has beside that."""
+        """The other columns of its dataset row."""
         return (self.metadata or {}).get("columns") or {}
 
 
 def read_expected(value: Any) -> Expected:
-    """What is right, as it was written: a text, anything that has a text form, or a list of those."""
+    """Read an `expected` value: text, anything with a text form, or a list of those."""
     if isinstance(value, list | tuple):
         texts = tuple(dict.fromkeys(_text(item) for item in value if item is not None))
         return texts if len(texts) > 1 else next(iter(texts), None)
@@ -62,7 +62,7 @@ def read_expected(value: Any) -> Expected:
 
 
 def show_expected(expected: Expected) -> str:
-    """What is right, for people."""
+    """Format the expected answer for people to read."""
     return expected or "" if not isinstance(expected, tuple) else "\nor\n".join(expected)
 
 
@@ -71,23 +71,23 @@ def _text(value: Any) -> str:
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """How an answer used the tools of its condition's servers: {"server.tool": [calls, errors]}."""
+    """An answer's calls to the tools of its condition's servers: {"server.tool": [calls, errors]}."""
 
     tools: dict[str, tuple[int, int]] = {}
 
     @property
     def calls(self) -> int:
-        """How often any of them was called."""
+        """The total number of tool calls."""
         return sum(calls for calls, _ in self.tools.values())
 
     @property
     def errors(self) -> int:
-        """How many of the calls failed."""
+        """The number of failed tool calls."""
         return sum(errors for _, errors in self.tools.values())
 
 
 class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A model or agent as configured: which adapter (`kind`), which model, where, with which options."""
+    """A configured model or agent: its adapter (`kind`), model, address and options."""
 
     id: str
     kind: str
@@ -98,23 +98,23 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     options: dict[str, Any] = {}
     concurrency: int | None = None
-    folder: str = ""  # where its code lies, for targets that are the user's own code
-    api: str = ""  # which kind of API an agent's model has
+    folder: str = ""  # where the code is, for targets that run the user's own code
+    api: str = ""  # the API kind of an agent's model
 
     def identity(self) -> dict[str, Any]:
-        """What makes an answer this target's: everything but the credentials."""
-        known = {
+        """Return what identifies this target: everything but the credentials."""
+        identity = {
             "kind": self.kind,
             "model": self.model,
             "base_url": self.base_url,
             "options": self.options,
             "folder": self.folder,
         }
-        return {**known, "api": self.api} if self.api else known
+        return {**identity, "api": self.api} if self.api else identity
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A server of tools that an agent is given: a program to start, or an address."""
+    """An MCP server that an agent may use: a program to start, or an address."""
 
     name: str
     transport: Literal["stdio", "http", "sse"] = "stdio"
@@ -125,10 +125,10 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: dict[str, str] = {}
     timeout: float = 120.0  # seconds to start and to list its tools: npx, uvx and docker may have to download it
-    tools: tuple[str, ...] = ()  # what it offered before the run
+    tools: tuple[str, ...] = ()  # the tools it listed before the run
 
     def identity(self) -> dict[str, Any]:
-        """Which tools these are: everything but the credentials."""
+        """Return what identifies this server: everything but the credentials."""
         return {
             "env": {name: value for name, value in self.env.items() if not _CREDENTIAL.search(name)},
             "name": self.name,
@@ -140,11 +140,11 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def shown(self) -> str:
-        """How it is started or reached."""
+        """Return its command line or address, for display."""
         return " ".join((self.command, *self.args)) if self.transport == "stdio" else self.url
 
     def as_config(self) -> dict[str, Any]:
-        """The shape that desktop clients and agents know."""
+        """Return the configuration in the format that desktop clients and agents use."""
         if self.transport == "stdio":
             config = {"type": "stdio", "command": self.command, "args": list(self.args), "env": dict(self.env)}
             return {**config, "cwd": self.cwd} if self.cwd else config
@@ -152,34 +152,38 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target is told and given beside the case, and what it is expected to do with it."""
+    """The system prompt, prompts and tools that a target gets with each case, and the tool use required of it."""
 
     name: str = "default"
     system: str = ""
-    prompts: tuple[str, ...] = ()  # wordings around the case, {{input}} in each; a repeat takes the next one
+    prompts: tuple[str, ...] = ()  # prompts with {{input}} for the case; each repeat takes the next one
     mcp: tuple[McpServer, ...] = ()
     require_tool_use: bool = False
     require_tool_success: bool = False
     on_missing_tool_use: Literal["mark", "fail"] = "mark"
 
     def identity(self) -> dict[str, Any]:
-        """What makes an answer one under this condition: what the target was told and given."""
-        told: dict[str, Any] = {"name": self.name, "system": self.system}
+        """Return what identifies this condition: everything that the target is told and given."""
+        identity: dict[str, Any] = {"name": self.name, "system": self.system}
         if self.prompts:
-            told["prompts"] = self.prompts
-        return {**told, "mcp": [server.identity() for server in self.mcp]} if self.mcp else told
+            identity["prompts"] = self.prompts
+        return {**identity, "mcp": [server.identity() for server in self.mcp]} if self.mcp else identity
 
-    def asked(self, text: str, repeat: int) -> str:
-        """What a target is asked: the case in this condition's words."""
+    def render(self, text: str, repeat: int) -> str:
+        """Return the question with the case's text filled into this condition's prompt."""
         if not self.prompts:
             return text
-        wording = self.prompts[repeat % len(self.prompts)]
-        return INPUT.sub(lambda _: text, wording)
+        prompt = self.prompts[repeat % len(self.prompts)]
+        return INPUT.sub(lambda _: text, prompt)
 
     def missing(self, tools: ToolUse | None) -> str:
-        """What the answer lacks that this condition requires; empty where nothing is."""
+        """Return the tool use that this condition requires and the answer lacks; empty if nothing is missing."""
         if tools is None:
-            return "nobody knows which tools were used" if self.require_tool_use or self.require_tool_success else ""
+            return (
+                "the target does not report which tools were used"
+                if self.require_tool_use or self.require_tool_success
+                else ""
+            )
         calls, errors = tools.calls, tools.errors
         if self.require_tool_use and not calls:
             return "no tool was used"
@@ -189,27 +193,27 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
-    """A target under a condition: what is compared."""
+    """A target under a condition; arms are what is compared."""
 
     name: str
     target: TargetSpec
     condition: Condition
     params: dict[str, Any]
-    defaulted: tuple[str, ...] = ()  # parameters that nobody wrote down
+    defaulted: tuple[str, ...] = ()  # parameters that only have their default value
     scorer: ScorerSpec
     repeats: int = 1
     position: int = 0
 
     def repeats_of(self, case: Case) -> int:
-        """How often this arm answers this case; the nearest setting wins."""
+        """Return how many times this arm answers this case; the most specific setting wins."""
         return self.repeats if case.repeats is None else case.repeats
 
     def scorer_of(self, case: Case) -> ScorerSpec:
-        """What scores this arm's answers to this case; the nearest setting wins."""
+        """Return the scorer of this arm's answers to this case; the most specific setting wins."""
         return self.scorer if case.scorer is None else case.scorer
 
     def params_of(self, case: Case, *, benchmark_mode: bool = False) -> dict[str, Any]:
-        """The effective parameters of this arm on this case."""
+        """Return the effective parameters of this arm on this case."""
         if not case.params:
             return self.params
         lock = BENCHMARK_LOCK if benchmark_mode else {}
@@ -218,7 +222,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How often and how patiently a call is made again."""
+    """How many times failed calls are retried, and the waits in between."""
 
     attempts: int = 8
     wait: float = 0.5
@@ -227,29 +231,29 @@ class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     empty_wait: float = 0.4
     timeouts: Annotated[
         int | None,
-        msgspec.Meta(description="After a timeout; unless given, 1 for a model and 0 for an agent."),
+        msgspec.Meta(description="Retries after a timeout; by default 1 for a model and 0 for an agent."),
     ] = None
 
 
 class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A price from the suite, in USD per million tokens."""
+    """A price set in the suite, in USD per million tokens."""
 
     input: float
     output: float
 
 
 class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that judges, and how it is asked; parameters that are not given are the scorer's choice."""
+    """A judge model and its settings; the scorer chooses the parameters that are not set."""
 
     name: str
     target: TargetSpec
     params: dict[str, Any] = {}
     instructions: str = ""
-    vision: bool | None = None  # whether it sees pictures; None: its name tells
+    vision: bool | None = None  # whether it accepts images; None: decided by its name
 
 
 class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the verdicts of several judges, or of one judge asked several times, become one score."""
+    """How the verdicts of several judges, or several verdicts of one judge, are combined into one score."""
 
     combine: Literal["mean", "median", "majority"] = "mean"
     own_family: Literal["flag", "leave_out"] = "flag"
@@ -257,21 +261,21 @@ class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """When a run may end before its cases do: every pair of arms is decided, or shown to be (not) equivalent.
+    """When a run may stop early: once every pair of arms is decided, or shown to be equivalent or not.
 
     With a margin (0–1), arms that are equivalent within it count as decided too.
     """
 
     when: Literal["decided", "equivalent"]
     margin: float | None = None
-    over: bool = False  # somebody wanted the rest all the same: the run goes on to its end
+    over: bool = False  # the user resumed the stopped run: it now continues to its end
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is carried out; nothing here changes what is asked but `benchmark_mode`."""
+    """How a run is carried out; only `benchmark_mode` changes what is sent to the targets."""
 
     concurrency: int = 5
-    timeout: float | None = None  # None: as long as is usual for a model or an agent
+    timeout: float | None = None  # None: the default for a model or an agent
     budget_usd: float | None = None
     stream: bool = True
     cache: bool = False
@@ -282,9 +286,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     panel: PanelSpec = PanelSpec()
     stop: StopSpec | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
-    primary_metric: str | None = None  # what comparisons decide by; None: the score
+    primary_metric: str | None = None  # the metric that comparisons use; None: the score
 
 
 def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:
-    """Everybody who may be asked: the arms' targets and the judges."""
+    """Return every target that may be called: those of the arms and of the judges."""
     return [arm.target for arm in arms] + [judge.target for judge in settings.judges]

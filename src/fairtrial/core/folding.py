@@ -1,9 +1,9 @@
-"""Texts that mean the same although they are written differently, and words found in them.
+"""Text normalisation for comparing answers, and whole-word search in normalised text.
 
-`fold` undoes what a keyboard, a font or a sentence's beginning does to a text: capitals, Unicode forms (full-width
-letters, ligatures, composed accents, digits of other scripts), curly quotes, long dashes, invisible characters and
-runs of blanks. `bare` leaves out the punctuation of sentences too. Neither touches what tells answers apart: accents,
-signs, decimal points, `C++` and `C#`, `$5` and `5%`.
+`fold` removes differences of typing and typography: capitals, Unicode forms (full-width letters, ligatures, composed
+accents, digits of other scripts), curly quotes, long dashes, invisible characters and runs of spaces. `bare` also
+removes sentence punctuation. Neither touches what makes answers different: accents, signs, decimal points, `C++` and
+`C#`, `$5` and `5%`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PAUSE = regex.compile(rf"[{_END}]+(?=\s)|(?<=\p{{L}}\p{{L}})[{_LOUD}]+(?=\s)")
 _LONE = regex.compile(r"(?<!\p{L})[\p{L}\d]")  # a letter by itself, or the end of a number
 _ENCLOSED = regex.compile(r"\(\w+\)")
 
-# Scripts that set words apart by nothing, or hang particles on them: a word there is any part of a text.
+# Scripts that write no spaces between words, or attach particles to them: there, any substring counts as a word.
 _JOINED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_JOINED}]]"
 _BEFORE = rf"(?<!{_LETTER})(?<!{_LETTER}_)"
@@ -44,37 +44,37 @@ _AFTER_DIGIT = r"(?![.,:/^']\d)"
 
 
 def fold(text: str) -> str:
-    """The text in small letters, in one Unicode form, with plain quotes and dashes and single blanks."""
+    """Return the text case-folded, in one Unicode form, with plain quotes and dashes and single spaces."""
     if not text.isascii():
-        text = _PART.sub(" ", _POWER.sub(_raised, _UNSEEN_OR_DIGIT.sub(_plain, text))).translate(_ONE_FOR_ONE)
+        text = _PART.sub(" ", _POWER.sub(_raised, _UNSEEN_OR_DIGIT.sub(_ascii_digit, text))).translate(_ONE_FOR_ONE)
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_ONE_FOR_ONE)
     return " ".join(text.casefold().split())
 
 
 def same_text(answer: str, expected: str) -> bool:
-    """Whether two texts are the same when folded and without the punctuation of sentences."""
-    one, other = fold(answer), fold(expected)
-    wanted = bare(other, strict=True)
-    return one == other or wanted in (bare(one), bare(one, strict=True))
+    """Return whether two texts are equal after folding and without sentence punctuation."""
+    folded, folded_expected = fold(answer), fold(expected)
+    bare_expected = bare(folded_expected, strict=True)
+    return folded == folded_expected or bare_expected in (bare(folded), bare(folded, strict=True))
 
 
 def bare(text: str, *, strict: bool = False) -> str:
-    """A folded text without the punctuation of sentences, quotes around it and marks of emphasis.
+    """Strip sentence punctuation, surrounding quotes and emphasis marks from a folded text.
 
-    With `strict`, the mark in `n!` and `5!` is no punctuation.
+    With `strict`, the mark in `n!` and `5!` is not punctuation.
     """
     text = _PAUSE.sub("", text)
     start, end = 0, len(text)
     while start < end:
-        inner = _inner(text, start, end, strict=strict)
+        inner = _strip_layer(text, start, end, strict=strict)
         if inner == (start, end):
             break
         start, end = inner
     return text[start:end] or text
 
 
-def _inner(text: str, start: int, end: int, *, strict: bool) -> tuple[int, int]:
-    """One layer less: blanks, a bullet, marks at the end, a pair of quotes or stars."""
+def _strip_layer(text: str, start: int, end: int, *, strict: bool) -> tuple[int, int]:
+    """Strip one layer: a space, a bullet, a mark at the end, a pair of quotes or stars."""
     first, last = text[start], text[end - 1]
     if first in " ¿¡" or text.startswith("- ", start):
         return start + 1, end
@@ -94,7 +94,7 @@ def _is_factorial(text: str, start: int, mark: int, *, strict: bool) -> bool:
 
 
 def find_word(word: str, text: str, *, whole: bool = True) -> bool:
-    """Whether a folded text has a folded word or phrase; as a whole word, unless `whole` is false."""
+    """Return whether a folded text contains a folded word or phrase; as a whole word, unless `whole` is false."""
     if word not in text:
         return False
     return not whole or _word_pattern(word).search(text) is not None
@@ -114,6 +114,6 @@ def _raised(match: Any) -> str:
     return "^" + "".join(_RAISED[character] for character in match[0])
 
 
-def _plain(match: Any) -> str:
-    """A digit of any script as ours; nothing for what cannot be seen."""
+def _ascii_digit(match: Any) -> str:
+    """Return a digit of any script as an ASCII digit, and an invisible character as an empty string."""
     return str(unicodedata.decimal(match[0])) if match[0].isdecimal() else ""

@@ -1,4 +1,4 @@
-"""Identity: runs are named by time, everything else by content."""
+"""Ids: those of runs come from the time, all others from a hash of the content."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def _base32(number: int, length: int) -> str:
 
 
 def new_id() -> str:
-    """A new id that sorts by the time it was made: milliseconds, then chance."""
+    """Return a new id that sorts by creation time: milliseconds, then random bits."""
     return f"{_base32(time.time_ns() // 1_000_000, 9)}-{_base32(secrets.randbits(25), 5)}"
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one way to write a value, so that equal content has equal bytes."""
+    """Encode a value as JSON so that equal content gives equal bytes."""
     return msgspec.json.encode(value, order="deterministic")
 
 
 def content_hash(value: Any) -> str:
-    """SHA-256 of a value's canonical JSON."""
+    """Return the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(canonical_json(value)).hexdigest()

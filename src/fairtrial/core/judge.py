@@ -1,4 +1,4 @@
-"""What judges and the scorers that ask them share: who is asked, and what came back."""
+"""Types shared by judges and the scorers that use them: the judge, the panel and the judgement."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ JudgementPlace = tuple[str, str, int]  # judge, prompt, number
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """One verdict of one judge on one answer, or why there is none. Kept whole, so that it can be contested."""
+    """One verdict of one judge on one answer, or why there is none. Stored in full, so that it can be reviewed."""
 
     judge: str
-    judge_key: str = ""  # which model, where and how it is asked
-    number: int = 0  # which one, where a judge is asked several times
+    judge_key: str = ""  # hash of the model, its address and its settings
+    number: int = 0  # index, if a judge is asked several times
     value: float | None = None
     metrics: dict[str, float] = {}
     reasoning: dict[str, str] = {}
@@ -31,7 +31,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     params: dict[str, Any] = {}
     prompt_hash: str = ""
-    asked: int = 1  # 2 where a malformed verdict was asked for once more, 0 where the budget could not bear it
+    asked: int = 1  # 2 if a malformed verdict was requested again, 0 if the budget did not allow the call
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost: Cost = Cost()
@@ -39,16 +39,16 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     failure_kind: str | None = None
     failure_message: str | None = None
     retryable: bool = False
-    stored: int | None = None  # the number of the scoring that has it already; None where it was asked for just now
+    stored: int | None = None  # the number of the scoring that already has it; None if it is new
 
     @property
     def place(self) -> JudgementPlace:
-        """Which of the judgements of an answer this is."""
+        """What identifies this judgement among those of the same answer."""
         return (self.judge_key, self.prompt_hash, self.number)
 
 
 class Judge(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge that can be asked: its calls climb the same ladder as all calls."""
+    """A judge that is ready to be called; its calls go through the same retries and limits as all calls."""
 
     name: str
     key: str
@@ -56,18 +56,18 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[Request], Awaitable[Outcome]]
     params: dict[str, Any] = {}
     instructions: str = ""
-    sees: bool = False  # whether pictures mean anything to it
-    target: TargetSpec | None = None  # the model behind it, where one is known
+    sees: bool = False  # whether it accepts images
+    target: TargetSpec | None = None  # the model behind it, if known
 
 
 def judge_key(judge: JudgeSpec) -> str:
-    """Which judge this is: the model, where and how it is asked."""
-    told = [judge.vision] if judge.vision is not None else []
-    return content_hash([judge.target.identity(), judge.params, *told])[:16]
+    """Return the key of a judge: a hash of its model, address and settings."""
+    vision = [judge.vision] if judge.vision is not None else []
+    return content_hash([judge.target.identity(), judge.params, *vision])[:16]
 
 
 def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> Judge:
-    """A judge as configured, with the way to ask it."""
+    """Build a judge from its configuration and the function that calls it."""
     return Judge(
         name=spec.name,
         key=judge_key(spec),
@@ -88,10 +88,10 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def family_of(target: TargetSpec) -> str:
-    """Who made a model, as far as its name tells: models of one family may favour each other's answers."""
+    """Guess a model's maker from its name; models of one family may favour each other's answers."""
     name = target.model.rsplit("/", 1)[-1].lower()
-    for family, starts in _FAMILIES.items():
-        if name.startswith(starts):
+    for family, prefixes in _FAMILIES.items():
+        if name.startswith(prefixes):
             return family
     if target.provider in ("openai", "anthropic"):
         return target.provider
@@ -99,14 +99,14 @@ def family_of(target: TargetSpec) -> str:
 
 
 def can_see(judge: JudgeSpec) -> bool:
-    """Whether a judge sees pictures: what the suite says, else what is known of models of that name."""
+    """Return whether a judge accepts images: as set in the suite, else by the model's name."""
     if judge.vision is not None:
         return judge.vision
-    takes: bool = registry.load("targets", judge.target.kind).takes_images
-    return takes and bool(_SEEING.search(judge.target.model.rsplit("/", 1)[-1].lower()))
+    takes_images: bool = registry.load("targets", judge.target.kind).takes_images
+    return takes_images and bool(_VISION_MODEL.search(judge.target.model.rsplit("/", 1)[-1].lower()))
 
 
-_SEEING = re.compile(
+_VISION_MODEL = re.compile(
     r"^(?:gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-4\.5|gpt-[5-9]|o1(?!-mini|-preview)|o3(?!-mini)|o4|chatgpt-4o)"
     r"|^claude-(?!2|instant)|^gemini|^gemma-?3|^pixtral|^llama-?4|^grok-(?:4|2-vision)|^mistral-(?:small-3|medium-3)"
     r"|vision|llava|minicpm-v|[-_.]?vl\b|omni"

@@ -1,6 +1,6 @@
-"""Listening to an answer while it is given: a request may carry a listener, and targets that stream tell it.
+"""Following an answer while it is streamed: a request may carry a listener, which streaming targets notify.
 
-Nothing depends on it: an answer that nobody listens to is the same.
+Listeners do not affect the answer.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from typing import Protocol
 
 
 class Listener(Protocol):
-    """Follows one answer. Called often, from the event loop: it must be quick and must not fail."""
+    """Follows one answer. Called often, from the event loop: it must be fast and must not raise."""
 
     def begin(self) -> None:
-        """An attempt begins; the text of earlier attempts no longer counts."""
+        """Start an attempt; discard the text of earlier attempts."""
 
     def piece(self, text: str) -> None:
-        """The next piece of the answer."""
+        """Receive the next piece of the answer."""
 
     def end(self) -> None:
-        """The answer has ended, one way or another."""
+        """Handle the end of the answer, whether it succeeded or failed."""
 
 
-class _Nobody:
+class _NoListener:
     def begin(self) -> None:
-        """Nobody listens."""
+        """Do nothing."""
 
     def piece(self, text: str) -> None:
-        """Nobody listens."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Nobody listens."""
+        """Do nothing."""
 
 
-NOBODY: Listener = _Nobody()
+NOBODY: Listener = _NoListener()

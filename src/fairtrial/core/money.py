@@ -1,4 +1,4 @@
-"""What calls cost: what is known of it, and what a budget counts where nobody knows."""
+"""The cost of calls: the known part, and what a budget charges for calls of unknown cost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of one or more calls in USD.
 
-    `known` is what can be said for certain, `charged` what a budget counts: the same, and for every call whose cost
-    nobody knows the most that it can have been. `unknown` is the number of such calls.
+    `known` is the certain part. `charged` is what counts against a budget: the known cost, plus an upper bound for
+    every call whose cost is unknown. `unknown` is the number of such calls.
     """
 
     known: float = 0.0
@@ -34,10 +34,10 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usd(self) -> float | None:
-        """The cost, or None where it is not known to the last call."""
+        """The cost, or None if the cost of any call is unknown."""
         return None if self.unknown else self.known
 
 
 def total(costs: Iterable[Cost]) -> Cost:
-    """The cost of all of them."""
+    """Return the sum of the costs."""
     return sum(costs, Cost())

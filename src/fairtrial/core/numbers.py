@@ -1,7 +1,7 @@
-"""Numbers as people write them, in many languages and in TeX, found in a text and read.
+"""Parsing of numbers in text, as written in many languages and in TeX.
 
-`1.234` is one and a bit here and more than a thousand there: such a number has several readings. Every text is read in
-time that grows with its length alone, whatever stands in it.
+`1.234` means 1.234 in some languages and 1234 in others: such a number has several readings. Parsing takes time linear
+in the length of the text, whatever its content.
 """
 
 from __future__ import annotations
@@ -52,30 +52,30 @@ _PIECE = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 
 
 class Number(NamedTuple):
-    """A number as written, and what it can mean; how programs and English read it comes first."""
+    """A number as written, and its possible values; the reading of English and of programs comes first."""
 
     text: str
     readings: tuple[float, ...]
 
 
 def read_number(text: str) -> tuple[float, ...]:
-    """What a text that is one finite number stands for; `50%` is 50 and 0.5. Empty if it is anything else.
+    """Return the values of a text that is one finite number; `50%` is 50 and 0.5. Empty if it is anything else.
 
-    A number by itself has one reading: `1.234` is one and a bit, `1,234` more than a thousand.
+    A number on its own has one reading: `1.234` is 1.234, and `1,234` is 1234.
     """
     formula = _FORMULA.fullmatch(text)
-    match = _NUMBER.fullmatch(_prepared((formula[2] if formula else text).strip().removesuffix(".")))
+    match = _NUMBER.fullmatch(_normalise((formula[2] if formula else text).strip().removesuffix(".")))
     numbers = [number for number in _numbers(match) if number.text == match[0]] if match else []
     return numbers[0].readings[: 2 if match and match["percent"] else 1] if numbers else ()
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Every finite number in a text."""
-    return [number for match in _NUMBER.finditer(_prepared(text)) for number in _numbers(match) if number.readings]
+    """Return every finite number in a text."""
+    return [number for match in _NUMBER.finditer(_normalise(text)) for number in _numbers(match) if number.readings]
 
 
-def _prepared(text: str) -> str:
-    """The text with one character for each idea."""
+def _normalise(text: str) -> str:
+    """Normalise the text: one character for all variants of a sign."""
     if "\\" in text or "{,}" in text:
         for tex, plain in _TEX.items():
             text = text.replace(tex, plain)
@@ -86,7 +86,7 @@ def _prepared(text: str) -> str:
 
 
 def _numbers(match: re.Match[str]) -> Iterator[Number]:
-    """What a match is: one number as a rule, several where a blank or a comma may set numbers apart."""
+    """Yield the numbers of a match: usually one, several where a space or a comma may separate numbers."""
     sign = -1 if match["sign"] == "-" else 1
     if match["run"]:
         yield from _run(match, sign)
@@ -101,7 +101,7 @@ def _numbers(match: re.Match[str]) -> Iterator[Number]:
 
 
 def _mixed(match: re.Match[str], sign: int) -> Iterator[Number]:
-    """`1 1/2` is one number; it may also be two."""
+    """Yield the readings of `1 1/2`: one number, or two."""
     whole, part = float(match["whole"]), _ratio(match["over"], match["under"])
     yield _number(match["whole"], [sign * whole])
     mixed = _shares(sign * (whole + part), match["percent"]) if part < 1 else []
@@ -109,7 +109,7 @@ def _mixed(match: re.Match[str], sign: int) -> Iterator[Number]:
 
 
 def _run(match: re.Match[str], sign: int) -> Iterator[Number]:
-    """Digits with points, commas, blanks and the like between them."""
+    """Yield the numbers in digits with points, commas, spaces and the like between them."""
     run, exponent, percent = match["run"], match["exponent"] or match["power"], match["percent"]
     readings = [sign * value for digits in _readings(run) for value in _values(digits, exponent, percent)]
     if readings and " " not in run:
@@ -123,7 +123,7 @@ def _run(match: re.Match[str], sign: int) -> Iterator[Number]:
 
 
 def _readings(run: str) -> list[str]:
-    """What digits with separators can mean as one number; nothing where they are no number that anybody writes."""
+    """Return the possible readings of digits with separators as one number; empty if they are not a valid number."""
     grouped = _GROUPED.fullmatch(run)
     if grouped:
         whole, decimal = run.replace(grouped[1], "").replace(",", "."), run.replace(",", ".")
@@ -139,7 +139,7 @@ def _values(digits: str, exponent: str | None, percent: str | None) -> list[floa
     number = float(f"{digits}e{exponent or 0}")
     if not percent:
         return [number]
-    return [number, number / 100 if exponent else float(f"{digits}e-2")]  # 33.3 % is 0.333 to the last bit
+    return [number, number / 100 if exponent else float(f"{digits}e-2")]  # makes 33.3 % exactly 0.333
 
 
 def _shares(value: float, percent: str | None) -> list[float]:

@@ -1,4 +1,4 @@
-"""Reading what people wrote into typed data: every problem is found, each with its path and the nearest key."""
+"""Conversion of user input into typed data; reports every problem with its path and the nearest valid key."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _WORDS = {
 
 
 def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | None:
-    """An instance of a struct; every problem is added to `problems`.
+    """Read a struct from a mapping and append every problem to `problems`.
 
-    What could be read is returned even then, so that the checks that follow can find the rest of what is
-    wrong in the same pass; None only where too little is left.
+    Whatever could be read is returned despite problems, so that later checks can report the rest in the same pass;
+    None only if too little is left.
     """
     shorthand = getattr(cls, "shorthand", None)
     if shorthand and isinstance(value, str):
@@ -55,12 +55,12 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
     for field in required:
         if field.encode_name not in value:
             problems.append((path, f"`{field.encode_name}` is missing"))
-        if field.name not in fields:  # a stand-in, so that entries keep their places and checks can go on
-            fields |= _stand_in(field.name, hints[field.name])
+        if field.name not in fields:  # a placeholder, so that entries keep their positions and checks can go on
+            fields |= _placeholder(field.name, hints[field.name])
     return cls(**fields) if all(field.name in fields for field in required) else None
 
 
-def _stand_in(name: str, hint: Any) -> dict[str, Any]:
+def _placeholder(name: str, hint: Any) -> dict[str, Any]:
     if hint is str:
         return {name: ""}
     return {name: []} if _inner_struct(hint)[1] is list else {}
@@ -80,8 +80,8 @@ def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:
     struct, shape = _inner_struct(hint)
     if struct is not None and value is not None:
         if shape is None:
-            found = read(struct, value, problems, path)
-            return _FAILED if found is None else found
+            result = read(struct, value, problems, path)
+            return _FAILED if result is None else result
         if shape is list and isinstance(value, list) and value:
             items = (read(struct, item, problems, (*path, index)) for index, item in enumerate(value))
             return [item for item in items if item is not None]
@@ -89,7 +89,7 @@ def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:
             entries = ((key, read(struct, item or {}, problems, (*path, key))) for key, item in value.items())
             return {key: item for key, item in entries if item is not None}
     try:
-        # Not strict: a number that came from a variable is still text here.
+        # Not strict: a number from a variable is still text here.
         result = msgspec.convert(value, hint, strict=False)
         if isinstance(result, float) and not math.isfinite(result):
             problems.append((path, f"must be a finite number, not {_shown(value)}"))
@@ -102,13 +102,13 @@ def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:
 
 @cache
 def _inner_struct(hint: Any) -> tuple[Any, Any]:
-    """The struct inside a hint, and the list or dict it sits in."""
+    """Return the struct inside a type hint, and the list or dict that contains it."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _inner_struct(arguments[0])
     if origin in (Union, types.UnionType):
-        found = [inner for inner in map(_inner_struct, arguments) if inner[0] is not None]
-        return found[0] if found else (None, None)
+        inner_structs = [inner for inner in map(_inner_struct, arguments) if inner[0] is not None]
+        return inner_structs[0] if inner_structs else (None, None)
     if origin in (list, tuple) and _is_struct(arguments[0]):
         return arguments[0], list
     if origin is dict and _is_struct(arguments[1]):
@@ -121,7 +121,7 @@ def _is_struct(hint: Any) -> bool:
 
 
 def _in_words(message: str, hint: Any, value: Any) -> str:
-    """msgspec's message in the words of this project."""
+    """Translate msgspec's message into the wording of this project."""
     if "Invalid enum value" in message:
         choices = [str(choice) for choice in _choices(hint)]
         return f"must be one of {', '.join(choices)}, not {_shown(value)}"
@@ -130,11 +130,11 @@ def _in_words(message: str, hint: Any, value: Any) -> str:
         return f"must be {limit[1]} {limit[2]}, not {_shown(value)}"
     if "of length" in message:
         return "must not be empty"
-    place = re.search(r" - at `\$?([^`]*)`", message)
-    wanted = re.match(r"Expected `([^`]+)`", message)
-    if wanted:
-        words = " or ".join(_WORDS.get(word.strip(), word.strip()) for word in wanted[1].split("|"))
-        inside = f" (at {place[1].lstrip('.')})" if place and place[1] else ""
+    location = re.search(r" - at `\$?([^`]*)`", message)
+    expected = re.match(r"Expected `([^`]+)`", message)
+    if expected:
+        words = " or ".join(_WORDS.get(word.strip(), word.strip()) for word in expected[1].split("|"))
+        inside = f" (at {location[1].lstrip('.')})" if location and location[1] else ""
         return f"must be {words}{inside}, not {_shown(value)}"
     return message
 
@@ -152,14 +152,14 @@ def _shown(value: Any) -> str:
 
 
 def scorer_problems(spec: Any) -> Problems:
-    """What is wrong with a scorer as written: a name, or a mapping with `type` and options."""
+    """Return the problems of a scorer spec: a name, or a mapping with `type` and options."""
     problems: Problems = []
     _read_scorer(spec, problems)
     return problems
 
 
 def build_scorer(spec: Any) -> Scorer:
-    """A scorer from its name or mapping; for a spec that `scorer_problems` found nothing wrong with."""
+    """Build a scorer from its name or mapping; for specs in which `scorer_problems` finds no problem."""
     problems: Problems = []
     scorer = _read_scorer(spec, problems)
     if scorer is None or problems:
@@ -170,12 +170,12 @@ def build_scorer(spec: Any) -> Scorer:
 def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
     options = {"type": spec} if isinstance(spec, str) else spec
     if not isinstance(options, Mapping) or not isinstance(options.get("type"), str):
-        problems.append(((), "a scorer is a name, or a mapping with `type` and its options"))
+        problems.append(((), "a scorer must be a name, or a mapping with `type` and its options"))
         return None
     try:
         cls = registry.load("scorers", options["type"])
     except FairtrialError as error:
         problems.append((("type",), str(error)))
         return None
-    rest = {key: value for key, value in options.items() if key != "type"}
-    return cast("Scorer | None", read(cls, rest, problems))
+    own_options = {key: value for key, value in options.items() if key != "type"}
+    return cast("Scorer | None", read(cls, own_options, problems))

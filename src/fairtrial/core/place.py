@@ -1,10 +1,10 @@
-"""Where a trial stands in its plan."""
+"""The position of a trial in its plan."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-COLUMNS = ("case_position", "arm_position", "repeat")  # what rows call the parts of a place
+COLUMNS = ("case_position", "arm_position", "repeat")  # the column names of a place
 
 
 class Place(NamedTuple):
@@ -16,5 +16,5 @@ class Place(NamedTuple):
 
 
 def place_of(row: Any) -> Place:
-    """The place of a row, which is a mapping."""
+    """Return the place of a row (a mapping)."""
     return Place(row["case_position"], row["arm_position"], row["repeat"])

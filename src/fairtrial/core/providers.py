@@ -1,4 +1,4 @@
-"""Where the models of a provider live, as templates: keys and addresses come from the environment."""
+"""Addresses and keys of providers, as templates that are filled in from the environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairtrial.core import registry
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach a provider: which adapter, which address, which key."""
+    """How to reach a provider: adapter, address and key."""
 
     kind: str
     base_url: str = ""
@@ -19,7 +19,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-# Providers that speak another one's API, and targets that are no API.
+# Providers that use another provider's API, and targets that are not an API.
 _OTHERS: dict[str, Provider] = {
     "openrouter": Provider(
         kind="openai_api",
@@ -47,19 +47,19 @@ _OTHERS: dict[str, Provider] = {
 
 @cache
 def api_kinds() -> tuple[str, ...]:
-    """The kinds of targets that are a model behind an API: the files `targets/*_api.py`, and plug-ins named so."""
+    """Return the target kinds for models behind an API: the files `targets/*_api.py`, and plug-ins named alike."""
     return tuple(name for name in registry.names("targets") if name.endswith("_api"))
 
 
 @cache
 def known_providers() -> dict[str, Provider]:
-    """Providers by name: the home of each API (`targets/NAME_api.py` serves `NAME:model`), and the others."""
-    found = {kind.removesuffix("_api"): registry.load("targets", kind).provider for kind in api_kinds()}
-    return {name: provider for name, provider in found.items() if provider is not None} | _OTHERS
+    """Return the providers by name: one for each API (`targets/NAME_api.py` serves `NAME:model`), and the others."""
+    by_api = {kind.removesuffix("_api"): registry.load("targets", kind).provider for kind in api_kinds()}
+    return {name: provider for name, provider in by_api.items() if provider is not None} | _OTHERS
 
 
 def find_provider(name: str, own: Mapping[str, Provider], environment: Mapping[str, str]) -> Provider | None:
-    """The suite's own provider, a known one, one given by NAME_BASE_URL, or a plugged-in kind of target."""
+    """Find a provider: the suite's own, a known one, one set by NAME_BASE_URL, or a target kind of a plug-in."""
     if name in own:
         return own[name]
     if name in known_providers():
@@ -76,14 +76,14 @@ def find_provider(name: str, own: Mapping[str, Provider], environment: Mapping[s
 
 @cache
 def plugged_in() -> tuple[str, ...]:
-    """Kinds of targets that are named as they are: whatever is not behind a provider's name."""
-    behind = {provider.kind for provider in known_providers().values()}
-    return tuple(name for name in registry.names("targets") if name not in behind and name not in api_kinds())
+    """Return the target kinds that suites name directly, because no provider stands for them."""
+    provided = {provider.kind for provider in known_providers().values()}
+    return tuple(name for name in registry.names("targets") if name not in provided and name not in api_kinds())
 
 
 def split_name(target: str) -> tuple[str, str]:
-    """`provider:model` or `provider/model` into its two parts; an agent's name stands alone."""
-    ends = [position for position in (target.find(":"), target.find("/")) if position > 0]
-    if not ends:
+    """Split `provider:model` or `provider/model` into its two parts; an agent's name has no second part."""
+    separators = [position for position in (target.find(":"), target.find("/")) if position > 0]
+    if not separators:
         return target, ""
-    return target[: min(ends)], target[min(ends) + 1 :]
+    return target[: min(separators)], target[min(separators) + 1 :]

@@ -1,7 +1,7 @@
-"""Families of parts: a file in the family's folder, or an entry point `fairtrial.<family>`.
+"""Lookup of scorers, targets and importers: a file in the family's folder, or an entry point `fairtrial.<family>`.
 
-The file's name is the part's name, and the class in it has the same name in camel case:
-`scorers/json_schema.py` holds `JsonSchema` and is `json_schema` in every suite.
+The file name is the part's name, and its class has the same name in camel case: `scorers/json_schema.py` defines
+`JsonSchema` and is `json_schema` in every suite.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ def _plugins(family: str) -> dict[str, Any]:
 
 @cache
 def builtin_names(family: str) -> tuple[str, ...]:
-    """The parts that come with fairtrial."""
-    found = (module.name for module in pkgutil.iter_modules([str(_PACKAGE / family)]))
-    return tuple(sorted(name for name in found if not name.startswith("_")))
+    """Return the names of the parts that come with fairtrial."""
+    modules = (module.name for module in pkgutil.iter_modules([str(_PACKAGE / family)]))
+    return tuple(sorted(name for name in modules if not name.startswith("_")))
 
 
 def names(family: str) -> list[str]:
-    """Every part of a family, built in or plugged in."""
+    """Return the names of all parts of a family, built in or from plug-ins."""
     return sorted({*builtin_names(family), *_plugins(family)})
 
 
 def load(family: str, name: str) -> Any:
-    """The class of a part; a name that does not exist is an error that names the nearest one."""
+    """Return the class of a part; the error for an unknown name suggests the nearest one."""
     key = name.replace("-", "_")
     if key in builtin_names(family):
         module = importlib.import_module(f"fairtrial.{family}.{key}")
         return getattr(module, "".join(word.capitalize() for word in key.split("_")))
     if name in _plugins(family):
         return _plugins(family)[name].load()
-    raise FairtrialError(f"there is no {family[:-1]} `{name}`{nearest(name, names(family))}")
+    raise FairtrialError(f"unknown {family[:-1]} `{name}`{nearest(name, names(family))}")
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """An ending for a message: the nearest right word, or all of them."""
+    """Return the end of an error message: the nearest known word, or all of them."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f"; did you mean `{close[0]}`?"

@@ -1,12 +1,12 @@
-"""What agents of one's own report about themselves: taken where it makes sense, left out with a note where it does not.
+"""Reading of reports by the user's own agents; values that make no sense are left out, with a note.
 
-A report is a mapping, or an object with the same names:
+A report is a mapping, or an object with the same attributes:
 
     text            the answer; the one thing that is required
     cost_usd        what the session cost
     usage           tokens as OpenAI or Anthropic name them; or `prompt_tokens` and `completion_tokens` beside `text`
-    tool_calls      a list of calls, in the shape of MCP, OpenAI, LangChain, or our own
-    trace           a mapping of whatever else is worth keeping
+    tool_calls      a list of calls, in the format of MCP, OpenAI, LangChain, or fairtrial
+    trace           a mapping of anything else worth keeping
     finish_reason, model
 """
 
@@ -22,22 +22,22 @@ from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.trace import short
 
-_TOKENS = {  # our names for tokens, and those that reports may have
+_TOKENS = {  # our names of the token counts, and those in reports
     "prompt": ("prompt_tokens", "input_tokens"),
     "completion": ("completion_tokens", "output_tokens"),
     "cache_read": ("cache_read_tokens", "cache_read_input_tokens"),
     "cache_write": ("cache_write_tokens", "cache_creation_input_tokens"),
     "reasoning": ("reasoning_tokens",),
 }
-_MOST_TOKENS = 10**9
-_MOST_USD = 10**6
+_MAX_TOKENS = 10**9
+_MAX_USD = 10**6
 _FIELDS = ("text", "cost_usd", "usage", "tool_calls", "trace", "finish_reason", "model")
 _READ = {*_FIELDS, *(name for names in _TOKENS.values() for name in names)} - {"tool_calls"}
-_SURE = ("__", ".", "/", ":")  # signs that stand between a server's name and its tool's, and hardly inside a name
+_SEPARATORS = ("__", ".", "/", ":")  # used between a server's name and its tool's, and hardly ever inside a name
 
 
 def as_answer(result: Any, servers: Sequence[McpServer], latency_ms: float) -> Answer | Failure:
-    """An answer from whatever an agent returned."""
+    """Convert whatever an agent returned into an answer."""
     if isinstance(result, str):
         return Answer(text=result, latency_ms=latency_ms)
     if isinstance(result, Failure):
@@ -46,8 +46,8 @@ def as_answer(result: Any, servers: Sequence[McpServer], latency_ms: float) -> A
         return _checked(result, servers, latency_ms)
     report = _report(result)
     if report is None:
-        what = type(result).__name__
-        return Failure(kind="malformed", message=f"the agent returned {what}, neither a text nor a report with `text`")
+        name = type(result).__name__
+        return Failure(kind="malformed", message=f"the agent returned {name}: return a string, or a report with `text`")
     notes: list[str] = []
     return Answer(
         text=report["text"],
@@ -60,17 +60,17 @@ def as_answer(result: Any, servers: Sequence[McpServer], latency_ms: float) -> A
     )
 
 
-def called(calls: Iterable[Any], servers: Sequence[McpServer]) -> list[Any]:
-    """Tool calls in our own shape, each with the server that it went to, where that is certain."""
-    return [_call(_plain(call), servers) for call in calls]
+def normalise_calls(calls: Iterable[Any], servers: Sequence[McpServer]) -> list[Any]:
+    """Convert tool calls into our own format, each with its server if that is certain."""
+    return [_normalise_call(_as_mapping(call), servers) for call in calls]
 
 
 def _checked(answer: Answer, servers: Sequence[McpServer], latency_ms: float) -> Answer:
-    """An answer in our own shape is believed no more than a report."""
+    """Check an `Answer` as strictly as a report."""
     notes: list[str] = []
     usage = answer.usage
-    if usage is not None and not all(_whole(value) for value in msgspec.structs.astuple(usage)):
-        notes.append(f"tokens left out: {usage} is no count")
+    if usage is not None and not all(_is_token_count(value) for value in msgspec.structs.astuple(usage)):
+        notes.append(f"tokens left out: {usage} is not a valid count")
         usage = None
     return msgspec.structs.replace(
         answer,
@@ -82,7 +82,7 @@ def _checked(answer: Answer, servers: Sequence[McpServer], latency_ms: float) ->
 
 
 def _report(result: Any) -> dict[str, Any] | None:
-    """A report as a mapping; None where there is no text in it."""
+    """Return a report as a mapping; None if it has no text."""
     if isinstance(result, Mapping):
         report = dict(result)
     else:
@@ -95,56 +95,56 @@ def _text(value: Any) -> str | None:
 
 
 def _usage(report: dict[str, Any], notes: list[str]) -> Usage | None:
-    found = _plain(report.get("usage"))
-    tokens = {**report, **found} if isinstance(found, Mapping) else report
+    usage = _as_mapping(report.get("usage"))
+    tokens = {**report, **usage} if isinstance(usage, Mapping) else report
     counts: dict[str, int] = {}
     for ours, names in _TOKENS.items():
         name = next((name for name in names if tokens.get(name) is not None), None)
         if name is None:
             continue
-        if _whole(tokens[name]):
+        if _is_token_count(tokens[name]):
             counts[ours] = int(tokens[name])
         else:
-            notes.append(f"{name} left out: {tokens[name]!r} is no number of tokens")
+            notes.append(f"{name} left out: {tokens[name]!r} is not a number of tokens")
     if "prompt" not in counts and "completion" not in counts:
         return None
     return Usage(**counts)
 
 
-def _whole(value: Any) -> bool:
-    """Whether this can be a number of tokens."""
+def _is_token_count(value: Any) -> bool:
+    """Return whether a value can be a number of tokens."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return bool(0 <= value <= _MOST_TOKENS and value == int(value))
+    return bool(0 <= value <= _MAX_TOKENS and value == int(value))
 
 
 def _cost(value: Any, notes: list[str]) -> float | None:
     if value is None:
         return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and math.isfinite(value) and 0 <= value <= _MOST_USD:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and 0 <= value <= _MAX_USD:
         return float(value)
-    notes.append(f"cost_usd left out: {value!r} is no cost in dollars")
+    notes.append(f"cost_usd left out: {value!r} is not a cost in dollars")
     return None
 
 
 def _trace(report: dict[str, Any], servers: Sequence[McpServer], notes: list[str]) -> dict[str, Any] | None:
-    """Everything that has no place elsewhere; tool calls in one shape."""
-    more = report.get("trace")
+    """Collect everything that has no field of its own; tool calls are converted into one format."""
+    reported = report.get("trace")
     trace = {name: value for name, value in report.items() if name not in _READ}
-    trace |= dict(more) if isinstance(more, Mapping) else {} if more is None else {"trace": more}
+    trace |= dict(reported) if isinstance(reported, Mapping) else {} if reported is None else {"trace": reported}
     calls = trace.pop("tool_calls", None)
     if isinstance(calls, list | tuple):
-        trace["tool_calls"] = called(calls, servers)
+        trace["tool_calls"] = normalise_calls(calls, servers)
     elif calls is not None:
-        notes.append(f"tool_calls left out: {type(calls).__name__} is no list")
+        notes.append(f"tool_calls left out: {type(calls).__name__} is not a list")
     if notes:
         trace["left_out"] = notes
     return trace or None
 
 
-def _plain(value: Any) -> Any:
-    """A mapping from an object of another library, which usually knows how to become one."""
+def _as_mapping(value: Any) -> Any:
+    """Convert an object of another library into a mapping, if it has a method for that."""
     for name in ("model_dump", "_asdict", "dict"):
         if not isinstance(value, Mapping) and callable(getattr(value, name, None)):
             try:
@@ -154,25 +154,25 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _call(call: Any, servers: Sequence[McpServer]) -> Any:
-    """One call with the names that the rest of the program reads; what is no call stays as it is."""
+def _normalise_call(call: Any, servers: Sequence[McpServer]) -> Any:
+    """Return a call under the field names used here; anything that is not a call stays unchanged."""
     if isinstance(call, str):
         call = {"tool": call}
     if not isinstance(call, Mapping):
         return call
-    inner = _plain(call.get("function"))
-    inner = inner if isinstance(inner, Mapping) else {}
-    name = _first({**inner, **call}, "tool", "tool_name", "name")
+    function = _as_mapping(call.get("function"))
+    function = function if isinstance(function, Mapping) else {}
+    name = _first({**function, **call}, "tool", "tool_name", "name")
     if not isinstance(name, str):
         return dict(call)
     server, tool = call.get("server"), name
     if server is None:
-        server, tool = _place(name, servers)
+        server, tool = _split_tool_name(name, servers)
     result = _first(call, "result", "output", "content")
     return {
         "tool": tool,
         "server": server,
-        "arguments": _arguments(_first({**inner, **call}, "arguments", "args", "input", "parameters")),
+        "arguments": _arguments(_first({**function, **call}, "arguments", "args", "input", "parameters")),
         "result": result if result is None else short(result if isinstance(result, str) else repr(result)),
         "error": bool(_first(call, "error", "is_error", "isError")) or call.get("status") in ("error", "failed"),
         **({"duration_ms": call["duration_ms"]} if "duration_ms" in call else {}),
@@ -184,7 +184,7 @@ def _first(mapping: Mapping[str, Any], *names: str) -> Any:
 
 
 def _arguments(value: Any) -> Any:
-    """Arguments, which some write as a text of JSON."""
+    """Return the arguments, decoded if they are JSON text."""
     if not isinstance(value, str):
         return value
     try:
@@ -193,10 +193,10 @@ def _arguments(value: Any) -> Any:
         return value
 
 
-def _place(name: str, servers: Sequence[McpServer]) -> tuple[str | None, str]:
-    """The server and tool that a name means; no server where that is not certain: then it is a tool of the agent's own.
+def _split_tool_name(name: str, servers: Sequence[McpServer]) -> tuple[str | None, str]:
+    """Split a tool's name into server and tool; None if the server is not certain: then it is the agent's own tool.
 
-    A prefix may name the server, with or without `mcp` before it; else the tool must be one server's alone.
+    A prefix may name the server, with or without `mcp` before it; otherwise exactly one server must have the tool.
     """
     exact = [server.name for server in servers if name in server.tools]
     if exact:
@@ -206,9 +206,9 @@ def _place(name: str, servers: Sequence[McpServer]) -> tuple[str | None, str]:
         rest = bare.removeprefix(server.name)
         if rest == bare:
             continue
-        for sign in _SURE:
-            if rest.startswith(sign) and len(rest) > len(sign):
-                return server.name, rest.removeprefix(sign)
+        for separator in _SEPARATORS:
+            if rest.startswith(separator) and len(rest) > len(separator):
+                return server.name, rest.removeprefix(separator)
         if rest[:1] in ("_", "-") and rest[1:] in server.tools:
             return server.name, rest[1:]
     return None, name

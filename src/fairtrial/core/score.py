@@ -1,4 +1,4 @@
-"""What an answer is worth, or why nobody can say."""
+"""The score of an answer, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.workshop import Workshop
 
-Scale = tuple[float | None, float | None]  # worst and best; best below worst: less is better; None: no such bound
+Scale = tuple[float | None, float | None]  # worst and best; best below worst: lower is better; None: unbounded
 ANY: Scale = (None, None)
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was made while scoring and is kept, such as a screenshot."""
+    """A file made and kept during scoring, such as a screenshot."""
 
     name: str
     media: str
@@ -30,17 +30,17 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     confidence: float | None = None
     notes: str = ""
-    automatic: bool = False  # given without looking at the answer
+    automatic: bool = False  # assigned without looking at the answer
     raw: float | None = None
     max: float = 1.0
     details: dict[str, Any] | None = None
-    metrics: dict[str, float] = {}  # what was measured beside the score, on its own scale
+    metrics: dict[str, float] = {}  # measured in addition to the score, each on its own scale
     judgements: tuple[Judgement, ...] = ()
     files: tuple[File, ...] = ()
 
 
 class Unscored(msgspec.Struct, frozen=True, kw_only=True):
-    """Scoring failed. Never a 0: the trial is counted as unscored, with this reason."""
+    """Scoring failed. This is never a 0: the trial counts as unscored, for this reason."""
 
     kind: str
     message: str
@@ -49,26 +49,26 @@ class Unscored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a scorer may look at."""
+    """Everything that a scorer can use."""
 
     response: str
     case: Case
     finish_reason: str | None = None
     folder: Path = Path()
     panel: Panel | None = None
-    family: str = ""  # who made the target
+    family: str = ""  # the maker of the target's model
     workshop: Workshop | None = None
-    kept: Mapping[JudgementPlace, Judgement] = {}  # usable verdicts on this very answer, from an earlier session
+    kept: Mapping[JudgementPlace, Judgement] = {}  # valid judgements of this answer from an earlier session
 
     @property
     def expected(self) -> str:
-        """The expected text without surrounding blanks; empty means that none was given.
+        """The expected text, stripped; empty if there is none.
 
-        Where several are right, a scorer is given one of them at a time, unless it asks to see `accepted`.
+        With several accepted answers, a scorer sees one of them at a time, unless it sets `sees_all`.
         """
         return next(iter(self.case.accepted), "")
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """Every text that is right."""
+        """All accepted answers."""
         return self.case.accepted

@@ -1,4 +1,4 @@
-"""The contract of a scorer: its fields are its options, one context in, one value out."""
+"""The interface of a scorer: its fields are its options; it takes a context and returns a score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 
 
 class Guide(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person should know when choosing a scorer."""
+    """What users should know when they choose a scorer."""
 
     scale: str
     reproducibility: str
@@ -22,46 +22,46 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to score an answer. A new one is one file in `scorers/` or an entry point `fairtrial.scorers`."""
+    """Base class of scorers. To add one, add a file to `scorers/` or an entry point `fairtrial.scorers`."""
 
     guide: ClassVar[Guide]
     judged: ClassVar[bool] = False
-    looks: ClassVar[bool] = False  # whether it looks at pages in a browser
-    scores_refusals: ClassVar[bool] = False  # whether refusals are for it to score, whatever `on_refusal` says
-    sees_all: ClassVar[bool] = False  # whether it is shown every accepted answer at once, not one at a time
+    looks: ClassVar[bool] = False  # whether it opens pages in a browser
+    scores_refusals: ClassVar[bool] = False  # whether it scores refusals itself, whatever `on_refusal` says
+    sees_all: ClassVar[bool] = False  # whether it sees all accepted answers at once, not one at a time
 
     def needs_expected(self) -> bool:
-        """Whether a case without an expected text cannot be scored."""
+        """Return whether a case must have an expected text."""
         return False
 
     def forbids(self) -> bool:
-        """Whether an answer must not be what is expected: then none of several may be it."""
+        """Return whether an answer must differ from `expected`: if several are listed, from all of them."""
         return False
 
     def needs_judge(self) -> bool:
-        """Whether a judge is asked."""
+        """Return whether it needs a judge."""
         return self.judged
 
     def scales(self) -> dict[str, Scale]:
-        """The metrics it measures beside the score, each with its scale."""
+        """Return the metrics it measures in addition to the score, with their scales."""
         return {}
 
     def prompt_hash(self, instructions: str) -> str | None:
-        """What a judge is told, hashed without the answer; None where no judge gives a mark."""
+        """Return a hash of the judge's prompt without the answer; None if no judge gives a mark."""
         return None
 
     def samples(self) -> list[dict[str, Any]] | None:
-        """Answers of known worth to calibrate its judge with; None: any text is as good as another."""
+        """Return answers of known quality to calibrate its judge with; None: the default texts fit."""
         return None
 
     def top_mark(self) -> float:
-        """The best mark that a judge can give, on the scale that it is told."""
+        """Return the best mark that the judge can give, on the scale in its prompt."""
         return 10.0
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
-        """What makes this case impossible to score, known before anything is asked."""
+        """Return the reasons, known before the run, why this case cannot be scored."""
         return ()
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        """Score one answer; the same context gives the same value, unless a judge is asked."""
+        """Score one answer; the same context gives the same score, unless a judge is used."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What a secret looks like, and how to keep it out of sight in every form in which it may come back."""
+"""Detection of secrets, and hiding them in every encoded form in which they may reappear."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
-SHORTEST = 8  # a shorter value is no secret, and hiding it would tear texts apart
-_SHORTEST_NAMED = 4  # the same for a variable that a suite names
-_SHORTEST_PREFIX = 20  # of a secret that was cut off: shorter ones may be what all keys of a provider begin with
+SHORTEST = 8  # shorter values are not secrets, and hiding them would garble texts
+_SHORTEST_NAMED = 4  # the same for variables named in a suite
+_SHORTEST_PREFIX = 20  # of a truncated secret: a shorter prefix may be common to all keys of a provider
 _SHORTEST_RANDOM = 16
 _CREDENTIAL = re.compile(
     r"(?:KEY|TOKEN|PASS(?:WORD|WD|PHRASE|CODE)?|PWD|AUTH(?:ORIZATION|ENTICATION)?|COOKIE|DSN)S?\d*(?:_|$)"
@@ -30,25 +30,25 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def is_credential(name: str) -> bool:
-    """Whether a variable, key or header of this name holds a secret: OPENAI_API_KEY, apiKey, X-Auth-Token."""
+    """Return whether a variable, key or header of this name holds a secret: OPENAI_API_KEY, apiKey, X-Auth-Token."""
     return bool(_CREDENTIAL.search(_HUMP.sub("_", name).replace("-", "_").upper()))
 
 
 def looks_secret(value: str) -> bool:
-    """Whether a value can be a secret: long enough, and no common word, number, path or plain address."""
+    """Return whether a value can be a secret: long enough, and not a common word, number, path or plain address."""
     if len(value) < SHORTEST or _COMMON.fullmatch(value):
         return False
     return not (_FIGURES.fullmatch(value) or _PATH.fullmatch(value) or _ADDRESS.match(value))
 
 
 def looks_random(value: str) -> bool:
-    """Whether a value looks like a key, whatever it is called."""
-    long = len(value) >= _SHORTEST_RANDOM and not any(c.isspace() for c in value)
-    return long and looks_secret(value) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    """Return whether a value looks like a key, regardless of its name."""
+    key_like = len(value) >= _SHORTEST_RANDOM and not any(c.isspace() for c in value)
+    return key_like and looks_secret(value) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
 
-def in_address(value: str) -> Iterator[str]:
-    """The secrets inside an address: its password, and what its query says under a credential's name."""
+def secrets_in_url(value: str) -> Iterator[str]:
+    """Yield the secrets in a URL: its password, and query values under the name of a credential."""
     if not _ADDRESS.match(value):
         return
     try:
@@ -56,8 +56,8 @@ def in_address(value: str) -> Iterator[str]:
         password = unquote(parts.password or "")
     except ValueError:
         return
-    given = [text for name, text in parse_qsl(parts.query) if is_credential(name)]
-    yield from (text for text in (password, *given) if looks_secret(text))
+    query_secrets = [text for name, text in parse_qsl(parts.query) if is_credential(name)]
+    yield from (text for text in (password, *query_secrets) if looks_secret(text))
 
 
 class Secret(NamedTuple):
@@ -65,7 +65,7 @@ class Secret(NamedTuple):
 
     Args:
         variable: Whether `${name}` stands for exactly this value.
-        loose: Whether it is hidden in every form, and not just as it is.
+        loose: Whether it is hidden in every encoded form, not only verbatim.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Secret(NamedTuple):
     loose: bool = True
 
 
-def ambient(environment: Mapping[str, str], files: Mapping[str, str]) -> Iterator[Secret]:
-    """What must be hidden though no suite names it: credentials of the environment, and whatever `.env` files hold."""
+def ambient_secrets(environment: Mapping[str, str], files: Mapping[str, str]) -> Iterator[Secret]:
+    """Yield the secrets to hide even if no suite names them: credentials in the environment, all of `.env` files."""
     for name, value in {**files, **environment}.items():
         if (name in files or is_credential(name)) and looks_secret(value):
             yield Secret(name, value)
-        for part in in_address(value):
+        for part in secrets_in_url(value):
             yield Secret(name, part, variable=False)
 
 
-def named(name: str, value: str, *, from_file: bool) -> Iterator[Secret]:
-    """The value of a variable that a suite names."""
+def named_secrets(name: str, value: str, *, from_file: bool) -> Iterator[Secret]:
+    """Yield the value of a variable named in a suite, if it must be hidden."""
     if len(value) >= _SHORTEST_NAMED and not _COMMON.fullmatch(value):
         credential = (is_credential(name) or from_file) and looks_secret(value)
         yield Secret(name, value, loose=credential or looks_random(value))
@@ -92,12 +92,12 @@ def named(name: str, value: str, *, from_file: bool) -> Iterator[Secret]:
 
 class _Form(NamedTuple):
     whole: str
-    needle: str  # what is looked for: a secret may have been cut off behind it
+    needle: str  # the part that is searched for: a secret may be truncated after it
     secret: Secret
 
 
 class Hider:
-    """Replaces secrets in texts. Quick where there is nothing to hide, which is nearly always."""
+    """Replaces secrets in texts. Fast if there is nothing to hide, which is almost always the case."""
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
         self._exact: list[_Form] = []
@@ -112,22 +112,22 @@ class Hider:
         self.idle = not self._exact and not self._loose
 
     def hide(self, text: str, between: Callable[[str], str] | None = None) -> str:
-        """The text with `${NAME}` where a variable's value stood, `[NAME hidden]` where another form of it did.
+        """Replace a variable's value with `${NAME}`, and other forms of it with `[NAME hidden]`.
 
-        With `between`, what is around them goes through it.
+        `between` is applied to the text around them.
         """
-        if self.idle or not (found := self._find(text)):
+        if self.idle or not (hits := self._find(text)):
             return between(text) if between else text
         parts: list[str] = []
-        place = 0
-        for start, end, secret in found:
-            before = text[place:start]
+        position = 0
+        for start, end, secret in hits:
+            before = text[position:start]
             parts.append(between(before) if between else before)
-            # `$${` is an escape, so behind a `$` nothing can be a reference.
+            # `$${` is an escape, so a reference cannot follow a `$`.
             exact = secret.variable and text[start:end] == secret.value and not before.endswith("$")
             parts.append(f"${{{secret.name}}}" if exact else f"[{secret.name} hidden]")
-            place = end
-        parts.append(between(text[place:]) if between else text[place:])
+            position = end
+        parts.append(between(text[position:]) if between else text[position:])
         return "".join(parts)
 
     def _find(self, text: str) -> list[tuple[int, int, Secret]]:
@@ -135,44 +135,44 @@ class Hider:
         lowered = text.lower()
         if any(map(lowered.__contains__, self._needles)):
             hits += self._loose_hits(text, lowered)
-        return _apart(hits) if hits else hits
+        return _merge_overlaps(hits) if hits else hits
 
     def _exact_hits(self, text: str) -> Iterator[tuple[int, int, Secret]]:
         for form in self._exact:
-            for start in _places(text, form.whole):
+            for start in _occurrences(text, form.whole):
                 yield start, start + len(form.whole), form.secret
 
     def _loose_hits(self, text: str, lowered: str) -> Iterator[tuple[int, int, Secret]]:
-        if len(lowered) != len(text):  # a few letters become longer: places would not fit any more
+        if len(lowered) != len(text):  # lower() lengthens a few letters, which would shift positions
             lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
         for form in self._loose:
-            for start in _places(lowered, form.needle):
-                yield start, start + _shared(form.whole, lowered, start), form.secret
+            for start in _occurrences(lowered, form.needle):
+                yield start, start + _match_length(form.whole, lowered, start), form.secret
 
 
-def _places(text: str, part: str) -> Iterator[int]:
+def _occurrences(text: str, part: str) -> Iterator[int]:
     start = text.find(part)
     while start >= 0:
         yield start
         start = text.find(part, start + len(part))
 
 
-def _shared(form: str, text: str, start: int) -> int:
-    """How far a text goes like a form from a place on."""
+def _match_length(form: str, text: str, start: int) -> int:
+    """Return how many characters of a form the text has at a position."""
     if text.startswith(form, start):
         return len(form)
     return next(n for n, c in enumerate(form) if text[start + n : start + n + 1] != c)
 
 
-def _apart(hits: list[tuple[int, int, Secret]]) -> list[tuple[int, int, Secret]]:
-    """Hits in their order; of those that overlap the longest, and what others have beyond it goes with it."""
-    found: list[tuple[int, int, Secret]] = []
+def _merge_overlaps(hits: list[tuple[int, int, Secret]]) -> list[tuple[int, int, Secret]]:
+    """Sort the hits and merge those that overlap, under the secret that starts first (the longest, if several do)."""
+    merged: list[tuple[int, int, Secret]] = []
     for start, end, secret in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
-        if not found or start >= found[-1][1]:
-            found.append((start, end, secret))
-        elif end > found[-1][1]:
-            found[-1] = (found[-1][0], end, found[-1][2])
-    return found
+        if not merged or start >= merged[-1][1]:
+            merged.append((start, end, secret))
+        elif end > merged[-1][1]:
+            merged[-1] = (merged[-1][0], end, merged[-1][2])
+    return merged
 
 
 def _needle(form: str) -> str:
@@ -180,11 +180,11 @@ def _needle(form: str) -> str:
 
 
 def _forms(value: str) -> list[str]:
-    """A value as it may come back, in lower case: encoded for an address, JSON, HTML or Python, and in base 64."""
+    """Return the forms in which a value may reappear, in lower case: URL, JSON, HTML and Python escapes, base 64."""
     escaped = json.dumps(value)[1:-1]
     forms = [
         value,
-        value.upper(),  # which some letters do not come back from: ß is SS
+        value.upper(),  # upper case is not always reversible: ß becomes SS
         quote(value, safe="", errors="surrogatepass"),
         quote(value, errors="surrogatepass"),
         quote_plus(value, errors="surrogatepass"),
@@ -200,7 +200,7 @@ def _forms(value: str) -> list[str]:
 
 
 def _in_base64(value: bytes) -> Iterator[str]:
-    """What base 64 makes of a value wherever it stands, such as behind `user:`; what neighbours change is left out."""
+    """Yield base 64 forms of a value at every offset, such as after `user:`, without digits that neighbours affect."""
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + value)
         inner = encoded[(8 * before + 5) // 6 : 8 * (before + len(value)) // 6].decode()

@@ -1,14 +1,14 @@
-"""What making and reading a run that may end early must agree on."""
+"""Shared definitions for running and for reading runs that may stop early."""
 
 from __future__ import annotations
 
 import random
 
-FEWEST = 20  # complete cases, so that a handful of lucky ones is not all that anybody asked
+FEWEST = 20  # complete cases, so that a run is not decided by a handful of lucky ones
 
 
 def case_order(run_id: str, count: int) -> list[int]:
-    """The positions of all cases in an order that nobody chose; the same whenever a run is looked at."""
+    """Return the positions of all cases in a random order that is always the same for a run."""
     order = list(range(count))
     random.Random(run_id).shuffle(order)
     return order

@@ -1,4 +1,4 @@
-"""The contract of a target: anything that answers a request."""
+"""The interface of a target: anything that answers a request."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from fairtrial.core.experiment import TargetSpec
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What can stand under a target's `options:`; each kind of target has its own."""
+    """The keys allowed under a target's `options:`; each kind of target has its own."""
 
 
 class Target:
-    """One model or agent. A new kind is one file in `targets/` or an entry point `fairtrial.targets`.
+    """Base class of models and agents. To add a kind, add a file to `targets/` or an entry point `fairtrial.targets`.
 
-    `ask` makes exactly one attempt and never raises for what the outside world did: it returns a Failure.
-    Waiting, retrying, limiting and pricing are the engine's.
+    `ask` makes exactly one attempt and never raises because of external errors: it returns a Failure.
+    Waiting, retrying, limiting and pricing are the engine's job.
     """
 
     options_type: ClassVar[type[Options]] = Options
     priced: ClassVar[bool] = False  # whether its calls may cost money
-    names_its_cost: ClassVar[bool] = False  # whether an answer may say itself what it cost
-    many_calls: ClassVar[bool] = False  # whether one trial makes many calls that cost money
-    agent: ClassVar[bool] = False  # whether a trial is a whole session: it takes long, and is not bought twice
-    runs_own_code: ClassVar[bool] = False  # whether it runs programs that lie beside the suite
-    uses_tools: ClassVar[bool] = False  # whether it can be given MCP servers
-    takes_images: ClassVar[bool] = False  # whether pictures can go with a question; the model may still be blind
-    most_at_once: ClassVar[int | None] = None  # more calls than this at once make no sense
+    names_its_cost: ClassVar[bool] = False  # whether answers may report their own cost
+    many_calls: ClassVar[bool] = False  # whether one trial makes several paid calls
+    agent: ClassVar[bool] = False  # whether a trial is a whole session: slow, and too costly to repeat
+    runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
+    uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
+    takes_images: ClassVar[bool] = False  # whether requests can carry images; the model may still not support them
+    most_at_once: ClassVar[int | None] = None  # the highest useful number of concurrent calls
 
     def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:
         self.spec = spec
@@ -39,33 +39,33 @@ class Target:
 
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
-        """What makes this target unusable, known before anything is asked."""
+        """Return the reasons, known before the run, why this target is unusable."""
         return ()
 
     @classmethod
     def tells_cost(cls, options: Any) -> bool:
-        """Whether its answers can say what they cost, with these options."""
+        """Return whether its answers report their cost with these options."""
         return cls.names_its_cost
 
     @property
     def lane(self) -> str:
-        """Targets of one lane share one limit, as calls with one key share one quota."""
+        """The name of its rate limit; targets with the same lane share one, as calls with one key share a quota."""
         return self.spec.provider
 
     async def open(self, concurrency: int) -> None:
-        """Get ready; raise TargetUnusableError, with a sentence, where that is impossible."""
+        """Prepare for calls; raise TargetUnusableError with a one-sentence reason if that is impossible."""
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """The parameters that go out with a request, by the names that suites use: the record says these, no others."""
+        """Return the parameters sent with a request, under the names used in suites; exactly these are recorded."""
         return request.params
 
     def versions(self) -> dict[str, str]:
-        """Programs and packages that have a part in its answers, once it is open: the record says these too."""
+        """Return the versions of programs and packages that affect its answers, once it is open; they are recorded."""
         return {}
 
     async def ask(self, request: Request) -> Answer | Failure:
-        """Ask once."""
+        """Make one attempt to answer a request."""
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Let go of everything that `open` took."""
+        """Release everything that `open` acquired."""

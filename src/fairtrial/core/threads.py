@@ -1,4 +1,4 @@
-"""Calling a user's function that may block, or never return."""
+"""Calls of user functions that may block or never return."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 
 async def call_in_thread(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """The result of a function, called in a thread of its own.
+    """Call a function in a thread of its own and return its result.
 
-    The thread is a daemon: one that hangs holds up neither the others, which would share a pool with it, nor the end of
-    the program. Giving up the wait leaves it behind.
+    The thread is a daemon, so a call that hangs blocks neither other calls, as it would in a shared pool, nor the exit
+    of the program. Cancelling the wait leaves the thread running.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
@@ -23,9 +23,7 @@ async def call_in_thread(function: Callable[..., Any], *args: Any, **keywords: A
             return
         if error is None:
             future.set_result(result)
-        elif isinstance(
-            error, StopIteration | SystemExit | KeyboardInterrupt
-        ):  # a future cannot carry these as they are
+        elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt):  # a future cannot hold these exceptions
             future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
         else:
             future.set_exception(error)
@@ -34,9 +32,9 @@ async def call_in_thread(function: Callable[..., Any], *args: Any, **keywords: A
         result, error = None, None
         try:
             result = function(*args, **keywords)
-        except BaseException as raised:  # whatever it is, the one who waits must hear of it
+        except BaseException as raised:  # every exception must reach the waiting coroutine
             error = raised
-        with suppress(RuntimeError):  # the loop may have ended: then nobody waits any more
+        with suppress(RuntimeError):  # the loop may be closed: then nothing is waiting any more
             loop.call_soon_threadsafe(report, result, error)
 
     threading.Thread(target=work, daemon=True, name=f"fairtrial-{getattr(function, '__name__', 'call')}").start()

@@ -1,4 +1,4 @@
-"""What an agent did on its way to an answer. It is for people, and for counting tool calls; never for scoring."""
+"""The trace of an agent's steps. For people to read and for counting tool calls; never used for scoring."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ import msgspec
 
 from fairtrial.core.experiment import ToolUse
 
-_MOST_RESULT = 20_000
+_MAX_RESULT = 20_000
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a tool; `server` is None for a tool of the agent's own."""
+    """One tool call; `server` is None for the agent's own tools."""
 
     tool: str
     server: str | None = None
     arguments: Any = None
     result: str = ""
     error: bool = False
-    unfinished: bool = False  # it was given up before it answered
+    unfinished: bool = False  # abandoned before it returned
     duration_ms: float | None = None
 
     @property
     def name(self) -> str:
-        """As people read it."""
+        """The name for display."""
         return f"{self.server or 'built-in'}.{self.tool}"
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent's steps, as they are stored with the answer."""
+    """An agent's steps, stored with its answer."""
 
     tool_calls: tuple[ToolCall, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
-    servers: dict[str, str] = {}  # how each server was found when the agent began
+    servers: dict[str, str] = {}  # the state of each server when the agent started
     turns: int | None = None
     session_id: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it; tool calls are there even if there were none, which is something to know."""
+        """Return the trace as JSON data; `tool_calls` is included even if empty, because that is information too."""
         return {"tool_calls": [], "servers": {}, **msgspec.to_builtins(self)}
 
 
 def waiting_for(calls: Iterable[ToolCall]) -> str:
-    """What an agent that is given up was waiting for."""
+    """Say what an abandoned agent was waiting for."""
     names = [call.name for call in calls if call.unfinished]
     return f"it was waiting for {', '.join(names)}" if names else "it was waiting for the model"
 
 
 def short(text: str) -> str:
-    """A tool's result as it is kept: a flood is cut."""
-    if len(text) <= _MOST_RESULT:
+    """Shorten a tool's result for storage if it is very long."""
+    if len(text) <= _MAX_RESULT:
         return text
-    # Cut between words: half of a value that should be hidden could not be recognised.
-    head = text[:_MOST_RESULT]
-    return f"{head[: max(head.rfind(' '), head.rfind(chr(10)), 0) or _MOST_RESULT]} … ({len(text)} characters)"
+    # Cut between words: half a secret could not be recognised and hidden.
+    head = text[:_MAX_RESULT]
+    return f"{head[: max(head.rfind(' '), head.rfind(chr(10)), 0) or _MAX_RESULT]} … ({len(text)} characters)"
 
 
 def tool_use(trace: Mapping[str, Any] | None, servers: Collection[str]) -> ToolUse | None:
-    """The calls in a trace that went to these servers; None where a target tells nothing of tools."""
+    """Count the calls in a trace that went to these servers; None if the target does not report tool calls."""
     calls = (trace or {}).get("tool_calls")
     if not isinstance(calls, list | tuple):
         return None
@@ -67,6 +67,6 @@ def tool_use(trace: Mapping[str, Any] | None, servers: Collection[str]) -> ToolU
     for call in calls:
         if isinstance(call, Mapping) and call.get("server") in servers:
             name = f"{call['server']}.{call.get('tool')}"
-            made, failed = counts.get(name, (0, 0))
-            counts[name] = (made + 1, failed + bool(call.get("error")))
+            calls_made, errors = counts.get(name, (0, 0))
+            counts[name] = (calls_made + 1, errors + bool(call.get("error")))
     return ToolUse(tools=counts)

@@ -1,4 +1,4 @@
-"""A trial: one case, answered by one arm, once more. Its id is a hash of what is asked."""
+"""A trial: one repeat of one case by one arm. Its id is a hash of what is asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairtrial.core.place import Place
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """One entry of the plan. `stored` and `judgements` are what an earlier session has of it."""
+    """One entry of the plan. `stored` and `judgements` come from an earlier session."""
 
     id: str
     case: Case
@@ -27,18 +27,18 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where it stands in its plan."""
+        """Its position in the plan."""
         return Place(self.case.position, self.arm.position, self.repeat)
 
     def request(self, *, stream: bool) -> Request:
-        """What the target is asked. Repeats are independent, so a seed moves on with them."""
+        """Build the request to the target. Repeats are independent, so each one increments the seed."""
         params = self.params
         if self.repeat and params.get("seed") is not None:
             params = {**params, "seed": params["seed"] + self.repeat}
         return Request(
             trial_id=self.id,
             case_id=self.case.id,
-            input=self.arm.condition.asked(self.case.input, self.repeat),
+            input=self.arm.condition.render(self.case.input, self.repeat),
             system=self.arm.condition.system,
             mcp=self.arm.condition.mcp,
             params=params,
@@ -49,14 +49,14 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class TrialIds:
-    """Ids of one arm's trials. What all of them share is hashed once."""
+    """Makes the ids of one arm's trials; what they have in common is hashed only once."""
 
     def __init__(self, arm: Arm) -> None:
         shared = canonical_json([arm.name, arm.target.identity(), arm.condition.identity()])
         self._shared = hashlib.blake2b(shared, digest_size=10)
 
     def make(self, case: Case, repeat: int, params: dict[str, Any]) -> str:
-        """The id of one trial: 20 hexadecimal digits."""
+        """Return the id of one trial: 20 hexadecimal digits."""
         digest = self._shared.copy()
         digest.update(canonical_json([case.id, case.input, params, repeat]))
         return digest.hexdigest()

@@ -1,13 +1,13 @@
-"""`${VAR}` and `${VAR:-default}`: filled in for the run, and never written down.
+"""`${VAR}` and `${VAR:-default}`: filled in for the run, and never stored.
 
 Two forms of a text:
-    live       with the values filled in; this is what is sent and scored
-    template   with `${VAR}` in place of every value, and `$${` for a literal `${`; this is what is stored
+    live       with the values filled in; this form is sent and scored
+    template   with `${VAR}` in place of every value, and `$${` for a literal `${`; this form is stored
 
-A text that the author of a suite wrote has the template as written. Any other text (a dataset's row, a prompt file,
-an answer) is escaped, except for the values in it, which are replaced: nothing from outside can name a variable.
+The template of a text in the suite file is the text as written. Any other text (a dataset row, a prompt file, an
+answer) is escaped, and values in it are replaced by their variables: text from outside can never name a variable.
 
-Hidden are the values of variables that a suite names, credentials of the environment, and whatever `.env` files hold.
+Hidden are the values of variables named in a suite, credentials in the environment, and everything in `.env` files.
 """
 
 from __future__ import annotations
@@ -16,118 +16,118 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairtrial.core.secrets import Hider, Secret, ambient, named
+from fairtrial.core.secrets import Hider, Secret, ambient_secrets, named_secrets
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\}")
 
 
 def escape(text: str) -> str:
-    """The template whose live form is this text."""
+    """Return the template whose live form is this text."""
     return text.replace("${", "$${") if "${" in text else text
 
 
 def display(template: str) -> str:
-    """A template as people read it: variables stay unfilled, escapes are undone."""
+    """Return a template for display: variables are not filled in, escapes are undone."""
     return template.replace("$${", "${") if "$${" in template else template
 
 
 def escape_all(value: Any) -> Any:
-    """`escape` for every text inside a JSON-like value."""
+    """Apply `escape` to every text inside a JSON-like value."""
     return _map_texts(value, escape)
 
 
 def display_all(value: Any) -> Any:
-    """`display` for every text inside a JSON-like value."""
+    """Apply `display` to every text inside a JSON-like value."""
     return _map_texts(value, display)
 
 
 def has_bad_reference(template: str) -> bool:
-    """Whether something in it looks like a variable but is none that can be read."""
+    """Return whether a template contains something like a variable that cannot be parsed."""
     return "${" in template and "${" in _REFERENCE.sub("", template)
 
 
 class Variables:
-    """The environment of one suite: which variables it uses, and how to keep their values out of sight.
+    """The variables of one suite; fills them in and hides their values.
 
     Args:
-        files: What `.env` files say; the environment goes before it.
+        files: The content of `.env` files; the environment takes precedence.
     """
 
     def __init__(self, environment: Mapping[str, str], files: Mapping[str, str] | None = None) -> None:
         self._files = files or {}
         self.environment: Mapping[str, str] = {**self._files, **environment}
         self._used: dict[str, str] = {}
-        self._secrets: list[Secret] = list(ambient(environment, self._files))
+        self._secrets: list[Secret] = list(ambient_secrets(environment, self._files))
         self._hider = Hider(self._secrets)
-        self._written: dict[str, str] = {}  # live texts with values in them, and how their author wrote them
+        self._written: dict[str, str] = {}  # live texts with values in them, and their templates in the suite
         self.missing: set[str] = set()
 
     def fill(self, template: str) -> str:
-        """The live form of what an author wrote; a variable that is not set is remembered in `missing`."""
-        live, values = self._fill(template)
-        if values:
+        """Return the live form of a text in the suite; variables that are not set are added to `missing`."""
+        live, filled = self._fill(template)
+        if filled:
             self._written[live] = template
         return live
 
     def reveal(self, template: str) -> str:
-        """The live form of a stored text."""
+        """Return the live form of a stored text."""
         return self._fill(template)[0]
 
     def _fill(self, template: str) -> tuple[str, int]:
         if "${" not in template:
             return template, 0
-        values = 0
+        filled = 0
 
-        def value(match: re.Match[str]) -> str:
-            nonlocal values
+        def replacement(match: re.Match[str]) -> str:
+            nonlocal filled
             name, default = match.group(1), match.group(2)
             if name is None:
                 return "${"
-            # Like the shell's `:-`, a default also stands in for a variable that is set but empty.
-            found = self.environment.get(name, "")
-            if found:
-                self._use(name, found)
-                values += 1
-                return found
+            # Like the shell's `:-`, a default also replaces a variable that is set but empty.
+            value = self.environment.get(name, "")
+            if value:
+                self._use(name, value)
+                filled += 1
+                return value
             if default is None:
                 self.missing.add(name)
                 return match.group(0)
             return default
 
-        return _REFERENCE.sub(value, template), values
+        return _REFERENCE.sub(replacement, template), filled
 
     def _use(self, name: str, value: str) -> None:
         if self._used.get(name) != value:
             self._used[name] = value
-            self.keep_hidden(*named(name, value, from_file=name in self._files))
+            self.keep_hidden(*named_secrets(name, value, from_file=name in self._files))
 
     def keep_hidden(self, *secrets: Secret) -> None:
-        """Hide these too, from now on."""
+        """Add secrets to hide from now on."""
         self._secrets += secrets
         self._hider = Hider(self._secrets)
 
     def reveal_all(self, value: Any) -> Any:
-        """The live form of every text inside a JSON-like value."""
+        """Return a JSON-like value with every text in its live form."""
         return _map_texts(value, self.reveal)
 
     def template(self, live: str) -> str:
-        """The template of a text of the suite: as its author wrote it, else as that of any other text."""
+        """Return the template of a live text: as written in the suite, else like any text from outside."""
         return self._written.get(live) or self.conceal(live)
 
     def template_all(self, value: Any) -> Any:
-        """The template form of every text inside a JSON-like value."""
+        """Return a JSON-like value with every text in its template form."""
         return _map_texts(value, self.template)
 
     def conceal(self, live: str) -> str:
-        """The template of a text from outside: what looks like a variable stays text, values do not stay."""
+        """Return the template of a text from outside: references in it are escaped, and values are hidden."""
         return self._hider.hide(live, between=escape)
 
     def hide(self, text: str) -> str:
-        """A text for people (a message, a note) with `${VAR}` in place of every value."""
+        """Replace every value with `${VAR}` in a text for people, such as a message or a note."""
         return self._hider.hide(text)
 
     def hide_all(self, value: Any) -> Any:
-        """`hide` for every text inside a JSON-like value."""
+        """Apply `hide` to every text inside a JSON-like value."""
         return value if self._hider.idle else _map_texts(value, self.hide)
 
 

@@ -1,4 +1,4 @@
-"""Tools that are dear to open, such as a browser: opened when a scorer first needs one, shared, closed in the end."""
+"""Sharing of tools that are expensive to start, such as a browser: opened on first use and closed at the end."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Opener = Callable[[], AbstractAsyncContextManager[T]]
 
 
 class Workshop:
-    """What the scorers of one session share. An async context manager."""
+    """The tools shared by the scorers of one session. An async context manager."""
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
         self._tools: dict[Any, Any] = {}
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> Workshop:
         return self
@@ -26,17 +26,17 @@ class Workshop:
         await self._stack.aclose()
 
     async def tool(self, opener: Opener[T]) -> T:
-        """The tool of that kind; whoever asks first waits until it is open. What cannot be opened is tried again."""
-        async with self._one_at_a_time:
+        """Return the opener's tool; the first call opens it. After a failure, the next call tries again."""
+        async with self._lock:
             if opener not in self._tools:
                 self._tools[opener] = await self._stack.enter_async_context(opener())
-            found: T = self._tools[opener]
-            return found
+            tool: T = self._tools[opener]
+            return tool
 
 
 @asynccontextmanager
 async def borrowed(workshop: Workshop | None, opener: Opener[T]) -> AsyncIterator[T]:
-    """The workshop's tool; where there is no workshop, one of one's own."""
+    """Yield the workshop's tool, or without a workshop a tool opened just for this block."""
     if workshop is not None:
         yield await workshop.tool(opener)
         return

@@ -1,1 +1,1 @@
-"""Carrying out a plan: the engine, the ladder of one call, limits, retries, budget, scoring."""
+"""Run a plan: the engine, the steps of a single call, rate limits, retries, budget and scoring."""

@@ -1,4 +1,4 @@
-"""Judges on their own: asked about samples or pairs of answers, with the same ladder as in a run."""
+"""Call judges outside a run, on samples or pairs of answers, through the same ladder as in a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairtrial.judging.pairs import Pair, pair_prompt
 
 
 class Bench:
-    """Judges that can be asked outside a run, within one budget."""
+    """Judges that can be called outside a run, sharing one budget."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class Bench:
 
     def _ladder(self, spec: JudgeSpec) -> Ladder:
         target, settings = self._targets[spec.target.id], self._settings
-        most = min(settings.concurrency, target.most_at_once or settings.concurrency)
+        max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
         return Ladder(
             target,
             settings,
             gate=self._gate,
-            limiter=self._limiters.setdefault(target.lane, Limiter(most, settings.retry.max_wait)),
+            limiter=self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait)),
             budget=self.budget,
             price=price_of(target, settings.prices),
         )
@@ -56,7 +56,7 @@ class Bench:
 async def judge_pair(
     judge: Judge, pair: Pair, *, case_id: str, number: int = 0, instructions: str = ""
 ) -> tuple[Judgement, Judgement]:
-    """One judge on two answers, in both orders; `number` tells pairs of the same case apart."""
+    """Have one judge compare two answers in both orders; `number` distinguishes pairs of the same case."""
     forward, backward = await asyncio.gather(
         *(
             ask_judge(
@@ -81,29 +81,29 @@ async def calibrate(
     runs: int = 1,
     judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Ask a judge about every sample, `runs` times each; `judged` hears how many are done, and of how many."""
+    """Have a judge score every sample `runs` times; `judged` is called with the number done and the total."""
     bench = Bench([judge], {judge.target.id: target}, settings)
     panel = Panel(judges=bench.judges, how=PanelSpec(judgements=runs))
-    said: list[Judgement] = []
+    judgements: list[Judgement] = []
     done = 0
 
-    async def try_on(sample: Sample) -> SampleResult:
+    async def score_sample(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
         context = ScoreContext(response=sample.answer, case=case, panel=panel, workshop=workshop)
         result = await score_answer(scorer, context)
-        said.extend(result.judgements)
+        judgements.extend(result.judgements)
         nonlocal done
         done += 1
         if judged is not None:
             judged(done, len(samples))
-        return sample_result(sample, _one_by_one(result))
+        return sample_result(sample, _scores_of_judgements(result))
 
     async with Workshop() as workshop:
-        results = await asyncio.gather(*map(try_on, samples))
-    for judgement in said:
-        if judgement.failure_kind not in (None, "verdict"):  # it could not be asked, which says nothing of it
+        results = await asyncio.gather(*map(score_sample, samples))
+    for judgement in judgements:
+        if judgement.failure_kind not in (None, "verdict"):  # the call failed, which says nothing about the judge
             raise FairtrialError(
-                f"the judge {judge.name} could not be asked ({judgement.failure_message}); nothing was stored"
+                f"the judge {judge.name} could not be called ({judgement.failure_message}); nothing was stored"
             )
     return calibration(
         results,
@@ -112,13 +112,13 @@ async def calibrate(
         prompt_hash=scorer.prompt_hash(judge.instructions) or "",
         runs=runs,
         created_at=time.time(),
-        calls=sum(judgement.asked for judgement in said),
-        cost_usd=total(judgement.cost for judgement in said).usd,
+        calls=sum(judgement.asked for judgement in judgements),
+        cost_usd=total(judgement.cost for judgement in judgements).usd,
     )
 
 
-def _one_by_one(result: Score | Unscored) -> list[Score | Unscored]:
-    """Every judgement behind a score as a score of its own."""
+def _scores_of_judgements(result: Score | Unscored) -> list[Score | Unscored]:
+    """Return each judgement behind a score as a separate score."""
     if isinstance(result, Unscored):
         return [result]
     values = [judgement.value for judgement in result.judgements]

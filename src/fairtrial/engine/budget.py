@@ -1,8 +1,8 @@
-"""A hard budget: a call is made only if even its dearest outcome can be paid for, and if that is written down.
+"""A hard budget: a call is made only if its maximum cost fits, and only after that amount has been recorded.
 
-What was set aside for a call is replaced by what the call cost once that is known, and leaves the budget's own
-account once the call's row is durable. Until then the store knows how much may have been spent without a row
-(`keep`), so that a killed process cannot spend money that nobody counts.
+The amount reserved for a call is replaced by its actual cost once that is known, and stops being tracked here once the
+call's row is durable. Until then the store records how much may have been spent without a row (`keep`), so that money
+spent by a process that is killed is still counted.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from collections.abc import Awaitable, Callable
 
 from fairtrial.core.money import Cost
 
-Keep = Callable[[float], Awaitable[None]]  # note durably how much may be spent beside what rows say
+Keep = Callable[[float], Awaitable[None]]  # durably record how much may be spent in addition to what the rows say
 
 
 class Budget:
-    """Money set aside for calls under way, and money spent. Without a limit, only the sum is kept."""
+    """Money reserved for calls in flight and money spent. Without a limit, only the total is tracked."""
 
     def __init__(self, limit: float | None, spent: float = 0.0, keep: Keep | None = None) -> None:
         self._limit = math.inf if limit is None else limit
         self.spent = spent
-        self.exhausted = False  # a call was refused
-        self.unrecorded = Cost()  # spent, and in no row yet
+        self.exhausted = False  # set once a call has been refused
+        self.unrecorded = Cost()  # spent, but not yet in any row
         self._keep = keep if self.limited else None
-        self._kept = 0.0
-        self._keeping = asyncio.Lock()
+        self._recorded_at_risk = 0.0
+        self._recording = asyncio.Lock()
         self._reserved = 0.0
-        self._calls = 0  # under way
+        self._calls = 0  # in flight
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is a limit."""
         return self._limit != math.inf
 
     @property
     def unspent(self) -> float:
-        """What is not spent, though some of it may be set aside."""
+        """The amount not yet spent; part of it may be reserved."""
         return self._limit - self.spent
 
-    async def reserve(self, most: Callable[[], float]) -> float | None:
-        """Set aside the most that a call can cost, and say how much that is; None when the budget cannot bear it.
+    async def reserve(self, max_cost: Callable[[], float]) -> float | None:
+        """Reserve the maximum cost of a call and return it, or None when the budget is too small.
 
-        As long as other calls are under way, one waits for what they really cost: mostly much less.
+        While other calls are in flight, wait for their actual cost, usually much less than they reserved.
         """
         while True:
-            amount, left = most(), self.unspent - self._reserved
-            if amount <= left and left >= 0:
+            amount, available = max_cost(), self.unspent - self._reserved
+            if amount <= available and available >= 0:
                 break
             if self._calls == 0:
                 self.exhausted = True
@@ -59,35 +59,35 @@ class Budget:
         self._calls += 1
         self._reserved += amount
         try:
-            await self._note()
+            await self._record_at_risk()
         except BaseException:
             self.settle(amount, Cost())
             raise
         return amount
 
-    async def _note(self) -> None:
-        """Have it on record how much may be spent before any of it is; rarely, since calls are much alike."""
-        if self._keep is None or self._noted():
+    async def _record_at_risk(self) -> None:
+        """Record how much may be spent before any of it is; rarely needed, because most calls cost about the same."""
+        if self._keep is None or self._record_is_current():
             return
-        async with self._keeping:
-            if not self._noted():
+        async with self._recording:
+            if not self._record_is_current():
                 at_risk = self._at_risk()
                 await self._keep(at_risk)
-                self._kept = at_risk
+                self._recorded_at_risk = at_risk
 
-    def _noted(self) -> bool:
-        """Whether the record covers what is at risk, and is not much too high after a single dear call."""
-        return self._at_risk() <= self._kept <= self._at_risk() + self._limit / 4
+    def _record_is_current(self) -> bool:
+        """Whether the record covers the amount at risk without being far too high after one expensive call."""
+        return self._at_risk() <= self._recorded_at_risk <= self._at_risk() + self._limit / 4
 
     def _at_risk(self) -> float:
         return self._reserved + self.unrecorded.charged
 
     def settle(self, reserved: float, cost: Cost) -> None:
-        """Replace what was set aside by what was spent."""
+        """Replace a call's reservation by its actual cost."""
         self.spent += cost.charged
         self.unrecorded += cost
         self._calls -= 1
-        # What is left of sums of binary fractions must not keep anybody waiting.
+        # A leftover floating-point rounding error must not keep other calls waiting.
         self._reserved = self._reserved - reserved if self._calls else 0.0
         waiting, self._waiting = self._waiting, []
         for settled in waiting:
@@ -95,5 +95,5 @@ class Budget:
                 settled.set_result(None)
 
     def recorded(self, cost: Cost) -> None:
-        """A row that says what was spent is durable."""
+        """Note that a row with this cost is durable."""
         self.unrecorded -= cost

@@ -1,7 +1,7 @@
-"""The seam between deciding and doing: the engine decides which trials are left, an executor carries them out.
+"""The interface between planning and execution: the engine picks the remaining trials, an executor carries them out.
 
-`engine/local.py` carries them out in this process. Another executor could send them to other machines, each with a
-local one: it needs nothing from the engine but this.
+`engine/local.py` carries them out in this process. Another executor could send them to other machines, each running a
+local executor: this interface is all it needs from the engine.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from fairtrial.core.trial import Trial
 
 
 class Lane(NamedTuple):
-    """Arms that share a limit, and how many of their trials are worth having in hand at once."""
+    """Arms that share a rate limit, and how many of their trials to run at once."""
 
     arms: Sequence[Arm]
     width: int
 
 
 class Reports(Protocol):
-    """To whom an executor reports. Each call returns once what it reported is durable."""
+    """Receives an executor's results. Each call returns once the reported result is durable."""
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
-        """An answer or a failure; returns the answer if it is to be scored."""
+        """Report an answer or a failure; return the answer if it should be scored."""
 
     async def scored(self, trial: Trial, result: Score | Unscored) -> None:
-        """A score, or why there is none."""
+        """Report a score, or why there is none."""
 
 
 class Executor(Protocol):
     """Carries out trials: asks the target, scores the answer, and reports both."""
 
     async def __aenter__(self) -> Executor:
-        """Get ready."""
+        """Open the executor."""
 
     async def __aexit__(self, *_: object) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
     def lanes(self) -> list[Lane]:
-        """The arms, grouped so that one provider's limits do not hold up another's arms."""
+        """Return the arms grouped so that one provider's limits do not delay another provider's arms."""
 
     def judges(self) -> Sequence[Judge]:
-        """The judges whose calls cost money, ready to be asked."""
+        """Return the judges whose calls cost money, ready to be called."""
 
     async def try_judge(self, judge: Judge) -> Failure | None:
-        """Ask a judge something easy, once; why it cannot be used, or None."""
+        """Send a judge one easy question; return why it cannot be used, or None."""
 
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
-        """Ask and score one trial; where `trial.stored` is set, only score it."""
+        """Ask and score one trial; if `trial.stored` is set, only score it."""

@@ -1,4 +1,4 @@
-"""What one session has to do on a run, and why it may stop before the end."""
+"""The work of one session on a run, and why it may stop early."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     arms: tuple[Arm, ...]
     settings: Settings
     variables: Variables
-    folder: Path  # what paths in the suite are relative to
+    folder: Path  # paths in the suite are relative to it
     mode: Mode
-    fresh: bool = False  # nothing of the run is stored yet, so nothing needs to be looked up
+    fresh: bool = False  # nothing of the run is stored yet, so no lookups are needed
     judged: bool = False  # whether any answer will need a judge
-    stopped: str | None = None  # why the run had ended early, if it had
+    stopped: str | None = None  # why the run stopped early before, if it did
 
 
 class Halt(msgspec.Struct, frozen=True):
-    """Why a run stopped before its end; `unusable` means that it cannot go on as configured."""
+    """Why a run stopped early; `unusable` means that it cannot continue as configured."""
 
     reason: str
     unusable: bool = False
     interrupted: bool = False
-    decided: bool = False  # nothing is missing: the question is answered
+    decided: bool = False  # the question is answered, so nothing is missing

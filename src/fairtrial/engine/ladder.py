@@ -1,9 +1,9 @@
-"""The ladder of one call, one concern a rung:
+"""The steps of one call (its "ladder"), each with a single concern:
 
     cached → retried → afforded → limited → timed → called
 
-Waiting happens on `retried`, above `limited`, so that a call that waits holds nobody's place; latency is measured
-by the target itself, below everything, so that waiting never counts as latency.
+Waiting happens in `retried`, above `limited`, so that a waiting call does not occupy a slot. Latency is measured by the
+target itself, at the bottom, so that waiting never counts as latency.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from fairtrial.providers.prices import FREE, Price, find_price
 Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
 _MAYBE_BILLED = frozenset({"stream", "timeout", "malformed", "crashed"})
-_MOST_TOKENS = 10**12  # more than any call can take
+_MOST_TOKENS = 10**12  # more than any call can use
 _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
-_TOKENS_OF_SCHEMA = 1000  # what a provider writes around a shape that it is asked for
-_TOKENS_AROUND = 64  # what a chat template adds to a prompt, at most
-_ROOM = 4.0  # an agent's trial may cost so many times the dearest one so far
-_TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, where the suite says nothing
-_LONGEST_UNSAID = 200_000  # completion tokens to set aside where nobody said how many
+_TOKENS_OF_SCHEMA = 1000  # overhead that a provider adds for a requested JSON schema
+_TOKENS_AROUND = 64  # maximum overhead of a chat template
+_AGENT_COST_FACTOR = 4.0  # an agent's trial may cost this many times the most expensive one so far
+_TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, if the suite does not set a timeout
+_DEFAULT_COMPLETION_TOKENS = 200_000  # completion tokens to reserve if the request sets no limit
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Ladder:
-    """How one target is asked."""
+    """Makes the calls to one target."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class Ladder:
         self._target, self._settings = target, settings
         self._gate, self._limiter, self._budget = gate, limiter, budget
         self._lookup = lookup
-        # The list of prices takes half a second to load: time enough to make the first calls.
+        # The price list takes half a second to load; the first calls can be made meanwhile.
         self._price: Price | None = price if isinstance(price, Price) else None
-        self._pricing = None if isinstance(price, Price) else price
-        self._dearest: float | None = None
+        self._pending_price = None if isinstance(price, Price) else price
+        self._highest_cost: float | None = None
 
     async def ask(self, request: Request) -> Outcome:
-        """cached: an earlier run may have asked exactly this."""
+        """cached: reuse the answer if an earlier run asked exactly the same."""
         if self._lookup is not None:
             answer = await self._lookup(request.trial_id)
             if answer is not None:
@@ -70,8 +70,8 @@ class Ladder:
         return await self._retried(request)
 
     async def _retried(self, request: Request) -> Outcome:
-        """retried: as often as patience lasts, counting what every attempt cost."""
-        patience = Retries(self._settings.retry, agent=self._target.agent)
+        """retried: try again as often as the retry settings allow, adding up the cost of every attempt."""
+        retries = Retries(self._settings.retry, agent=self._target.agent)
         tried: list[str] = []
         last: Answer | Failure | None = None
         cost = Cost()
@@ -80,13 +80,13 @@ class Ladder:
             started = time.time()
             result, price = await self._afforded(request)
             cost += price
-            unpaid = isinstance(result, Failure) and result.kind == "budget"
-            wait = None if unpaid else patience.wait(result)
+            over_budget = isinstance(result, Failure) and result.kind == "budget"
+            wait = None if over_budget else retries.wait(result)
             if wait is None:
                 return Outcome(
-                    # When the money ends between two attempts, the earlier one stands, with what it cost.
-                    result=last if unpaid and last is not None else result,
-                    attempts=request.attempt - (unpaid and last is not None),
+                    # If the budget runs out between two attempts, keep the earlier attempt's result and its cost.
+                    result=last if over_budget and last is not None else result,
+                    attempts=request.attempt - (over_budget and last is not None),
                     cost=cost,
                     waited_ms=waited * 1000,
                     tried=tuple(tried),
@@ -103,50 +103,52 @@ class Ladder:
             await asyncio.sleep(wait)
 
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, Cost]:
-        """afforded: the dearest outcome is set aside first, then replaced by the real one."""
+        """afforded: reserve the maximum cost first, then replace it by the actual cost."""
         if self._budget.limited:
-            await self._know_price()
+            await self._load_price()
         reserved = await self._budget.reserve(lambda: self._reservation(request))
         if reserved is None:
-            return Failure(kind="budget", message="the budget is reached: another call could exceed it"), Cost()
+            return Failure(kind="budget", message="budget reached: another call could exceed it"), Cost()
         cost, attempt = Cost(), _Attempt()
         if self._target.many_calls and self._budget.limited:
             request = msgspec.structs.replace(request, allowance=_Allowance(reserved, self._price))
         try:
             result = await self._limited(request, attempt)
-            await self._know_price()
+            await self._load_price()
             cost = self._cost(request, result, reserved)
             return result, cost
         except asyncio.CancelledError:
-            if attempt.begun and self._price is not FREE:  # given up in the middle, it may be billed all the same
-                cost = self._worst(request, reserved)
+            if attempt.begun and self._price is not FREE:  # a cancelled call may still be billed
+                cost = self._worst_case_cost(request, reserved)
             raise
         finally:
             self._budget.settle(reserved, cost)
 
-    async def _know_price(self) -> None:
-        if self._pricing is not None:
-            self._price = await self._pricing
-            self._pricing = None
+    async def _load_price(self) -> None:
+        if self._pending_price is not None:
+            self._price = await self._pending_price
+            self._pending_price = None
 
     def _reservation(self, request: Request) -> float:
-        """What to set aside for a call: the most that it can cost."""
+        """Return the amount to reserve for a call: the maximum it can cost."""
         if not self._budget.limited:
             return 0.0
         unspent = max(0.0, self._budget.unspent)
         if self._target.many_calls:
-            # The first trial is made alone, with all the money; later ones may take several times as much as the
-            # dearest so far, and must stop there.
-            return unspent if self._dearest is None else min(unspent, _ROOM * self._dearest)
+            # The first trial runs alone with the whole budget; later ones may cost several times as much as the most
+            # expensive so far, and must stop there.
+            return unspent if self._highest_cost is None else min(unspent, _AGENT_COST_FACTOR * self._highest_cost)
         if self._target.names_its_cost:
-            # It tells only afterwards: the first call is made alone, with all the money, and later ones with as much
-            # as the dearest so far.
-            return unspent if self._dearest is None else self._dearest
-        most = self._most(request)
-        return most if most is not None else self._price.most(0, _LONGEST_UNSAID) if self._price else 0.0
+            # The target reports its cost only afterwards: the first call runs alone with the whole budget, later ones
+            # reserve as much as the most expensive so far.
+            return unspent if self._highest_cost is None else self._highest_cost
+        max_cost = self._max_cost(request)
+        if max_cost is not None:
+            return max_cost
+        return self._price.most(0, _DEFAULT_COMPLETION_TOKENS) if self._price else 0.0
 
-    def _most(self, request: Request) -> float | None:
-        """The most that a single call can cost by its price; None where there is no such bound."""
+    def _max_cost(self, request: Request) -> float | None:
+        """Return the maximum cost of a single call at its price, or None if there is no upper bound."""
         if self._price is None or self._target.many_calls or self._target.names_its_cost:
             return None
         if self._price is FREE:
@@ -155,7 +157,7 @@ class Ladder:
         longest = _longest_reply(sent)
         if longest is None:
             return None
-        # No tokenizer makes more tokens than the text has bytes.
+        # No tokenizer produces more tokens than the text has bytes.
         prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
         prompt += _TOKENS_OF_IMAGE * len(request.images)
         if request.schema is not None:
@@ -163,36 +165,36 @@ class Ladder:
         return self._price.most(prompt, longest)
 
     def _cost(self, request: Request, result: Answer | Failure, reserved: float) -> Cost:
-        """What an attempt cost; where nobody can say, the worst is charged."""
-        known = self._known_cost(result, self._most(request))
+        """Return the cost of an attempt; if it is unknown, charge the worst case."""
+        known = self._known_cost(result, self._max_cost(request))
         if known is None:
-            return self._worst(request, reserved)
+            return self._worst_case_cost(request, reserved)
         if isinstance(result, Failure) and result.given_up and self._price is not FREE:
-            return Cost(known=known, charged=max(known, self._worst(request, reserved).charged), unknown=1)
-        self._dearest = max(self._dearest or 0.0, known)
+            return Cost(known=known, charged=max(known, self._worst_case_cost(request, reserved).charged), unknown=1)
+        self._highest_cost = max(self._highest_cost or 0.0, known)
         return Cost(known=known, charged=known)
 
-    def _worst(self, request: Request, reserved: float) -> Cost:
-        """The cost of a call of which nobody knows it."""
-        return Cost(charged=reserved if self._budget.limited else self._most(request) or 0.0, unknown=1)
+    def _worst_case_cost(self, request: Request, reserved: float) -> Cost:
+        """Return the cost to charge for a call whose actual cost is unknown."""
+        return Cost(charged=reserved if self._budget.limited else self._max_cost(request) or 0.0, unknown=1)
 
-    def _known_cost(self, result: Answer | Failure, most: float | None) -> float | None:
-        """What is known; nothing that a server says makes it negative, or more than the call can have cost."""
-        told = result.cost_usd
-        if told is None:
+    def _known_cost(self, result: Answer | Failure, max_cost: float | None) -> float | None:
+        """Return the known cost; a server's report can make it neither negative nor more than the call's maximum."""
+        cost = result.cost_usd
+        if cost is None:
             if self._price is FREE:
                 return 0.0
             if result.usage is None:
                 return None if isinstance(result, Answer) or _maybe_billed(result) else 0.0
-            if self._price is None or not _credible(result.usage):
+            if self._price is None or not _plausible(result.usage):
                 return None
-            told = self._price.cost(result.usage)
-        if not (math.isfinite(told) and told >= 0):
+            cost = self._price.cost(result.usage)
+        if not (math.isfinite(cost) and cost >= 0):
             return None
-        return told if most is None else min(told, most)
+        return cost if max_cost is None else min(cost, max_cost)
 
     async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
-        """limited: within the lane's width, and within the run's."""
+        """limited: respect the concurrency of the lane and of the run."""
         async with self._limiter, self._gate:
             attempt.begun = True
             result = await self._timed(request)
@@ -203,52 +205,52 @@ class Ladder:
         return result
 
     async def _timed(self, request: Request) -> Answer | Failure:
-        """timed: no call takes longer than the time limit."""
+        """timed: stop a call that exceeds the time limit."""
         limit = self._settings.timeout or (_AGENT_TIMEOUT if self._target.agent else _TIMEOUT)
         request = msgspec.structs.replace(request, journal=Journal())
         try:
             async with asyncio.timeout(limit):
                 return await self._called(request)
         except TimeoutError:
-            return _given_up(request.journal, f"no answer within {limit:g} s")
+            return _timed_out(request.journal, f"no answer within {limit:g} s")
 
     async def _called(self, request: Request) -> Answer | Failure:
-        """called: an adapter that breaks is a failure of this call, not of the run."""
+        """called: an exception in a target is a failure of this call, not of the run."""
         try:
             request.listener.begin()
-            return _checked(await self._target.ask(request))
+            return _validated(await self._target.ask(request))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Failure(kind="crashed", message=f"the target raised {type(error).__name__}: {error}")
 
 
 def price_of(target: Target, prices: Mapping[str, PriceSpec]) -> Price | Awaitable[Price | None]:
-    """What a target's calls cost; where the list of prices must be read, it is read in a thread."""
+    """Return the price of a target's calls; if the price list has to be read, that happens in a thread."""
     if not target.priced:
         return FREE
     return asyncio.ensure_future(asyncio.to_thread(find_price, target.spec, prices))
 
 
 class _Attempt:
-    """One attempt at a call: whether it has begun, and so may cost something."""
+    """One attempt at a call; once it has `begun`, it may cost something."""
 
     begun = False
 
 
 class _Allowance:
-    """What a trial of an agent may spend."""
+    """The amount that one agent trial may spend."""
 
     def __init__(self, usd: float, price: Price | None) -> None:
         self.usd, self._price = usd, price
 
     def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
-        """Whether one more call of this size can be paid for, after what was spent."""
+        """Return whether another call of this size is affordable on top of what was spent."""
         if self._price is None:
             return True
         return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd
 
 
-def _given_up(journal: Journal, message: str) -> Failure:
-    """A call whose time is over, with what it has done until then."""
+def _timed_out(journal: Journal, message: str) -> Failure:
+    """Return the failure of a call that timed out, with what it had done until then."""
     try:
         so_far = msgspec.convert(journal.read(), SoFar)
     except Exception:  # a plug-in may do anything
@@ -264,7 +266,7 @@ def _given_up(journal: Journal, message: str) -> Failure:
 
 
 def _longest_reply(sent: dict[str, Any]) -> int | None:
-    """The most completion tokens that a request allows, `extra` included; None where it sets no limit."""
+    """Return the maximum completion tokens that a request allows, including `extra`, or None without a limit."""
     extra = sent.get("extra") or {}
     limits = [value for value in (sent.get("max_tokens"), *map(extra.get, _LIMITS)) if isinstance(value, int)]
     replies = extra.get("n") if isinstance(extra.get("n"), int) else 1
@@ -272,22 +274,22 @@ def _longest_reply(sent: dict[str, Any]) -> int | None:
 
 
 def _maybe_billed(failure: Failure) -> bool:
-    """Whether somebody may have worked on the call, and written a bill, though nothing came of it."""
+    """Return whether a failed call may have been processed and billed all the same."""
     return failure.maybe_billed or failure.kind in _MAYBE_BILLED
 
 
-def _credible(usage: Usage) -> bool:
-    """Whether these can be numbers of tokens."""
+def _plausible(usage: Usage) -> bool:
+    """Return whether these are plausible token counts."""
     return all(0 <= count <= _MOST_TOKENS for count in msgspec.structs.astuple(usage)) and (
         usage.cache_read + usage.cache_write <= usage.prompt
     )
 
 
-def _checked(result: object) -> Answer | Failure:
-    """Whatever a target returns, only an answer with a text is an answer."""
+def _validated(result: object) -> Answer | Failure:
+    """Accept only an answer with text, whatever else a target returns."""
     if isinstance(result, Failure):
         return result
     if not isinstance(result, Answer) or not isinstance(result.text, str):
-        what = type(result.text if isinstance(result, Answer) else result).__name__
-        return Failure(kind="malformed", message=f"the target returned {what}, not a text")
+        returned = type(result.text if isinstance(result, Answer) else result).__name__
+        return Failure(kind="malformed", message=f"the target returned {returned} instead of text")
     return result

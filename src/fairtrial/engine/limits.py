@@ -1,4 +1,4 @@
-"""How many calls of one lane may be under way: less after a 429, more again when calls succeed."""
+"""Limit how many calls of one lane are in flight: fewer after a 429, more again as calls succeed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 from collections import deque
 
 _SHRINK = 0.7
-_CALM = 1.0  # seconds between two reductions: a burst of 429s is one message, not many
-_OTHER_FILES = 40  # what a run has open beside its calls: the store, locks, libraries
-_STORM = 3  # so many 429s in a row mean that the quota is gone, not that one call was unlucky
+_SECONDS_BETWEEN_CUTS = 1.0  # minimum seconds between two reductions: a burst of 429s counts as one
+_OTHER_FILES = 40  # files that a run has open besides its calls: the store, locks, libraries
+_PAUSE_AFTER = 3  # this many 429s in a row mean that the quota is used up, not that one call was unlucky
 
 
 def calls_allowed(wanted: int) -> int:
-    """How many calls may be under way at once: each takes a file of those that a process may open."""
+    """Return how many calls may be in flight at once: each uses one of the files that a process may open."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -22,7 +22,7 @@ def calls_allowed(wanted: int) -> int:
 
 
 class Limiter:
-    """A gate whose width adapts. It also pauses as a whole when the provider says how long to wait."""
+    """A semaphore whose width adapts. It also pauses all calls when the provider says how long to wait."""
 
     def __init__(self, most: int, longest_pause: float = 60.0) -> None:
         self._most, self._width = most, float(most)
@@ -30,21 +30,21 @@ class Limiter:
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed_until = self._last_cut = float("-inf")
-        self._storm = 0
+        self._throttled_in_a_row = 0
 
     @property
     def width(self) -> int:
-        """How many calls may be under way now."""
+        """The number of calls that may be in flight now."""
         return int(self._width)
 
     async def __aenter__(self) -> None:
         while self._busy >= int(self._width) or self._paused():
-            ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(ticket)
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
             try:
-                await ticket
+                await waiter
             except asyncio.CancelledError:
-                self._wake()  # whoever was woken in vain passes it on
+                self._wake()  # pass the wake-up on, as this waiter no longer uses it
                 raise
         self._busy += 1
 
@@ -60,25 +60,25 @@ class Limiter:
             return
         free = int(self._width) - self._busy
         while self._waiting and free > 0:
-            ticket = self._waiting.popleft()
-            if not ticket.done():
-                ticket.set_result(None)
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 free -= 1
 
     def succeeded(self) -> None:
-        """A call went through: widen by one once a full width of calls has."""
-        self._storm = 0
+        """Note a successful call: the width grows by one per full width of successes."""
+        self._throttled_in_a_row = 0
         if self._width < self._most:
             self._width = min(self._most, self._width + 1 / self._width)
 
     def throttled(self, retry_after: float | None) -> None:
-        """A 429: narrow the gate, and close it for a while when they come in a row."""
+        """Note a 429: reduce the width, and pause for a while after several in a row."""
         loop = asyncio.get_running_loop()
-        self._storm += 1
-        if loop.time() - self._last_cut >= _CALM:
+        self._throttled_in_a_row += 1
+        if loop.time() - self._last_cut >= _SECONDS_BETWEEN_CUTS:
             self._width = max(1.0, self._width * _SHRINK)
             self._last_cut = loop.time()
-        if self._storm >= _STORM:
-            pause = min(_CALM if retry_after is None else retry_after, self._longest_pause)
+        if self._throttled_in_a_row >= _PAUSE_AFTER:
+            pause = min(_SECONDS_BETWEEN_CUTS if retry_after is None else retry_after, self._longest_pause)
             self._closed_until = max(self._closed_until, loop.time() + pause)
             loop.call_at(self._closed_until, self._wake)

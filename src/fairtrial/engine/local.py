@@ -1,6 +1,6 @@
-"""Carrying out trials in this process: one event loop, one lane per provider.
+"""Carry out trials in this process, with one event loop and one lane per provider.
 
-A lane has more workers than calls at once: while one worker's answer is being stored and scored, another one asks.
+A lane has more workers than concurrent calls: while one worker's answer is stored and scored, another worker asks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairtrial.judging.trying import try_judge
 
 
 class LocalExecutor:
-    """Asks and scores in this process."""
+    """Asks targets and scores answers in this process."""
 
     def __init__(
         self, job: Job, targets: dict[str, Target], scoring: Scoring, budget: Budget, lookup: Lookup | None
@@ -39,11 +39,11 @@ class LocalExecutor:
         self._job, self._targets, self._scoring = job, targets, scoring
         self._budget, self._lookup = budget, lookup
         self._lanes = self._group()
-        # A single lane's own limit is the run's limit.
-        several = len(self._lanes) > 1 or bool(job.settings.judges)
-        self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if several else nullcontext()
-        longest = job.settings.retry.max_wait
-        self._limiters = {name: Limiter(lane.width, longest) for name, lane in self._lanes.items()}
+        # With a single lane, its own limit is the run's limit.
+        shared_gate = len(self._lanes) > 1 or bool(job.settings.judges)
+        self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if shared_gate else nullcontext()
+        max_wait = job.settings.retry.max_wait
+        self._limiters = {name: Limiter(lane.width, max_wait) for name, lane in self._lanes.items()}
         self._ladders: dict[str, Ladder] = {}
         self._judge_ladders: dict[str, Ladder] = {}
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
@@ -53,16 +53,16 @@ class LocalExecutor:
     def _group(self) -> dict[str, Lane]:
         lanes: dict[str, list[Arm]] = {}
         for arm in self._job.arms:
-            # A target with a limit of its own has a lane of its own: it must not slow down its provider's others.
-            own = f"#{arm.target.id}" if arm.target.concurrency else ""
-            lanes.setdefault(f"{self._targets[arm.target.id].lane}{own}", []).append(arm)
+            # A target with its own limit gets its own lane, so that it does not slow down its provider's others.
+            suffix = f"#{arm.target.id}" if arm.target.concurrency else ""
+            lanes.setdefault(f"{self._targets[arm.target.id].lane}{suffix}", []).append(arm)
         return {name: Lane(arms, self._width(arms)) for name, arms in lanes.items()}
 
     def _width(self, arms: Sequence[Arm]) -> int:
         limits = [self._job.settings.concurrency]
         for arm in arms:
-            own = (arm.target.concurrency, self._targets[arm.target.id].most_at_once)
-            limits += [limit for limit in own if limit is not None]
+            target_limits = (arm.target.concurrency, self._targets[arm.target.id].most_at_once)
+            limits += [limit for limit in target_limits if limit is not None]
         return min(limits)
 
     async def __aenter__(self) -> LocalExecutor:
@@ -71,12 +71,12 @@ class LocalExecutor:
             for arm in lane.arms:
                 target = self._targets[arm.target.id]
                 self._ladders[target.spec.id] = self._ladder(target, self._limiters[name], self._lookup)
-        # Judges climb the same ladder, and share a provider's limits with its other models.
+        # Judges use the same ladder, and share a provider's limits with its other models.
         settings = self._job.settings
         for judge in settings.judges:
             target = self._targets[judge.target.id]
-            most = min(settings.concurrency, target.most_at_once or settings.concurrency)
-            limiter = self._limiters.setdefault(target.lane, Limiter(most, settings.retry.max_wait))
+            max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
+            limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
             self._judge_ladders[target.spec.id] = self._ladder(target, limiter, None)
         return self
 
@@ -96,23 +96,23 @@ class LocalExecutor:
         )
 
     def lanes(self) -> list[Lane]:
-        """One per provider, so that a provider that makes us wait does not hold up the others."""
+        """Return one lane per provider, so that a slow provider does not delay the others."""
         return list(self._lanes.values())
 
     def judges(self) -> list[Judge]:
-        """The judges whose calls cost money."""
+        """Return the judges whose calls cost money."""
         pairs = zip(self._panel.judges, self._job.settings.judges, strict=True)
         return [judge for judge, spec in pairs if self._targets[spec.target.id].priced]
 
     async def try_judge(self, judge: Judge) -> Failure | None:
-        """Ask a judge something easy, once."""
+        """Send a judge one easy question."""
         return await try_judge(judge)
 
     async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
         return await self._judge_ladders[judge.target.id].ask(request)
 
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
-        """Ask, report, score, report."""
+        """Ask the target and report the answer, then score it and report the score."""
         answer = trial.stored
         if answer is None:
             request = trial.request(stream=self._job.settings.stream)
@@ -132,9 +132,9 @@ class LocalExecutor:
 
 
 def _missing_tool_use(trial: Trial, answer: Answer) -> Unscored | None:
-    """Why this answer gets no score though it is one: a condition may insist on the use of its tools.
+    """Return why an answer is not scored if its condition requires tool use that is missing.
 
-    It is never asked for again until the tool was used: that would select answers.
+    The question is never asked again until a tool is used, because that would select answers.
     """
     condition = trial.arm.condition
     if condition.on_missing_tool_use == "mark":

@@ -1,4 +1,4 @@
-"""Where a run stands, arm by arm: plain counters that anyone may look at while it goes on."""
+"""A run's progress by arm: plain counters that can be read at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairtrial.store.totals import ArmTotals
 
 
 class ArmProgress:
-    """One arm's counters. A trial is counted only once it is durable."""
+    """The counters of one arm. A trial is counted only once it is durable."""
 
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total = name, total
@@ -23,31 +23,31 @@ class ArmProgress:
 
     @property
     def done(self) -> int:
-        """Trials that have ended, however they ended."""
+        """The number of trials that have ended, with any result."""
         return self.scored + self.failed + self.unscored
 
     @property
     def mean(self) -> float | None:
-        """The running mean score, unweighted, 0–1; the table at the end is the real one."""
+        """The running mean score, unweighted, 0–1; the table at the end has the final value."""
         return self.sum / self.scored if self.scored else None
 
 
 class Progress:
-    """A run's counters."""
+    """The counters of a run."""
 
     def __init__(self, names: Sequence[str], totals: Sequence[int]) -> None:
         self.arms = [ArmProgress(name, total) for name, total in zip(names, totals, strict=True)]
         self.started = time.monotonic()
-        self.before = 0  # what an earlier session had already done
-        self.note = ""  # why it goes more slowly than it was asked to
-        self.locked = False  # another program holds the store, and everything waits
+        self.before = 0  # trials finished by earlier sessions
+        self.note = ""  # why the run is slower than requested
+        self.locked = False  # another program has locked the store, and all writes wait
 
     def lock(self, locked: bool) -> None:
-        """Another program holds the store, or has let go of it."""
+        """Note whether another program has locked the store."""
         self.locked = locked
 
     def restore(self, stored: Mapping[int, ArmTotals], mode: str) -> None:
-        """Begin with what earlier sessions did; what will be tried again does not count as done."""
+        """Start from what earlier sessions did; trials that will be retried do not count as done."""
         for position, totals in stored.items():
             arm = self.arms[position]
             arm.scored, arm.sum, arm.cost = totals.scored, totals.value_sum, totals.cost
@@ -58,14 +58,14 @@ class Progress:
         self.before = self.done
 
     def answered(self, trial: Trial, outcome: Outcome) -> None:
-        """An answer or a failure is durable."""
+        """Count an answer or failure that is durable."""
         arm = self.arms[trial.arm.position]
         arm.cost += outcome.cost
         if isinstance(outcome.result, Failure):
             arm.failed += 1
 
     def scored(self, trial: Trial, result: Score | Unscored) -> None:
-        """A score is durable."""
+        """Count a score that is durable."""
         arm = self.arms[trial.arm.position]
         if isinstance(result, Score):
             arm.scored += 1
@@ -75,12 +75,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Trials of the run that have ended."""
+        """The number of trials that have ended."""
         return sum(arm.done for arm in self.arms)
 
     @property
     def total(self) -> int:
-        """Trials of the run."""
+        """The number of trials in the run."""
         return sum(arm.total for arm in self.arms)
 
     @property
@@ -90,5 +90,5 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """When it will be over, if it goes on like this."""
+        """The estimated seconds until the run ends at the current rate."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None

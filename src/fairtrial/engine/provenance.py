@@ -1,4 +1,4 @@
-"""The record of what a run is made with: what every arm is sent, and each version that has a part in it."""
+"""The record of how a run was made: the parameters sent for each arm and the versions of everything involved."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _PACKAGES = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
 async def run_context(
     arms: Sequence[Arm], targets: Mapping[str, Target], inventory: Sequence[Inventory], *, looks: bool
 ) -> dict[str, Any]:
-    """What is known when a run begins; `looks` says whether pages will be opened in a browser."""
+    """Return what is known when a run starts; `looks` says whether pages will be opened in a browser."""
     packages = {name: version(name) for name in (*_PACKAGES, *(("mcp",) if inventory else ()))}
     for target in targets.values():
         packages |= target.versions()
     if looks:
-        packages |= await asyncio.to_thread(_browser)
+        packages |= await asyncio.to_thread(_browser_versions)
     context: dict[str, Any] = {
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.machine()}",
@@ -40,17 +40,17 @@ async def run_context(
 
 
 def _sent(arm: Arm, target: Target) -> dict[str, Any]:
-    """The parameters of an arm's requests; a case may have others of its own."""
+    """Return the parameters of an arm's requests; individual cases may override them."""
     return target.sent(Request(trial_id="", case_id="", input="", params=arm.params, defaulted=arm.defaulted))
 
 
-def _browser() -> dict[str, str]:
+def _browser_versions() -> dict[str, str]:
     from fairtrial.webpage.browser import NoBrowserError, usable_browser
 
     try:
         program = usable_browser()
-        shown = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=True)
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=True)
     except (NoBrowserError, OSError, subprocess.SubprocessError):
         return {}
-    named = re.match(r"(\D+?) (\d[\d.]*)", shown.stdout)
-    return {"playwright": version("playwright"), **({named[1]: named[2]} if named else {})}
+    match = re.match(r"(\D+?) (\d[\d.]*)", output.stdout)
+    return {"playwright": version("playwright"), **({match[1]: match[2]} if match else {})}

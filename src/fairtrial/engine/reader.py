@@ -1,4 +1,4 @@
-"""What the engine reads from the store while it works, without blocking the event loop."""
+"""Read from the store during a session without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ SLICE = 250  # cases read at a time
 
 
 class CaseSlice(NamedTuple):
-    """Some cases in the order in which they are asked, and what is stored of their trials."""
+    """Some cases in the order in which they are asked, with the stored rows of their trials."""
 
     cases: list[Case]
     stored: dict[Place, dict[str, Any]]
 
 
 class Reader:
-    """Reads in threads of its own, which nothing else can occupy."""
+    """Reads in its own threads, so that nothing else can block them."""
 
     def __init__(self, store: Store, job: Job, scoring: int, order: list[int] | None) -> None:
         self._store, self._job, self._scoring, self._order = store, job, scoring, order
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """Shut down the threads."""
         self._threads.shutdown(wait=False)
 
     async def _read(self, function: Callable[..., T], *args: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
     async def slice(self, first: int) -> CaseSlice:
-        """The next cases from `first` on."""
+        """Return the next cases, starting at `first`."""
         return await self._read(self._slice, first)
 
     def _slice(self, first: int) -> CaseSlice:
@@ -51,26 +51,26 @@ class Reader:
             cases = store.cases(job.plan_id, first, SLICE, job.variables)
             stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, first=first, count=SLICE)
         else:
-            chosen = self._order[first : first + SLICE]
-            cases = store.cases_at(job.plan_id, chosen, job.variables)
-            stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=chosen)
+            positions = self._order[first : first + SLICE]
+            cases = store.cases_at(job.plan_id, positions, job.variables)
+            stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=positions)
         return CaseSlice(cases, {place_of(row): row for row in stored})
 
     def answer(self, row: dict[str, Any]) -> Answer:
-        """A stored answer, live again."""
+        """Return a stored answer with its variables filled in."""
         return rows.read_answer(row, self._job.variables)
 
     async def cached_answer(self, trial_id: str) -> Answer | None:
-        """What an earlier run was answered to exactly this trial."""
+        """Return an earlier run's answer to exactly this trial, if there is one."""
         row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
         return None if row is None else self.answer(row)
 
     async def judgements(self, trial: Trial) -> tuple[Judgement, ...]:
-        """Usable verdicts on this answer, of an earlier session or another scoring; none of them is bought again."""
-        found = await self._read(self._store.judgements, self._job.run_id, trial.place)
-        ordered = sorted(found, key=lambda row: (row["scoring"] == self._scoring, row["scoring"]))
+        """Return usable verdicts on this answer from earlier sessions or scorings, to avoid paying for them twice."""
+        verdicts = await self._read(self._store.judgements, self._job.run_id, trial.place)
+        ordered = sorted(verdicts, key=lambda row: (row["scoring"] == self._scoring, row["scoring"]))
         return tuple(rows.read_judgement(row) for row in ordered if row["failure_kind"] is None)
 
     async def has_judged(self, judge_key: str) -> bool:
-        """Whether a judge has given a verdict in this run before."""
+        """Return whether a judge has already given a verdict in this run."""
         return not self._job.fresh and await self._read(has_judged, self._store, self._job.run_id, judge_key)

@@ -1,4 +1,4 @@
-"""What the engine writes: answers, scores, verdicts and the ledger, each durable before it counts."""
+"""Write answers, scores, verdicts and the ledger; each is durable before it counts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.store import Saver, Store, rows
 from fairtrial.store.ledger import ledger_row
 
-_NO_MONEY = 1e-12  # what is left of sums of binary fractions
+_ROUNDING_ERROR = 1e-12  # USD; smaller amounts are floating-point rounding errors
 
 
 class Recorder:
-    """Writes one session's rows, and keeps the books of its budget."""
+    """Writes one session's rows and keeps its budget up to date."""
 
     def __init__(self, store: Store, job: Job, scoring: Scoring, spent: float, on_lock: Callable[[bool], None]) -> None:
         self._job, self._scoring = job, scoring
@@ -43,14 +43,14 @@ class Recorder:
         await self._saver.save("ledgers", ledger_row(self._job.run_id, usd))
 
     async def _close_ledger(self) -> None:
-        """No call is under way any more: what was spent and is in no row belongs to the run all the same."""
+        """Charge the run for what was spent without a row, now that no call is in flight."""
         await self._saver.flush()
-        beside = self.budget.unrecorded
-        if beside.charged > _NO_MONEY or beside.unknown or self.budget.limited:
-            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, beside))
+        unrecorded = self.budget.unrecorded
+        if unrecorded.charged > _ROUNDING_ERROR or unrecorded.unknown or self.budget.limited:
+            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, unrecorded))
 
     async def save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
-        """Make an answer or a failure durable. An answer that no database can hold is a failure, with its cost."""
+        """Store an answer or a failure. An answer that cannot be stored becomes a failure with the same cost."""
         recorded = partial(self.budget.recorded, outcome.cost)
         row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
         try:
@@ -63,7 +63,7 @@ class Recorder:
         return outcome
 
     async def save_score(self, trial: Trial, result: Score | Unscored) -> None:
-        """The score and every verdict behind it, durable together."""
+        """Store a score together with every verdict behind it."""
         run_id, number = self._job.run_id, self._scoring.number
         self.save_judgements(trial, result)
         for file in result.files if isinstance(result, Score) else ():
@@ -77,7 +77,7 @@ class Recorder:
             await self._saver.save("scores", as_row(Unscored(kind="crashed", message=str(error))))
 
     def save_judgements(self, trial: Trial, result: Score | Unscored) -> asyncio.Future[list[None]]:
-        """The verdicts behind a score, also where they did not suffice for one."""
+        """Store the verdicts behind a score, even if they were not enough for one."""
         run_id, number = self._job.run_id, self._scoring.number
         return asyncio.gather(
             *(

@@ -1,4 +1,4 @@
-"""Scoring one answer: the right scorer, and a reason instead of an exception."""
+"""Score one answer with the right scorer; return a reason instead of raising an exception."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 
 _DECLINED = {REFUSED: "refused", FILTERED: "filtered"}
-_MOST_NOTES = 500
+_MAX_NOTES = 500
 
 
 class Scoring:
-    """One way to score a run: what the suite says, or one scorer for everything."""
+    """One way to score a run: as the suite says, or with one scorer for everything."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Scoring:
         self._scorers: dict[bytes, Scorer] = {}
 
     def spec_of(self, trial: Trial) -> ScorerSpec:
-        """What scores this trial."""
+        """Return the scorer for this trial."""
         return self._override or trial.arm.scorer_of(trial.case)
 
     def scales_of(self, trial: Trial) -> dict[str, Scale]:
-        """The scales of what is measured beside this trial's score."""
+        """Return the scales of this trial's extra metrics."""
         return self._scorer(self.spec_of(trial)).scales()
 
     async def score(
@@ -56,7 +56,7 @@ class Scoring:
         kept: Sequence[Judgement] = (),
         workshop: Workshop | None = None,
     ) -> Score | Unscored:
-        """The answer's score. Whatever goes wrong is a reason, never a 0."""
+        """Return the answer's score. Any error becomes a reason for no score, never a 0."""
         context = ScoreContext(
             response=answer.text,
             case=trial.case,
@@ -70,15 +70,15 @@ class Scoring:
         try:
             scorer = self._scorer(self.spec_of(trial))
             if answer.finish_reason in _DECLINED and not scorer.scores_refusals:
-                return self._of_refusal(scorer, answer)
-            return _checked(await score_answer(scorer, context))
+                return self._score_refusal(scorer, answer)
+            return _validated(await score_answer(scorer, context))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 
-    def _of_refusal(self, scorer: Scorer, answer: Answer) -> Score | Unscored:
-        """What the suite says that a refusal is worth, on every metric that has bounds; nobody looks at it."""
-        kind, said = _DECLINED[answer.finish_reason or ""], " ".join(answer.text.split())
-        notes = f"{kind}: {said[:_MOST_NOTES]}" if said else kind
+    def _score_refusal(self, scorer: Scorer, answer: Answer) -> Score | Unscored:
+        """Score a refusal as the suite says, on every metric that has bounds, without looking at the text."""
+        kind, text = _DECLINED[answer.finish_reason or ""], " ".join(answer.text.split())
+        notes = f"{kind}: {text[:_MAX_NOTES]}" if text else kind
         if self._on_refusal == "unscored":
             return Unscored(kind=kind, message=notes)
         right = self._on_refusal == "right"
@@ -93,19 +93,19 @@ class Scoring:
         return self._scorers[key]
 
 
-def _checked(result: object) -> Score | Unscored:
-    """Whatever a scorer returns, only a number from 0 to 1 is a score."""
+def _validated(result: object) -> Score | Unscored:
+    """Accept only a score from 0 to 1, whatever else a scorer returns."""
     if isinstance(result, Unscored):
         return result
     if not isinstance(result, Score):
-        return Unscored(kind="range", message=f"the scorer returned {type(result).__name__}, not a score")
+        return Unscored(kind="range", message=f"the scorer returned {type(result).__name__} instead of a score")
     value = result.value
     if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
-        metrics = {name: float(found) for name, found in result.metrics.items() if _is_number(found)}
+        metrics = {name: float(metric) for name, metric in result.metrics.items() if _is_number(metric)}
         return msgspec.structs.replace(result, value=float(value), metrics=metrics)
-    return Unscored(kind="range", message=f"the scorer gave {value!r}, not a number from 0 to 1")
+    return Unscored(kind="range", message=f"the scorer returned {value!r}, which is not a number from 0 to 1")
 
 
 def _is_number(value: object) -> bool:
-    """A metric that is no number says nothing, and must not make a run unreadable."""
+    """Return whether a metric is a finite number; anything else would make a run unreadable."""
     return isinstance(value, bool | int | float) and math.isfinite(value)

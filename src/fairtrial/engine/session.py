@@ -1,5 +1,5 @@
-"""The engine: one session of work on a run. It takes trials from the plan, has them carried out, records what came of
-them, counts it once it is durable, and ends with nothing lost."""
+"""The engine: one session of work on a run. It takes trials from the plan, has them carried out, stores the results,
+counts them once they are durable, and stops without losing anything."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Engine:
         self.listen: Callable[[Trial], Listener] | None = None
         self._patience = Patience(self.job.settings.concurrency)
         self._answered: set[str] = set()
-        self._given_up: dict[str, str] = {}  # targets that are not there any more; the others go on without them
+        self._given_up: dict[str, str] = {}  # targets that stopped working; the others continue without them
         self._lanes_task: asyncio.Task[None] | None = None
         self._order: list[int] | None = None
         self._decision: Decision | None = None
@@ -58,7 +58,7 @@ class Engine:
             self._order = case_order(job.run_id, job.case_count)
             if job.mode == "resume" and not job.settings.stop.over:
                 self._decision = Decision(job.settings.stop, job.arms, self._order)
-        self._moved = asyncio.Event()  # a case is complete: lanes that were too far ahead may go on
+        self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
         self._reader = Reader(store, self.job, scoring.number, self._order)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.lock)
         self._executor: Executor = LocalExecutor(
@@ -66,13 +66,13 @@ class Engine:
         )
 
     def interrupt(self) -> None:
-        """Stop now: calls under way are given up, everything answered is kept."""
+        """Stop now: cancel calls in flight and keep everything already answered."""
         self.halt = Halt("interrupted", interrupted=True)
         if self._lanes_task is not None:
             self._lanes_task.cancel()
 
     async def run(self) -> None:
-        """Work until nothing is left to do, or until `halt` says why not."""
+        """Work until nothing is left to do, or until `halt` says why the run stopped."""
         async with self._executor, self._recorder:
             self._lanes_task = asyncio.create_task(self._all_lanes())
             try:
@@ -85,7 +85,7 @@ class Engine:
                 if self.halt is None or not self.halt.interrupted:
                     raise
             except BaseExceptionGroup as group:
-                raise _first(group) from group
+                raise _first_exception(group) from group
             finally:
                 self._reader.close()
 
@@ -95,28 +95,28 @@ class Engine:
             return
         async with asyncio.TaskGroup() as group:
             for lane in self._executor.lanes():
-                group.create_task(self._work_through(lane))
+                group.create_task(self._run_lane(lane))
 
     async def _try_judges(self) -> None:
-        """Ask every judge that costs money once before answers are bought that it could not judge."""
+        """Call every paid judge once, before paying for answers that it could not judge."""
         for judge in self._executor.judges() if self.job.judged else ():
             if await self._reader.has_judged(judge.key):
                 continue
             failure = await self._executor.try_judge(judge)
             if failure is not None:
-                reason = f"the judge {judge.name} cannot be used ({failure.message}); no answer was bought for it"
+                reason = f"the judge {judge.name} cannot be used ({failure.message}); no answers were requested"
                 self._stop(Halt(reason, unusable=not failure.retryable))
 
-    async def _work_through(self, lane: Lane) -> None:
-        async def attend(trial: Trial) -> None:
+    async def _run_lane(self, lane: Lane) -> None:
+        async def carry_out(trial: Trial) -> None:
             if self.halt is None and trial.arm.target.id not in self._given_up:
-                await self._attend(trial)
+                await self._carry_out(trial)
 
         workers = lane.width if self._decision else 2 * lane.width + 16
-        await for_each(self._trials(lane.arms), attend, workers)
+        await for_each(self._trials(lane.arms), carry_out, workers)
 
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
-        """What is left to do in these arms, slice by slice, so that memory does not grow with the plan."""
+        """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""
         job = self.job
         for first in range(0, job.case_count, SLICE):
             cases, stored = await self._reader.slice(first)
@@ -127,65 +127,65 @@ class Engine:
                 row = stored.get(trial.place)
                 step = next_step(row, job.mode)
                 if self._decision is not None:
-                    await self._keep_level(numbers[trial.case.position])
+                    await self._wait_for_other_lanes(numbers[trial.case.position])
                     self._decision.expect(trial.case)
                     if step == "nothing" and row is not None:
-                        self._look(trial, row["score_value"])
+                        self._check_decision(trial, row["score_value"])
                 if step == "ask":
                     yield trial
                 elif step == "score":
                     assert row is not None
                     yield msgspec.structs.replace(trial, stored=self._reader.answer(row))
 
-    async def _keep_level(self, number: int) -> None:
-        """Where the run may end at any case, no lane runs far ahead of the others: its answers might not be needed."""
+    async def _wait_for_other_lanes(self, number: int) -> None:
+        """If the run may stop at any case, keep lanes from running far ahead: their answers might not be needed."""
         while self._decision is not None and self.halt is None:
             if number <= self._decision.complete + self.job.settings.concurrency:
                 return
-            self._moved.clear()
-            await self._moved.wait()
+            self._case_completed.clear()
+            await self._case_completed.wait()
 
-    def _look(self, trial: Trial, score: float | None) -> None:
-        """One more trial has ended: is the question answered?"""
+    def _check_decision(self, trial: Trial, score: float | None) -> None:
+        """Register a finished trial, and stop the run if its question is answered."""
         if self._decision is None:
             return
         self._decision.ended(trial.case.position, trial.arm.position, score)
-        self._moved.set()
+        self._case_completed.set()
         if self._decision.reason is not None:
             self._stop(Halt(self._decision.reason, decided=True))
 
-    async def _attend(self, trial: Trial) -> None:
-        """The life of a trial: asked, stored, scored, stored, counted."""
+    async def _carry_out(self, trial: Trial) -> None:
+        """Carry out one trial: ask, store, score, store, count."""
         if trial.stored is not None and self.job.settings.judges:
             trial = msgspec.structs.replace(trial, judgements=await self._reader.judgements(trial))
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
-        """An executor reports an answer or a failure; an answer is to be scored once it is durable."""
-        if self._stops_the_run(trial, outcome):
+        """Store an answer or a failure reported by the executor; return an answer to be scored once it is durable."""
+        if self._left_undone(trial, outcome):
             return None
         outcome = await self._recorder.save_outcome(trial, outcome)
         self.progress.answered(trial, outcome)
         if isinstance(outcome.result, Failure):
-            self._look(trial, None)
+            self._check_decision(trial, None)
             return None
         return outcome.result
 
     async def scored(self, trial: Trial, result: Score | Unscored) -> None:
-        """An executor reports a score, or why there is none."""
+        """Store a score, or the reason for none, reported by the executor."""
         if isinstance(result, Unscored) and result.kind == "budget":
             self._stop(self._budget_reached())
-            # Verdicts that were paid for are kept, and used when there is more money.
+            # Verdicts that were paid for are kept, and reused when the budget is raised.
             await self._recorder.save_judgements(trial, result)
             return
         await self._recorder.save_score(trial, result)
         self._count_verdicts(result.judgements)
         self.progress.scored(trial, result)
-        self._look(trial, result.value if isinstance(result, Score) else None)
+        self._check_decision(trial, result.value if isinstance(result, Score) else None)
 
     def _count_verdicts(self, judgements: Sequence[Judgement]) -> None:
-        """A judge that fails again and again is not there; to buy more answers for it would be a waste."""
+        """Stop the run if a judge keeps failing: paying for more answers would be a waste."""
         for judgement in judgements:
             if judgement.stored is not None or judgement.failure_kind == "budget":
                 continue
@@ -199,8 +199,8 @@ class Engine:
     def _budget_reached(self) -> Halt:
         return Halt(f"budget of ${self.job.settings.budget_usd:g} reached: another call could exceed it")
 
-    def _stops_the_run(self, trial: Trial, outcome: Outcome) -> bool:
-        """Whether this trial was not really tried, and stays to be done in another session."""
+    def _left_undone(self, trial: Trial, outcome: Outcome) -> bool:
+        """Return whether this trial was not really tried and is left for another session."""
         result, target = outcome.result, trial.arm.target.id
         if self._recorder.budget.exhausted:
             self._stop(self._budget_reached())
@@ -211,8 +211,8 @@ class Engine:
         if result.kind == "budget":
             return True
         if result.kind in UNUSABLE and target not in self._answered:
-            what = "its key is refused" if result.kind == "auth" else "there is no such model"
-            self._stop(Halt(f"{target}: {what} ({result.message})", unusable=True))
+            problem = "its key was rejected" if result.kind == "auth" else "there is no such model"
+            self._stop(Halt(f"{target}: {problem} ({result.message})", unusable=True))
             return True
         if self._patience.failed(target):
             count = self._patience.count(target)
@@ -222,24 +222,24 @@ class Engine:
         return False
 
     def _stop(self, halt: Halt) -> None:
-        self._moved.set()
+        self._case_completed.set()
         if self.halt is None:
             reason = self.job.variables.hide(halt.reason)
             self.halt = msgspec.structs.replace(halt, reason=reason)
 
 
 def _within_open_files(job: Job, progress: Progress) -> Job:
-    """The same job with no more calls at once than this process may have open."""
+    """Return the job with its concurrency limited to the files that this process may open."""
     wanted = job.settings.concurrency
     allowed = calls_allowed(wanted)
     if allowed == wanted:
         return job
-    progress.note = f"only {allowed} calls at once: this process may not open more files (ulimit -n)"
+    progress.note = f"concurrency limited to {allowed}: this process may not open more files (see `ulimit -n`)"
     return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, concurrency=allowed))
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The exception that started it all."""
+def _first_exception(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first exception in a group."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

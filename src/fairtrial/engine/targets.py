@@ -1,4 +1,4 @@
-"""Targets for a session: built from their specs, opened before anything is spent, closed in the end."""
+"""Build a session's targets from their specs, open them before anything is spent, and close them at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairtrial.core.variables import Variables
 
 
 def build_target(spec: TargetSpec, folder: Path) -> Target:
-    """A target as its spec describes it."""
+    """Build a target from its spec."""
     cls = registry.load("targets", spec.kind)
     options = read(cls.options_type, spec.options, [])
     return cls(spec, options, folder)  # type: ignore[no-any-return]  # the registry knows no types
@@ -26,18 +26,18 @@ def build_target(spec: TargetSpec, folder: Path) -> Target:
 async def open_targets(
     specs: Sequence[TargetSpec], folder: Path, variables: Variables, *, concurrency: int
 ) -> AsyncIterator[dict[str, Target]]:
-    """These targets by their ids, ready to be asked; every one that cannot be used is named in one error."""
+    """Open these targets and yield them by id; a single error lists every target that cannot be used."""
     targets = {spec.id: build_target(spec, folder) for spec in specs}
     try:
         opened = await asyncio.gather(
             *(target.open(concurrency) for target in targets.values()), return_exceptions=True
         )
-        reasons = [error for error in opened if isinstance(error, BaseException)]
-        for error in reasons:
+        errors = [error for error in opened if isinstance(error, BaseException)]
+        for error in errors:
             if not isinstance(error, FairtrialError):
                 raise error
-        if reasons:
-            raise TargetUnusableError("\n".join(dict.fromkeys(variables.hide(str(error)) for error in reasons)))
+        if errors:
+            raise TargetUnusableError("\n".join(dict.fromkeys(variables.hide(str(error)) for error in errors)))
         yield targets
     finally:
         await asyncio.gather(*(target.close() for target in targets.values()), return_exceptions=True)

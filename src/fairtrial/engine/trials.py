@@ -1,4 +1,4 @@
-"""Every (case, arm, repeat) of a plan exists from the start, as arithmetic; trials are made when they are needed."""
+"""Generate the trials of a plan, one per (case, arm, repeat), as they are needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairtrial.core.trial import Trial, TrialIds
 
 
 def trials_of(cases: Iterable[Case], arms: Sequence[Arm], *, benchmark_mode: bool = False) -> Iterator[Trial]:
-    """Trials case by case, so that arms stay level and a run cut short can still be compared."""
+    """Yield trials case by case, so that arms stay level and a run that stops early can still be compared."""
     ids = [TrialIds(arm) for arm in arms]
     for case in cases:
         for repeat in range(max(arm.repeats_of(case) for arm in arms)):

@@ -1,4 +1,4 @@
-"""What a watcher may see of a session and do to it, wherever the session's trials are carried out."""
+"""What a watcher can see and do of a session, wherever its trials are carried out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fairtrial.engine.progress import Progress
 
 
 class Session(Protocol):
-    """A session of work on a run, as its watcher sees it."""
+    """A session of work on a run, as seen by a watcher."""
 
     job: Job
     progress: Progress
-    listen: Callable[[Trial], Listener] | None  # set by a watcher that wants to follow answers as they are given
+    listen: Callable[[Trial], Listener] | None  # set by a watcher that follows answers as they stream in
 
     def interrupt(self) -> None:
-        """Stop now: calls under way are given up, everything answered is kept."""
+        """Stop now: cancel calls in flight and keep everything already answered."""
 
 
 Watch = Callable[[Session], AbstractAsyncContextManager[None]]

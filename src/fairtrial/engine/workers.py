@@ -1,4 +1,4 @@
-"""Many workers on one stream of work, with no more of it in memory than they need."""
+"""Process a stream of work with many workers, keeping only what they need in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def for_each(items: AsyncIterator[T], work: Callable[[T], Awaitable[None]], workers: int) -> None:
-    """Do the work for every item; the first exception ends it all."""
+    """Call `work` for every item; the first exception stops all workers."""
     queue: asyncio.Queue[tuple[T] | None] = asyncio.Queue(maxsize=workers)
 
     async def worker() -> None:

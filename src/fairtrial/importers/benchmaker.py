@@ -1,4 +1,4 @@
-"""`benchmaker`: its test suites (JSON), and its lists of test cases (JSON and CSV)."""
+"""Import from `benchmaker`: test suites (JSON), and lists of test cases (JSON and CSV)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _DEFAULTS = {"temperature": 0.7, "top_p": 1, "max_tokens": 2048, "frequency_pena
 
 
 class Benchmaker:
-    """Reads what Benchmaker writes."""
+    """Imports Benchmaker files."""
 
     def read(self, file: Path) -> Imported:
-        """A suite of ours from a file of theirs."""
+        """Convert a Benchmaker file into a suite."""
         with expecting(file, "a Benchmaker suite"):
             return self._read(file)
 
@@ -41,7 +41,7 @@ class Benchmaker:
         if isinstance(suite["testCases"], dict):
             suite["testCases"] = [suite["testCases"]]
         if not isinstance(suite["testCases"], list):
-            raise FairtrialError(f"{file} is no Benchmaker file: it has no list of test cases")
+            raise FairtrialError(f"{file} is not a Benchmaker file: it has no list of test cases")
         findings += [f"suite key `{key}`" for key in sorted(set(suite) - _SUITE_KEYS)]
         result: dict[str, Any] = {"name": suite.get("name") or file.stem}
         if suite.get("description"):
@@ -57,10 +57,10 @@ class Benchmaker:
         if any(case.get("scorer") == "llm_judge" for case in result["cases"]):
             instructions = escape(str(suite.get("judgeSystemPrompt") or ""))
             result["judge"] = {"target": NO_JUDGE, **({"instructions": instructions} if instructions else {})}
-            findings.append(f"the judge's model: put one in place of `{NO_JUDGE}` under judge")
+            findings.append(f"the judge's model: replace `{NO_JUDGE}` under judge")
         elif suite.get("judgeSystemPrompt"):
-            findings.append("judgeSystemPrompt: no case is judged by a model in this suite")
-        findings.append("the models: they are chosen in Benchmaker's arena; replace `mock:echo` under targets")
+            findings.append("judgeSystemPrompt: no case in this suite uses a judge")
+        findings.append("the models: Benchmaker selects them in its arena; replace `mock:echo` under targets")
         return Imported(result, findings)
 
 
@@ -68,11 +68,11 @@ def _read_json(text: str, file: Path) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise FairtrialError(f"{file} is not JSON: {error}") from None
+        raise FairtrialError(f"{file} is not valid JSON: {error}") from None
 
 
 def _read_csv(text: str) -> list[dict[str, Any]]:
-    """Rows under the names that the JSON has; Benchmaker ignores the case of its headers."""
+    """Return the rows under the key names of the JSON format; Benchmaker ignores the case of CSV headers."""
     names = {key.lower(): key for key in _CASE_KEYS}
     rows = []
     for row in csv.DictReader(io.StringIO(text, newline="")):
@@ -87,7 +87,7 @@ def _read_csv(text: str) -> list[dict[str, Any]]:
 
 def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
     if not isinstance(case, dict):
-        raise FairtrialError(f"test case {number} is no object")
+        raise FairtrialError(f"test case {number} is not an object")
     findings += [f"key `{key}` of test case {number}" for key in sorted(set(case) - _CASE_KEYS)]
     metadata = case.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
@@ -110,23 +110,25 @@ def _case(case: Any, number: int, findings: list[str]) -> dict[str, Any]:
     if metadata.get("tags"):
         tags = metadata["tags"]
         result["tags"] = [str(tag) for tag in (tags.split(";") if isinstance(tags, str) else tags) if tag]
-    if rest := {key: value for key, value in metadata.items() if key not in _CASE_KEYS and key not in case}:
-        result["metadata"] = rest
+    if extra := {key: value for key, value in metadata.items() if key not in _CASE_KEYS and key not in case}:
+        result["metadata"] = extra
     return result
 
 
 def _scorer(case: dict[str, Any], number: int, findings: list[str]) -> Any:
-    """A case's own scorer; nothing where the suite's is right."""
+    """Return a case's own scorer, or None if the suite's scorer fits."""
     method = case.get("scoringMethod") or "exact-match"
     if method not in _SCORERS:
-        findings.append(f"scoring method `{method}` of test case {number}: it is scored by `boolean` until you choose")
+        findings.append(f"scoring method `{method}` of test case {number}: `boolean` is used until you choose a scorer")
     scorer = _SCORERS.get(method, "boolean")
     if scorer not in ("exact", "boolean"):
         return scorer
     if not str(case.get("expectedOutput", "") or "").strip() and case.get("expectedOutput") != 0:
-        findings.append(f"a check in test case {number}: nothing is expected, so every answer passes, as in Benchmaker")
+        findings.append(
+            f"a check in test case {number}: it has no expected output, so every answer passes, as in Benchmaker"
+        )
         return {"type": "boolean", "pass_if_blank": True}
-    return {"type": "boolean", "words": False} if scorer == "boolean" else None  # theirs finds parts of words too
+    return {"type": "boolean", "words": False} if scorer == "boolean" else None  # Benchmaker matches parts of words too
 
 
 def _number(value: Any) -> float:

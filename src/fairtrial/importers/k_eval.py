@@ -1,4 +1,4 @@
-"""`k-eval`: one agent under several conditions against golden answers."""
+"""Import from `k-eval`: one agent under several conditions, scored against golden answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYS = {"name", "version", "dataset", "agent", "judge", "mcp_servers", "conditi
 _CONDITION_KEYS = {"mcp_servers", "system_prompt", "require_mcp_tool_use", "require_mcp_tool_success"}
 _EXECUTION_KEYS = {"num_repetitions", "max_concurrent", "retry"}
 _AGENTS = {"claude_code_sdk", "claude_agent_sdk", "claude_code", "claude"}
-_REPEATS, _AT_ONCE = 3, 5  # what k-eval does where nothing is said
+_REPEATS, _AT_ONCE = 3, 5  # k-eval's defaults
 _MARKERS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -24,27 +24,27 @@ _MARKERS = tuple(
     )
 )
 
-# Where the same words mean something else here, and why.
+# Settings that mean something else here, and why.
 _DIFFERENCES = {
     "require_mcp_tool_use": (
-        "answers without the required tool use are kept and marked, not asked for again until the tool was used: that "
+        "answers without the required tool use are kept and marked, not repeated until the tool is used: repeating "
         "would select answers"
     ),
-    "judge": "a judge that fails never makes the agent answer again",
-    "limits": "an answer may take 120 s (`timeout`) and 30 turns (`max_turns`); k-eval knows no such limits",
+    "judge": "when a judge fails, the agent is not asked to answer again",
+    "limits": "an answer may take 120 s (`timeout`) and 30 turns (`max_turns`); k-eval has no such limits",
 }
 
 
 def looks_like_k_eval(text: str) -> bool:
-    """Whether a configuration is one of k-eval's, told from its keys."""
+    """Return whether a configuration is k-eval's, recognised by its keys."""
     return all(marker.search(text) for marker in _MARKERS)
 
 
 class KEval:
-    """Reads k-eval's YAML."""
+    """Imports k-eval configurations."""
 
     def read(self, file: Path) -> Imported:
-        """A suite of ours from a configuration of theirs."""
+        """Convert a k-eval configuration into a suite."""
         with expecting(file, "a k-eval configuration"):
             return self._read(file)
 
@@ -52,12 +52,12 @@ class KEval:
         config = read_yaml(file)
         missing = [key for key in ("name", "dataset", "agent", "judge", "conditions") if key not in (config or {})]
         if missing:
-            raise FairtrialError(f"{file} is no k-eval configuration: it has no `{missing[0]}`")
+            raise FairtrialError(f"{file} is not a k-eval configuration: it has no `{missing[0]}`")
         for key in ("dataset", "agent", "judge"):
             if not isinstance(config[key], dict):
                 raise FairtrialError(f"{file}: `{key}` must be a mapping")
         if not isinstance(config["conditions"], dict) or not config["conditions"]:
-            raise FairtrialError(f"{file}: `conditions` must be a mapping with a condition at least")
+            raise FairtrialError(f"{file}: `conditions` must be a mapping with at least one condition")
         return _Reader(config).read()
 
 
@@ -70,7 +70,7 @@ class _Reader:
     def read(self) -> Imported:
         config = self.config
         execution = config.get("execution") or {}
-        self._unknown("execution", execution, _EXECUTION_KEYS)
+        self._report_unknown("execution", execution, _EXECUTION_KEYS)
         dataset = config["dataset"]
         suite: dict[str, Any] = {"name": config["name"]}
         if config.get("version"):
@@ -95,20 +95,20 @@ class _Reader:
         return Imported(suite, self.findings, list(dict.fromkeys(self.differences)))
 
     def agent(self, agent: dict[str, Any]) -> str:
-        self._unknown("agent", agent, {"type", "model"})
+        self._report_unknown("agent", agent, {"type", "model"})
         if agent["type"] not in _AGENTS:
-            raise FairtrialError(f"agent type `{agent['type']}` is not known here; known: {', '.join(sorted(_AGENTS))}")
+            raise FairtrialError(f"unknown agent type `{agent['type']}`; known: {', '.join(sorted(_AGENTS))}")
         return f"claude-code:{agent['model']}" if agent.get("model") else "claude-code"
 
     def judge(self, judge: dict[str, Any]) -> dict[str, Any]:
-        self._unknown("judge", judge, {"model", "temperature"})
+        self._report_unknown("judge", judge, {"model", "temperature"})
         entry: dict[str, Any] = {"target": _target(str(judge["model"]))}
         if judge.get("temperature") is not None:
             entry["temperature"] = judge["temperature"]
         return entry
 
     def condition(self, name: str, entry: dict[str, Any]) -> dict[str, Any]:
-        self._unknown(f"condition {name}", entry, _CONDITION_KEYS)
+        self._report_unknown(f"condition {name}", entry, _CONDITION_KEYS)
         condition: dict[str, Any] = {"system": entry.get("system_prompt") or ""}
         if entry.get("mcp_servers"):
             condition["mcp"] = entry["mcp_servers"]
@@ -123,17 +123,17 @@ class _Reader:
 
     def retry(self, retry: dict[str, Any]) -> dict[str, Any]:
         names = {"max_attempts": "attempts", "initial_backoff_seconds": "wait"}
-        self._unknown("retry", retry, {*names, "backoff_multiplier"})
+        self._report_unknown("retry", retry, {*names, "backoff_multiplier"})
         if retry.get("backoff_multiplier") not in (None, 2, 2.0):
-            self.findings.append("`backoff_multiplier`: waits are doubled, with chance in them")
+            self.findings.append("`backoff_multiplier`: waits are always doubled, with random jitter")
         return {ours: retry[theirs] for theirs, ours in names.items() if theirs in retry}
 
-    def _unknown(self, what: str, entry: dict[str, Any], known: set[str]) -> None:
+    def _report_unknown(self, what: str, entry: dict[str, Any], known: set[str]) -> None:
         self.findings += [f"`{key}` of {what}" for key in sorted(set(entry) - known)]
 
 
 def _target(model: str) -> str:
-    """A model's name as LiteLLM has it, as ours."""
+    """Convert a LiteLLM model name into a target name."""
     provider, slash, rest = model.partition("/")
     if slash:
         return f"{provider}:{rest}"
@@ -141,4 +141,4 @@ def _target(model: str) -> str:
         return f"anthropic:{model}"
     if model.startswith(("gpt", "o1", "o3", "o4", "chatgpt")):
         return f"openai:{model}"
-    raise FairtrialError(f"whose model is the judge `{model}`? Write PROVIDER/{model}")
+    raise FairtrialError(f"unknown provider of the judge `{model}`: write PROVIDER/{model}")

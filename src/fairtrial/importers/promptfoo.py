@@ -1,4 +1,4 @@
-"""`promptfoo`: prompts × providers × tests, with the common assertions mapped to our scorers."""
+"""Import from `promptfoo`: prompts × providers × tests, with common assertions mapped to scorers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _KNOWN_KEYS = {"description", "prompts", "providers", "targets", "tests", "defau
 _TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", "provider"}
 _PARAMS = {"temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop"}
 _VARIABLE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
-_LEFT = re.compile(r"\{\{|\{%")
+_UNFILLED = re.compile(r"\{\{|\{%")
 _CORE = re.compile(r"\{\{.*\}\}", re.DOTALL)  # from the first variable to the last
-# The part of a provider's name that says which of its APIs is meant, where that is one we have.
+# The part of a provider's name that selects an API, for the APIs supported here.
 _APIS = {"openai": ("chat",), "anthropic": ("messages",), "ollama": ("chat", "completion"), "openrouter": ()}
 _NO_MODELS = ("claude-agent-sdk", "codex-sdk", "chat", "messages", "responses")
 
@@ -36,17 +36,17 @@ class _Row(NamedTuple):
 
 
 class Promptfoo:
-    """Reads promptfooconfig.yaml."""
+    """Imports promptfooconfig.yaml files."""
 
     def read(self, file: Path) -> Imported:
-        """A suite of ours from a configuration of theirs."""
+        """Convert a promptfoo configuration into a suite."""
         with expecting(file, "a promptfoo configuration"):
             return self._read(file)
 
     def _read(self, file: Path) -> Imported:
         config = read_yaml(file)
         if not isinstance(config, dict) or not ("prompts" in config and ("tests" in config or "defaultTest" in config)):
-            raise FairtrialError(f"{file} is no promptfoo configuration: it needs `prompts` and `tests`")
+            raise FairtrialError(f"{file} is not a promptfoo configuration: it needs `prompts` and `tests`")
         return _Reader(config, file.parent).read(file.stem)
 
 
@@ -64,8 +64,8 @@ class _Reader:
         shared = _shared(list(prompts.values()))
         if shared is None:
             self._note(
-                "the prompts as conditions: they use their variables in different ways, so each prompt makes cases of "
-                "its own; those of one test share a `cluster`"
+                "the prompts as conditions: they use their variables in different ways, so each prompt has its own "
+                "cases; the cases of one test share a `cluster`"
             )
             cases = [case for row in rows for label in prompts for case in self.case(row, prompts[label], label)]
         else:
@@ -77,23 +77,23 @@ class _Reader:
         if "llm_judge" in repr(cases):
             suite["judge"] = self.judges[0] if self.judges else NO_JUDGE
             if not self.judges:
-                self.findings.append(f"the judge's model: put one in place of `{NO_JUDGE}` under judge")
+                self.findings.append(f"the judge's model: replace `{NO_JUDGE}` under judge")
         return Imported(suite, self.findings, self.differences)
 
     def named_prompts(self, constants: dict[str, str]) -> dict[str, str]:
-        """The prompts by name, with what is the same in all tests filled in."""
-        found = [prompt for entry in _listed(self.config["prompts"]) for prompt in self.prompts(entry)]
+        """Return the prompts by name, with variables filled in that are the same in all tests."""
+        prompts = [prompt for entry in _listed(self.config["prompts"]) for prompt in self.prompts(entry)]
         named: dict[str, str] = {}
-        for number, (label, text) in enumerate(found, 1):
+        for number, (label, text) in enumerate(prompts, 1):
             name = label or f"prompt-{number}"
             if text.lstrip().startswith("[") and '"role"' in text:
-                self.differences.append(f"{name} is a chat; it is sent as one text")
-            constant = len(found) > 1  # a single prompt is filled in case by case, whatever it has
-            named[name if name not in named else f"{name}-{number}"] = _fill(text, constants if constant else {})
+                self.differences.append(f"{name} is a chat; it is sent as a single text")
+            several = len(prompts) > 1  # a single prompt is filled in case by case
+            named[name if name not in named else f"{name}-{number}"] = _fill(text, constants if several else {})
         return named
 
     def prompts(self, entry: Any) -> list[tuple[str, str]]:
-        """(label, template) of one entry; a file may hold several, set apart by `---`."""
+        """Return (label, template) pairs of one entry; a file may hold several, separated by `---`."""
         if isinstance(entry, dict):
             text, label = entry.get("raw") or entry.get("id") or "", entry.get("label")
         else:
@@ -111,7 +111,7 @@ class _Reader:
         entries = _listed(self.config.get("providers") or self.config.get("targets") or [])
         targets = [target for target in map(self.target, entries) if target]
         if not targets:
-            self.findings.append("no provider could be carried over; replace `mock:echo` under targets")
+            self.findings.append("the providers: none is supported; replace `mock:echo` under targets")
         return targets or ["mock:echo"]
 
     def target(self, entry: Any) -> Any:
@@ -130,7 +130,7 @@ class _Reader:
             name = str(entry)
         target = self.model(str(name))
         if target is None:
-            self.findings.append(f"provider `{name}`: no counterpart")
+            self.findings.append(f"provider `{name}`: not supported")
             return None
         self.findings += [f"config `{key}` of provider {name}" for key in sorted(set(config) - _PARAMS)]
         params = {key: value for key, value in config.items() if key in _PARAMS}
@@ -139,7 +139,7 @@ class _Reader:
         return {"id": label or target, "target": target, **({"params": params} if params else {})}
 
     def model(self, name: str) -> str | None:
-        """Our name of one of their models; nothing for what we have no API for."""
+        """Convert a promptfoo provider into a target name; None if its API is not supported."""
         provider, _, rest = name.partition(":")
         kind, colon, model = rest.partition(":")
         if provider not in _APIS or not rest:
@@ -147,7 +147,7 @@ class _Reader:
         if kind in _APIS[provider]:
             return f"{provider}:{model}" if model else None
         if provider == "openai" and kind == "responses" and model:
-            self.differences.append(f"{name} is asked through the chat API, not through the responses API")
+            self.differences.append(f"{name} is called through the chat API, not the responses API")
             return f"openai:{model}"
         if provider in ("openai", "anthropic") and ((colon and kind != "ft") or rest in _NO_MODELS):
             return None  # embeddings, images, assistants, agents
@@ -159,18 +159,18 @@ class _Reader:
             self.findings.append(f"defaultTest {default}")
             default = {}
         tests = self.config.get("tests") or [{}]
-        found = []
+        entries = []
         for test in _listed(tests):
             if isinstance(test, str):
-                found += self.table(test)
+                entries += self.table(test)
             elif isinstance(test, dict):
-                found.append(test)
+                entries.append(test)
             else:
                 self.findings.append(f"test {test!r}")
-        return [_merged(default, test) for test in found]
+        return [_merged(default, test) for test in entries]
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        """Tests from a CSV file, whose `__expected` columns hold assertions in short form."""
+        """Read tests from a CSV file, whose `__expected` columns hold assertions in short form."""
         path = self.folder / name.removeprefix("file://")
         if path.suffix != ".csv" or not path.is_file():
             self.findings.append(f"tests {name}: only .csv files can be read")
@@ -189,7 +189,7 @@ class _Reader:
             self.findings.append(finding)
 
     def rows(self, test: dict[str, Any], number: int) -> Iterator[_Row]:
-        """One row for each combination of a test's variables; a test that cannot be read is left out, and said."""
+        """Yield one row per combination of a test's variables; an unreadable test is left out and reported."""
         for key in sorted(set(test) - _TEST_KEYS):
             self.findings.append(f"key `{key}` of test {number}")
         for key in ("threshold", "provider"):
@@ -204,15 +204,15 @@ class _Reader:
             self.findings.append(f"test {number}, left out: its `vars` are {variables!r}")
             return
         lists = {key: [self.value(item) for item in _listed(value)] for key, value in variables.items()}
-        unread = sorted(key for key, items in lists.items() if None in items)
-        if unread:
-            self.findings.append(f"test {number}, left out: the file of `{unread[0]}` cannot be read")
+        unreadable = sorted(key for key, items in lists.items() if None in items)
+        if unreadable:
+            self.findings.append(f"test {number}, left out: the file of `{unreadable[0]}` cannot be read")
             return
         for variant, values in enumerate(itertools.product(*lists.values())):
             yield _Row(number, variant, dict(zip(lists, map(str, values), strict=True)), test)
 
     def value(self, value: Any) -> str | None:
-        """A variable's value, from its file where it has one; None where that cannot be read."""
+        """Return a variable's value, read from its file if it has one; None if the file cannot be read."""
         if not isinstance(value, str):
             return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
         if not value.startswith("file://"):
@@ -221,23 +221,23 @@ class _Reader:
         return read_text(path) if path.suffix in (".txt", ".md", ".json", ".csv") and path.is_file() else None
 
     def grader(self, provider: Any) -> None:
-        """The model that grades, where the configuration names one."""
-        named = provider.get("id") if isinstance(provider, dict) else provider
-        if not named:
+        """Add the grading model to the judges, if the configuration has one."""
+        name = provider.get("id") if isinstance(provider, dict) else provider
+        if not name:
             return
-        model = self.model(str(named))
+        model = self.model(str(name))
         if model is None:
-            self._note(f"the judge `{named}`: no counterpart")
+            self._note(f"the judge `{name}`: not supported")
         elif model not in self.judges:
             self.judges.append(model)
 
     def case(self, row: _Row, template: str, label: str = "") -> Iterator[dict[str, Any]]:
-        """The case that a template and a row make; none where something in it is left unfilled."""
+        """Yield the case of a template and a row; nothing if a part of it cannot be filled in."""
         text = _fill(template, row.variables)
-        if left := _LEFT.search(text):
-            shown = text[left.start() : left.start() + 60].split("}}")[0]
+        if unfilled := _UNFILLED.search(text):
+            excerpt = text[unfilled.start() : unfilled.start() + 60].split("}}")[0]
             self._note(
-                f"test {row.number}, left out: its template uses more than plain variables with values: {shown!r}"
+                f"test {row.number}, left out: its template uses more than plain variables with values: {excerpt!r}"
             )
             return
         case: dict[str, Any] = {"id": "-".join(filter(None, (f"test-{row.number}", label, str(row.variant or ""))))}
@@ -248,11 +248,11 @@ class _Reader:
             case["metadata"] = row.test["metadata"]
         scoring = self.scoring(row.test.get("assert") or [], row.variables, row.number)
         if not scoring:
-            self._note(f"how test {row.number} is scored: give it an `expected` text or a scorer")
+            self._note(f"the scoring of test {row.number}: add an `expected` text or a scorer")
         yield case | scoring
 
     def scoring(self, checks: list[Any], variables: dict[str, Any], number: int) -> dict[str, Any]:
-        """The `expected` and `scorer` of a case from its assertions."""
+        """Return the `expected` and `scorer` keys of a case, from its assertions."""
         parts = []
         for check in checks:
             mapped = self.check(check, variables, number)
@@ -279,7 +279,7 @@ class _Reader:
         value = check.get("value")
         if isinstance(value, str):
             value = _fill(value, variables)
-            if _LEFT.search(value):
+            if _UNFILLED.search(value):
                 self._note(f"assertion `{kind}` of test {number}: {value[:60]!r}")
                 return None
         mapped = _mapped(kind.removeprefix("not-"), value, negate=negate)
@@ -289,7 +289,7 @@ class _Reader:
 
 
 def _mapped(kind: str, value: Any, *, negate: bool) -> dict[str, Any] | None:
-    """Our scorer for one of their assertions. Patterns carry the text, so that several fit on one case."""
+    """Map an assertion to a scorer. The text goes into a pattern, so that one case can have several."""
     extra = {"negate": True} if negate else {}
     pattern = _pattern(kind, value)
     if pattern is not None:
@@ -330,7 +330,7 @@ def _pattern(kind: str, value: Any) -> str | None:
 
 
 def _short(text: str) -> dict[str, Any]:
-    """An assertion in the short form of their CSV files: `contains:x`, or a plain text for equals."""
+    """Parse the short form of an assertion in CSV files: `contains:x`, or plain text for equals."""
     kind, colon, value = text.partition(":")
     if colon and re.fullmatch(r"[a-z-]+", kind):
         return {"type": kind, "value": value.strip()}
@@ -342,7 +342,7 @@ def _fill(template: str, variables: dict[str, str]) -> str:
 
 
 def _constants(rows: list[_Row]) -> dict[str, str]:
-    """The variables that have the same value in every test."""
+    """Return the variables that have the same value in every test."""
     if not rows:
         return {}
     first = rows[0].variables
@@ -350,7 +350,7 @@ def _constants(rows: list[_Row]) -> dict[str, str]:
 
 
 def _shared(prompts: list[str]) -> tuple[str, list[str]] | None:
-    """What all prompts say of a case, as a template, and each prompt's wording around it; None if they differ in it."""
+    """Return the template part that all prompts share, and each prompt's text around it; None if they share none."""
     if len(prompts) < 2:
         return (prompts[0] if prompts else ""), ["{{input}}"] * len(prompts)
     if any("{%" in prompt for prompt in prompts):
@@ -364,7 +364,7 @@ def _shared(prompts: list[str]) -> tuple[str, list[str]] | None:
 
 
 def _guarded(pattern: str) -> str:
-    """A pattern that cannot be mistaken for our `/pattern/flags`."""
+    """Wrap a pattern if needed, so that it cannot be mistaken for the `/pattern/flags` form."""
     return f"(?:{pattern})" if pattern.startswith("/") else pattern
 
 

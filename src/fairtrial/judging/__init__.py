@@ -1,1 +1,1 @@
-"""What judges share: fences around untrusted text, typed verdicts, asking, panels."""
+"""Code that all judges share: fences around untrusted text, typed verdicts, requests and panels."""

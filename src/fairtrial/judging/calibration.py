@@ -1,4 +1,4 @@
-"""Calibrating a judge: samples of known worth, what the judge made of them, and how far it can be trusted."""
+"""Calibration of a judge: samples with a known score, the judge's marks, and a rating of its reliability."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _RATINGS = (  # (name, pass rate at least, mean absolute error at most, correlat
 )
 _ADVICE = {
     "excellent": "Use it; calibrate again when its model or your instructions change.",
-    "good": "Use it for comparisons; repeat runs 3–5 times, and look at samples that it missed.",
+    "good": "Use it for comparisons; repeat runs 3–5 times, and check the samples that it missed.",
     "fair": "Use it only for large differences; sharpen its instructions or try a stronger model.",
     "poor": "Do not rely on it: its marks say little about the answers. Choose another judge.",
 }
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An answer whose worth is known."""
+    """An answer whose right score is known."""
 
     id: str
     question: str
@@ -40,7 +40,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge made of one sample, all on 0–1; `actual` is the mean over the times it was asked."""
+    """A judge's marks for one sample, all 0–1; `actual` is the mean over repeated runs."""
 
     id: str
     expected: float
@@ -53,7 +53,7 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalibrationSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge in numbers; errors are shares of the scale, and a positive bias overscores."""
+    """Statistics of a judge; errors are shares of the scale, and a positive bias means scores that are too high."""
 
     judge: str
     created_at: float
@@ -72,7 +72,7 @@ class CalibrationSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge did on the samples."""
+    """The result of calibrating a judge."""
 
     samples: tuple[SampleResult, ...]
     summary: CalibrationSummary
@@ -83,7 +83,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[Sample]:
-    """One's own samples from YAML or JSONL, or those that come along."""
+    """Load samples from a YAML or JSONL file, or the built-in ones."""
     import yaml
 
     if path is None and built_in is not None:
@@ -96,7 +96,7 @@ def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | 
         else:
             items = yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.DecodeError) as error:
-        raise FairtrialError(f"the samples {file} cannot be read: {error}") from None
+        raise FairtrialError(f"cannot read the samples in {file}: {error}") from None
     problems: Problems = []
     if not isinstance(items, list) or not items:
         raise FairtrialError(f"{file} must be a list of samples with id, question, answer and score")
@@ -108,14 +108,14 @@ def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | 
 
 
 def sample_result(sample: Sample, results: Sequence[Score | Unscored]) -> SampleResult:
-    """One sample, judged once or several times. A judgement that is missing is a failed sample, never a 0."""
-    wanted = sample.score / 100
+    """Summarise one sample, judged once or several times; a missing judgement fails the sample and is never a 0."""
+    expected = sample.score / 100
     values = [result.value for result in results if isinstance(result, Score)]
     missing = [result.message for result in results if isinstance(result, Unscored)]
     if missing or not values:
         return SampleResult(
             id=sample.id,
-            expected=wanted,
+            expected=expected,
             actual=None,
             error=None,
             absolute_error=None,
@@ -124,10 +124,10 @@ def sample_result(sample: Sample, results: Sequence[Score | Unscored]) -> Sample
             notes=f"no verdict: {missing[0] if missing else 'none'}",
         )
     actual = statistics.fmean(values)
-    error = actual - wanted
+    error = actual - expected
     return SampleResult(
         id=sample.id,
-        expected=wanted,
+        expected=expected,
         actual=actual,
         error=error,
         absolute_error=abs(error),
@@ -148,7 +148,7 @@ def calibration(
     calls: int = 0,
     cost_usd: float | None = 0.0,
 ) -> Calibration:
-    """The judge's rating from what it made of the samples."""
+    """Rate a judge from its results on the samples."""
     judged = [(r.expected, r.actual, r.error) for r in results if r.actual is not None and r.error is not None]
     errors = [error for _, _, error in judged]
     spreads = [r.spread for r in results if r.spread is not None]
@@ -181,21 +181,21 @@ def calibration(
 
 
 def _rating(summary: CalibrationSummary) -> str:
-    """All three must hold; what is not defined does not hold."""
+    """Return the best rating whose three limits all hold; an undefined number fails its limit."""
     error, r = summary.mean_absolute_error, summary.correlation
     if error is None or r is None:
         return "poor"
-    for name, pass_rate, most_error, least_r in _RATINGS:
-        if summary.pass_rate >= pass_rate and error <= most_error and r >= least_r:
+    for name, pass_rate, max_error, min_r in _RATINGS:
+        if summary.pass_rate >= pass_rate and error <= max_error and r >= min_r:
             return name
     return "poor"
 
 
 def _pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Pearson's correlation; None where one of the two does not vary."""
+    """Return Pearson's correlation, or None if one of the two does not vary."""
     if len(a) < 2 or math.isclose(min(a), max(a)) or math.isclose(min(b), max(b)):
         return None
     try:
         return statistics.correlation(a, b)
-    except (statistics.StatisticsError, ZeroDivisionError):  # it varies by less than a number can hold
+    except (statistics.StatisticsError, ZeroDivisionError):  # the variation is below floating-point precision
         return None

@@ -1,4 +1,4 @@
-"""Two answers side by side, judged in both orders: a preference that goes with the order is none."""
+"""Pairwise judging of two answers in both orders; a preference that changes with the order counts as a tie."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ _TASK = """\
 You compare two answers to one question. Decide which of them serves whoever asked better: what is right and asked for
 counts, length and the order in which you see them do not. Think first, decide afterwards. If neither is better, say
 tie."""
-_WORTH = {"first": 1.0, "tie": 0.5, "second": 0.0}
+_VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}
 _SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"reasoning": {"type": "string"}, "better": {"type": "string", "enum": list(_WORTH)}},
+    "properties": {"reasoning": {"type": "string"}, "better": {"type": "string", "enum": list(_VALUES)}},
     "required": ["reasoning", "better"],
     "additionalProperties": False,
 }
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What else is known of an answer that is a page: what a browser measured, and pictures of it."""
+class PageEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Evidence about an answer that is a web page: what a browser measured, and screenshots."""
 
     facts: str = ""
     images: tuple[Image, ...] = ()
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two answers to one question; `reference` is what a right answer says, where that is known."""
+    """Two answers to one question; `reference` is a right answer, if one is known."""
 
     question: str
     one: str
     other: str
     reference: str = ""
-    one_shown: Shown = Shown()
-    other_shown: Shown = Shown()
+    one_shown: PageEvidence = PageEvidence()
+    other_shown: PageEvidence = PageEvidence()
 
 
 def pair_hash(judge_instructions: str, instructions: str = "") -> str:
-    """Identity of what a judge is told about every pair."""
+    """Return the hash of the instructions that a judge gets with every pair."""
     return hash_prompt("pairwise 1", _TASK, judge_instructions, instructions)
 
 
 def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = "") -> JudgePrompt:
-    """What a judge is asked about a pair; the verdict's value is `one`'s worth (1, ½ or 0), whatever the order."""
+    """Return the prompt for a pair; the verdict's value is that of `one` (1, ½ or 0) in either order."""
     fence = Fence()
     both = [(pair.one, pair.one_shown), (pair.other, pair.other_shown)]
     if swapped:
@@ -70,8 +70,8 @@ def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = 
     )
 
     def read(reply: Any) -> Verdict:
-        worth = _WORTH[reply["better"]]
-        return Verdict(value=1 - worth if swapped else worth, reasoning={"reasoning": reply["reasoning"]})
+        value = _VALUES[reply["better"]]
+        return Verdict(value=1 - value if swapped else value, reasoning={"reasoning": reply["reasoning"]})
 
     return JudgePrompt(
         system="\n\n".join(filter(None, (_TASK, judge.instructions, instructions, fence.rule()))),
@@ -84,11 +84,11 @@ def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = 
     )
 
 
-def agreed(forward: float, backward: float) -> float:
-    """What both orders together say of `one`: disagreement is a tie."""
+def combine_orders(forward: float, backward: float) -> float:
+    """Return the value of `one` from both orders; disagreement is a tie."""
     return forward if forward == backward else 0.5
 
 
 def first_share(forward: float, backward: float) -> float:
-    """How much of the two verdicts went to whatever stood first; ½ is no preference."""
+    """Return the share of the two verdicts that went to the first position; ½ is no preference."""
     return (forward + 1 - backward) / 2

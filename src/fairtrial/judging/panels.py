@@ -1,4 +1,4 @@
-"""Several judges, or one judge several times: every verdict is kept, and together they make one score."""
+"""Panels of several judges, or one judge asked several times: every verdict is kept, and all combine to one score."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.verdict import JudgePrompt
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """Everything that a panel said of one answer; `own` are judges of the target's own family."""
+class PanelResult(msgspec.Struct, frozen=True):
+    """All judgements of a panel on one answer; `own` names the judges of the target's own model family."""
 
     judgements: tuple[Judgement, ...]
     how: PanelSpec
@@ -27,21 +27,21 @@ class Asked(msgspec.Struct, frozen=True):
 async def judge_answer(
     context: ScoreContext, make: Callable[[Judge], JudgePrompt], *, raw_max: float
 ) -> Score | Unscored:
-    """The panel's score of one answer."""
-    asked = await ask_panel(context, lambda judge, _: make(judge))
-    if isinstance(asked, Unscored):
-        return asked
-    return combined(asked.judgements, asked.how, raw_max=raw_max, own=asked.own)
+    """Return the panel's score of one answer."""
+    result = await ask_panel(context, lambda judge, _: make(judge))
+    if isinstance(result, Unscored):
+        return result
+    return combine_judgements(result.judgements, result.how, raw_max=raw_max, own=result.own)
 
 
 async def ask_panel(
     context: ScoreContext, make: Callable[[Judge, int], JudgePrompt], *, turns: int = 1
-) -> Asked | Unscored:
-    """Every judge, as often as the panel says, `turns` times each. If one judgement is missing there is no score."""
+) -> PanelResult | Unscored:
+    """Ask every judge as often as the panel says, `turns` times each; one missing judgement means no score."""
     panel = context.panel
     if panel is None or not panel.judges:
-        return Unscored(kind="judge", message="there is no judge")
-    judges, own = _without_family(panel, context.family)
+        return Unscored(kind="judge", message="no judge is configured")
+    judges, own = _select_judges(panel, context.family)
 
     async def judged(judge: Judge, number: int) -> Judgement:
         prompt = make(judge, number)
@@ -58,11 +58,11 @@ async def ask_panel(
                 retryable=judgement.retryable,
                 judgements=judgements,
             )
-    return Asked(judgements, panel.how, own)
+    return PanelResult(judgements, panel.how, own)
 
 
-def _without_family(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[str]]:
-    """The judges to ask, and the names of those of the target's own family among them."""
+def _select_judges(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[str]]:
+    """Return the judges to ask, and the names of those of the target's own model family."""
     own = [judge.name for judge in panel.judges if judge.family == family]
     others = tuple(judge for judge in panel.judges if judge.family != family)
     if panel.how.own_family == "leave_out" and others:
@@ -70,11 +70,11 @@ def _without_family(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[
     return panel.judges, own
 
 
-def combined(judgements: tuple[Judgement, ...], how: PanelSpec, *, raw_max: float, own: list[str]) -> Score:
-    """One score from several judgements."""
-    value = _one([j.value for j in judgements if j.value is not None], how.combine)
+def combine_judgements(judgements: tuple[Judgement, ...], how: PanelSpec, *, raw_max: float, own: list[str]) -> Score:
+    """Combine several judgements into one score."""
+    value = _combine_values([j.value for j in judgements if j.value is not None], how.combine)
     names = judgements[0].metrics
-    metrics = {name: _one([j.metrics[name] for j in judgements], how.combine) for name in names}
+    metrics = {name: _combine_values([j.metrics[name] for j in judgements], how.combine) for name in names}
     claims = list(dict.fromkeys(claim for j in judgements for claim in j.claims))
     details: dict[str, object] = {"reasoning": [{"judge": j.judge, **j.reasoning} for j in judgements]}
     if claims:
@@ -83,7 +83,7 @@ def combined(judgements: tuple[Judgement, ...], how: PanelSpec, *, raw_max: floa
         details["own_family"] = own
     notes = " · ".join(" ".join(text.split()) for text in judgements[0].reasoning.values())
     if own:
-        notes = f"judged by its own family ({', '.join(own)}). {notes}"
+        notes = f"judged by its own model family ({', '.join(own)}). {notes}"
     return Score(
         value=value,
         raw=value * raw_max,
@@ -95,12 +95,12 @@ def combined(judgements: tuple[Judgement, ...], how: PanelSpec, *, raw_max: floa
     )
 
 
-def _one(values: list[float], combine: str) -> float:
+def _combine_values(values: list[float], combine: str) -> float:
     if combine == "median":
         return statistics.median(values)
     if combine == "majority":
         counts = Counter(values)
-        most = max(counts.values())
-        # Several values may be equally frequent: then their middle speaks for them.
-        return statistics.median(value for value, count in counts.items() if count == most)
+        highest = max(counts.values())
+        # Several values may be equally frequent; use their median.
+        return statistics.median(value for value, count in counts.items() if count == highest)
     return statistics.fmean(values)

@@ -1,4 +1,4 @@
-"""Trying a judge: one question with an obvious verdict, before answers are bought that it could not judge."""
+"""Test a judge with one obvious question, before paying for answers that it could not judge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 async def try_judge(judge: Judge) -> Failure | None:
-    """Why a judge cannot be asked, or None. What it answers does not matter here: `calibrate` tells how good it is."""
+    """Return why a judge cannot be reached, or None. Its verdict is ignored; `calibrate` measures its quality."""
     result = (await judge.ask(judge_request(judge, _prompt(), case_id="trial of the judge"))).result
     return result if isinstance(result, Failure) and result.kind != "budget" else None
 

@@ -1,4 +1,4 @@
-"""A judge's reply into a typed verdict: one object, of the right form, in which every range is checked."""
+"""Parse a judge's reply into a typed verdict: one JSON object, validated against a schema with all ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairtrial.core.json_text import same_json
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge says of one answer; `value` is 0–1, metrics are on their own scales."""
+    """A judge's verdict on one answer; `value` is 0–1, metrics are on their own scales."""
 
     value: float
     metrics: dict[str, float] = {}
@@ -24,10 +24,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoVerdict(msgspec.Struct, frozen=True):
-    """Why a reply is no verdict.
+    """The reason why a reply contains no usable verdict.
 
-    `reason` is one of a few fixed sentences and may be told to the judge; `detail` may quote the reply, and with it
-    the answer that was judged: it is for people.
+    `reason` is one of a few fixed sentences and may be sent to the judge. `detail` may quote the reply, and with it the
+    judged answer, so it is only shown to people.
     """
 
     reason: str
@@ -40,13 +40,13 @@ class NoVerdict(msgspec.Struct, frozen=True):
 CUT_OFF = NoVerdict("it was cut off at max_tokens")
 NO_OBJECT = NoVerdict("there is no JSON object in it")
 BROKEN = NoVerdict("there is a JSON object in it that is not complete")
-TWO_KEYS = NoVerdict("a key stands twice in one JSON object")
+DUPLICATE_KEY = NoVerdict("a key stands twice in one JSON object")
 SEVERAL = NoVerdict("there are several JSON objects in it that differ")
 WRONG_FORM = "the JSON object does not have the form that was asked for"
 
 
 class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge is asked, the shape of the reply, and how to read it."""
+    """A judge's prompt, the JSON schema of the reply, and the function that reads it."""
 
     system: str
     text: str
@@ -58,61 +58,61 @@ class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hash_prompt(*parts: Any) -> str:
-    """Identity of a judge's prompt without the answer it is about."""
+    """Return the hash of a judge's prompt without the answer to judge."""
     return content_hash(list(parts))[:16]
 
 
 def read_verdict(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) -> Verdict | NoVerdict:
-    """The verdict, or what is wrong with the reply."""
+    """Return the verdict, or what is wrong with the reply."""
     if cut_off:
         return CUT_OFF
-    found = _only_object(reply)
-    if isinstance(found, NoVerdict):
-        return found
-    errors = list(_validator(canonical_json(prompt.schema)).iter_errors(found))
+    reply_object = _only_object(reply)
+    if isinstance(reply_object, NoVerdict):
+        return reply_object
+    errors = list(_validator(canonical_json(prompt.schema)).iter_errors(reply_object))
     if errors:
         where = ".".join(map(str, errors[0].instance_path)) or "the object"
         return NoVerdict(WRONG_FORM, f"{where}: {errors[0].message}")
-    return prompt.read(found)
+    return prompt.read(reply_object)
 
 
 def _only_object(reply: str) -> dict[str, Any] | NoVerdict:
-    """The one JSON object of a reply, which may be repeated; words, fences and brackets around it do not matter.
+    """Return the only JSON object of a reply, which may be repeated; text, code fences and brackets are ignored.
 
-    Anything else is no verdict. An object beside it, or one that begins and does not end, may be a quotation of the
-    answer, and the answer is not the judge; which of two is the verdict is not for us to guess.
+    Anything else is no verdict. A second, different object, or one that does not end, may be quoted from the answer,
+    which must not decide its own score; we never guess which of two objects is the verdict.
     """
-    found: dict[str, Any] | None = None
+    verdict: dict[str, Any] | None = None
     position = 0
     while (start := reply.find("{", position)) >= 0:
         try:
             value, position = _DECODER.raw_decode(reply, start)
-            if found is not None and not same_json(found, value):
+            if verdict is not None and not same_json(verdict, value):
                 return SEVERAL
-        except _TwoKeysError:
-            return TWO_KEYS
+        except _DuplicateKeyError:
+            return DUPLICATE_KEY
         except (ValueError, RecursionError):
             return BROKEN
-        found = value
-    return NO_OBJECT if found is None else found
+        verdict = value
+    return NO_OBJECT if verdict is None else verdict
 
 
-class _TwoKeysError(Exception):
-    """An object that says two things under one name."""
+class _DuplicateKeyError(Exception):
+    """A JSON object has the same key twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _TwoKeysError
-    return found
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise _DuplicateKeyError
+    return result
 
 
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not valid JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_reject_constant)
 
 
 @lru_cache(maxsize=64)

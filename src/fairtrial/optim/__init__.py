@@ -1,1 +1,1 @@
-"""Optimisation problems as data: made from seeds, written as text, evaluated, and solved to certified baselines."""
+"""Optimisation problems as data: generated from seeds, written as text, evaluated and solved to certified baselines."""

@@ -1,4 +1,4 @@
-"""What a model answered: JSON somewhere in its text, and everything that is wrong with it, each as its own finding."""
+"""Reading a model's answer: find the JSON object in its text and report everything wrong with it as findings."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from typing import Any
 import msgspec
 
 _FENCE = re.compile(r"```[a-zA-Z0-9]*\s*\n(.*?)(?:```|\Z)", re.DOTALL)
-_MOST_VAIN = 200  # braces that begin nothing: nobody answers like that
+_MAX_FAILED_BRACES = 200  # braces that start no object; real answers have far fewer
 _STATUSES = ("optimal", "infeasible", "timeout")
-_DECODER = json.JSONDecoder(parse_constant=float)  # NaN and Infinity are read, and then found
+_DECODER = json.JSONDecoder(parse_constant=float)  # NaN and Infinity are parsed, then reported as findings
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer as understood. `findings` name what is wrong with its form; `x` is None without a usable point."""
+    """A parsed answer. `findings` name what is wrong with its format; `x` is None without a usable point."""
 
     x: tuple[float, ...] | None
     objective: float | None
     status: str | None
-    violations: float | None  # the largest that it claims
+    violations: float | None  # the largest that the answer claims
     findings: tuple[str, ...]
-    only_json: bool  # nothing but the object was written
+    only_json: bool  # whether the answer is nothing but the object
 
     @property
     def follows(self) -> bool:
-        """Whether it did what the format asks for."""
+        """Whether the answer follows the requested format."""
         return not self.findings
 
 
 def read_answer(text: str, n: int, *, truncated: bool = False) -> Answered:
-    """Find the object and check it. A cut-off answer is recognised, whether or not something can be read in it."""
-    found, clean = _object(text)
-    if found is None:
-        reason = "truncated" if truncated or _looks_cut(text) else "no_json"
-        return _nothing((reason,))
+    """Find the object in an answer and check it. A cut-off answer is recognised even if nothing can be parsed."""
+    answer, only_json = _object(text)
+    if answer is None:
+        reason = "truncated" if truncated or _looks_truncated(text) else "no_json"
+        return _unreadable((reason,))
     findings = ["truncated"] if truncated else []
-    status = _status(found, findings)
-    x = _point(found, n, findings, absent=status == "infeasible")
-    objective = _number(found.get("objective_value"))
-    if "objective_value" not in found:
+    status = _status(answer, findings)
+    x = _point(answer, n, findings, absent=status == "infeasible")
+    objective = _number(answer.get("objective_value"))
+    if "objective_value" not in answer:
         findings.append("missing_objective_value")
-    elif objective is None and not (status == "infeasible" and found["objective_value"] is None):
+    elif objective is None and not (status == "infeasible" and answer["objective_value"] is None):
         findings.append("objective_not_a_number")
     return Answered(
         x=x,
         objective=objective,
         status=status,
-        violations=_claimed(found.get("constraint_violations")),
+        violations=_claimed(answer.get("constraint_violations")),
         findings=tuple(findings),
-        only_json=clean,
+        only_json=only_json,
     )
 
 
-def _nothing(findings: tuple[str, ...]) -> Answered:
+def _unreadable(findings: tuple[str, ...]) -> Answered:
     return Answered(x=None, objective=None, status=None, violations=None, findings=findings, only_json=False)
 
 
 def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
-    """The last object with an answer's keys, in fences or prose; and whether nothing else was written."""
+    """Return the last object with an answer's keys, in fences or prose, and whether the text has nothing else."""
     stripped = text.strip()
     whole = _decode(stripped)
     if isinstance(whole, dict):
         return whole, True
     candidates = [item for block in (*_FENCE.findall(text), text) for item in _objects(block)]
-    for wanted in (_is_point, _is_status, lambda item: "x" in item or "objective_value" in item, lambda _: True):
-        if chosen := [item for item in candidates if wanted(item)]:
+    for matches in (_is_point, _is_status, lambda item: "x" in item or "objective_value" in item, lambda _: True):
+        if chosen := [item for item in candidates if matches(item)]:
             return chosen[-1], False
     return None, False
 
@@ -88,29 +88,29 @@ def _decode(text: str) -> Any:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """Every complete object in a text, from left to right; what is inside another one is not found again."""
-    found = []
-    position, vain = text.find("{"), 0
-    while position >= 0 and vain < _MOST_VAIN:
+    """Return every complete object in a text, from left to right, without those nested in another."""
+    objects = []
+    position, failed = text.find("{"), 0
+    while position >= 0 and failed < _MAX_FAILED_BRACES:
         try:
             value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            end, vain = position + 1, vain + 1
+            end, failed = position + 1, failed + 1
         else:
             if isinstance(value, dict):
-                found.append(value)
+                objects.append(value)
         position = text.find("{", end)
-    return found
+    return objects
 
 
-def _looks_cut(text: str) -> bool:
-    """An object that begins and never ends."""
+def _looks_truncated(text: str) -> bool:
+    """Return whether an object begins and never ends."""
     start = text.find("{")
     return start >= 0 and text.count("{", start) > text.count("}", start)
 
 
-def _status(found: dict[str, Any], findings: list[str]) -> str | None:
-    status = found.get("status")
+def _status(answer: dict[str, Any], findings: list[str]) -> str | None:
+    status = answer.get("status")
     if status is None:
         return None
     if not isinstance(status, str) or status.strip().lower() not in _STATUSES:
@@ -119,14 +119,14 @@ def _status(found: dict[str, Any], findings: list[str]) -> str | None:
     return status.strip().lower()
 
 
-def _point(found: dict[str, Any], n: int, findings: list[str], *, absent: bool) -> tuple[float, ...] | None:
-    """The point, if it is one: a list of n finite numbers."""
-    if found.get("x") is None and absent:
+def _point(answer: dict[str, Any], n: int, findings: list[str], *, absent: bool) -> tuple[float, ...] | None:
+    """Return the point if it is a list of n finite numbers, else None."""
+    if answer.get("x") is None and absent:
         return None
-    if "x" not in found:
+    if "x" not in answer:
         findings.append("missing_x")
         return None
-    values = found["x"]
+    values = answer["x"]
     if not isinstance(values, list):
         findings.append("x_not_a_list")
         return None
@@ -145,18 +145,18 @@ def _point(found: dict[str, Any], n: int, findings: list[str], *, absent: bool) 
 
 
 def _number(value: Any) -> float | None:
-    """A finite number; True is none."""
+    """Return a finite number, else None; booleans do not count."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def _claimed(value: Any) -> float | None:
-    """The largest violation that is claimed: a number, a list, or an object of them."""
+    """Return the largest claimed violation, given as a number, a list or an object of numbers."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Where baselines come from: shipped with the package, solved before, or solved now."""
+"""Problem selection and baselines: shipped with the package, cached, or solved now."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
 SHIPPED = Path(__file__).parent / "baselines.json"
 _LABEL = re.compile(r"P([1-9][0-9]?)-([1-9][0-9]{0,3})-([1-9][0-9]{0,3})")
 _NAME = re.compile(r"([a-z_]+?)(?:-s([1-9][0-9]{0,3}))?-([1-9][0-9]{0,3})")
-Watch = Callable[[int, int], None]  # told how many are solved, of how many
+Watch = Callable[[int, int], None]  # called with how many are solved, and of how many
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which instances; what is empty does not choose."""
+    """Which instances to select; empty fields do not restrict."""
 
     family: tuple[str, ...] = ()
     n: tuple[int, ...] = ()
@@ -35,10 +35,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select(selection: Selection) -> list[Problem]:
-    """The default instances that fit; with another seed or other sizes, new ones of the same families."""
+    """Return the matching default instances; for another seed or other sizes, new ones of the same families."""
     unknown = [name for name in selection.family if name not in FAMILIES]
     if unknown:
-        raise FairtrialError(f"there is no family `{unknown[0]}`; there are: {', '.join(FAMILIES)}")
+        raise FairtrialError(f"unknown family `{unknown[0]}`; choose one of {', '.join(FAMILIES)}")
     seed = selection.seed
     chosen = [make(*key) for key in DEFAULT] if seed == 1 else []
     kinds = dict.fromkeys((family, n) for family, n, _ in DEFAULT)
@@ -46,21 +46,21 @@ def select(selection: Selection) -> list[Problem]:
         kinds = dict.fromkeys((family, n) for family in selection.family for n in selection.n)
     elif selection.n and not set(selection.n) <= {n for _, n in kinds}:
         kinds = dict.fromkeys((family, n) for family in FAMILIES for n in selection.n)
-    known = {problem.id for problem in chosen}
+    ids = {problem.id for problem in chosen}
     made = [make(family, n, seed) for family, n in kinds if can_make(family, n, seed)]
-    chosen += [problem for problem in made if problem.id not in known]
-    found = [problem for problem in chosen if _chosen(problem, selection)]
-    if not found:
-        raise FairtrialError("no instance is left: choose other values of family, n or difficulty")
+    chosen += [problem for problem in made if problem.id not in ids]
+    matching = [problem for problem in chosen if _matches(problem, selection)]
+    if not matching:
+        raise FairtrialError("no instance matches: choose other values of family, n or difficulty")
     count = selection.count
-    if count is None or count == len(found):
-        return found
-    if count < len(found):  # spread over all kinds, not the first ones
-        return [found[len(found) * place // count] for place in range(count)]
-    return found + _more(found, selection, count - len(found))
+    if count is None or count == len(matching):
+        return matching
+    if count < len(matching):  # spread over all kinds, not just the first ones
+        return [matching[len(matching) * place // count] for place in range(count)]
+    return matching + _more(matching, selection, count - len(matching))
 
 
-def _chosen(problem: Problem, selection: Selection) -> bool:
+def _matches(problem: Problem, selection: Selection) -> bool:
     return (
         (not selection.family or problem.family in selection.family)
         and (not selection.n or problem.n in selection.n)
@@ -68,57 +68,59 @@ def _chosen(problem: Problem, selection: Selection) -> bool:
     )
 
 
-def _more(found: Sequence[Problem], selection: Selection, count: int) -> list[Problem]:
-    """Further seeds of the same families and sizes, in turn."""
-    kinds = [(p.family, p.n) for p in found if p.family not in FIXED]
+def _more(problems: Sequence[Problem], selection: Selection, count: int) -> list[Problem]:
+    """Return instances with further seeds of the same families and sizes, in turn."""
+    kinds = [(p.family, p.n) for p in problems if p.family not in FIXED]
     if not kinds:
-        raise FairtrialError("these families have one instance of each size: choose more families or a smaller count")
+        raise FairtrialError(
+            "these families have only one instance of each size: choose more families or a smaller count"
+        )
     kinds = list(dict.fromkeys(kinds))
     first = max(2, selection.seed + 1)
     return [make(*kinds[number % len(kinds)], first + number // len(kinds)) for number in range(count)]
 
 
 def by_name(name: str) -> Problem:
-    """An instance by its id, such as `box_qp-10` or `convex_qp-s3-50`, or by the label in its text, such as P6-10-1."""
-    if found := _LABEL.fullmatch(name):
-        number, size, seed = (int(part) for part in found.groups())
+    """Return an instance by its id (`box_qp-10`, `convex_qp-s3-50`) or by the label in its text (P6-10-1)."""
+    if match := _LABEL.fullmatch(name):
+        number, size, seed = (int(part) for part in match.groups())
         family = list(FAMILIES)[number - 1] if 0 < number <= len(FAMILIES) else ""
-    elif found := _NAME.fullmatch(name):
-        family, size, seed = found[1], int(found[3]), int(found[2] or 1)
+    elif match := _NAME.fullmatch(name):
+        family, size, seed = match[1], int(match[3]), int(match[2] or 1)
     else:
         family, size, seed = "", 0, 0
     if family not in FAMILIES:
-        raise FairtrialError(f"there is no problem `{name}`; `fairtrial baseline --list` shows them (FAMILY-N)")
+        raise FairtrialError(f"there is no problem `{name}`; `fairtrial baseline --list` lists them (FAMILY-N)")
     return make(family, size, seed)
 
 
 @lru_cache
 def shipped() -> dict[str, Baseline]:
-    """The baselines that came with the package, by the digest of their problem."""
+    """Return the baselines shipped with the package, by the digest of their problem."""
     if not SHIPPED.exists():
         return {}
-    found = msgspec.json.decode(SHIPPED.read_bytes(), type=list[Baseline])
-    return {baseline.digest: baseline for baseline in found}
+    entries = msgspec.json.decode(SHIPPED.read_bytes(), type=list[Baseline])
+    return {baseline.digest: baseline for baseline in entries}
 
 
 def baselines(
     problems: Sequence[Problem], cache: Path | None = None, *, time_limit: float = 60.0, watch: Watch | None = None
 ) -> list[Baseline]:
-    """A baseline for each: shipped, else from the cache, else solved now, in parallel."""
+    """Return a baseline for each problem: shipped, else from the cache, else solved now, in parallel."""
     digests = [problem_digest(problem) for problem in problems]
-    known = {digest: found for digest in digests if (found := shipped().get(digest) or _cached(cache, digest))}
-    missing = [problem for problem, digest in zip(problems, digests, strict=True) if digest not in known]
+    by_digest = {digest: known for digest in digests if (known := shipped().get(digest) or _cached(cache, digest))}
+    missing = [problem for problem, digest in zip(problems, digests, strict=True) if digest not in by_digest]
     if missing:
-        pyomo()  # without it, one sentence here instead of a broken pool there
-    for number, found in enumerate(_solved(missing, time_limit), 1):
-        known[found.digest] = found
-        _keep(cache, found)
+        pyomo()  # if it is missing, fail here with a clear message rather than in the pool
+    for number, baseline in enumerate(_solve_all(missing, time_limit), 1):
+        by_digest[baseline.digest] = baseline
+        _write_to_cache(cache, baseline)
         if watch:
             watch(number, len(missing))
-    return [known[digest] for digest in digests]
+    return [by_digest[digest] for digest in digests]
 
 
-def _solved(problems: Sequence[Problem], time_limit: float) -> Any:
+def _solve_all(problems: Sequence[Problem], time_limit: float) -> Any:
     from fairtrial.optim.certify import baseline
 
     if len(problems) < 2:
@@ -144,20 +146,20 @@ def _cached(cache: Path | None, digest: str) -> Baseline | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Baseline)
     except msgspec.DecodeError:
-        return None  # half written by somebody who was killed: solved again
+        return None  # a partly written file from a killed process: solve again
 
 
-def _keep(cache: Path | None, found: Baseline) -> None:
-    if cache is None or not found.certified:  # what is not certified may be, with more time
+def _write_to_cache(cache: Path | None, baseline: Baseline) -> None:
+    if cache is None or not baseline.certified:  # with more time it may be certified later
         return
     cache.mkdir(parents=True, exist_ok=True)
-    partial = cache / f".{found.digest}.{os.getpid()}.part"
-    partial.write_bytes(msgspec.json.encode(found))
-    partial.replace(cache / f"{found.digest}.json")
+    partial = cache / f".{baseline.digest}.{os.getpid()}.part"
+    partial.write_bytes(msgspec.json.encode(baseline))
+    partial.replace(cache / f"{baseline.digest}.json")
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a shipped baseline holds against a new solution."""
+    """Whether a shipped baseline agrees with a new solution."""
 
     problem: str
     right: bool
@@ -165,16 +167,16 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_all(time_limit: float = 60.0) -> Iterator[BaselineCheck]:
-    """Solve the default suite again, and hold what ships against it."""
+    """Solve the default suite again and compare it with the shipped baselines."""
     problems = [make(*key) for key in DEFAULT]
-    for problem, new in zip(problems, _solved(problems, time_limit), strict=True):
+    for problem, new in zip(problems, _solve_all(problems, time_limit), strict=True):
         old = shipped().get(problem_digest(problem))
-        yield _held(problem, old, new)
+        yield _compare_baselines(problem, old, new)
 
 
-def _held(problem: Problem, old: Baseline | None, new: Baseline) -> BaselineCheck:
+def _compare_baselines(problem: Problem, old: Baseline | None, new: Baseline) -> BaselineCheck:
     if old is None:
-        trouble, shown = "no baseline ships for it", ""
+        trouble, shown = "no shipped baseline", ""
     elif old.objective is None or old.x is None or new.objective is None:
         shown = f"{old.status}, solved again: {new.status}"
         trouble = "" if old.status == new.status else shown
@@ -185,23 +187,23 @@ def _held(problem: Problem, old: Baseline | None, new: Baseline) -> BaselineChec
 
 
 def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> str:
-    """What is wrong with a certified solution; empty where nothing is."""
-    away = problem.violations(x).largest
+    """Return what is wrong with a certified solution; empty if nothing is."""
+    violation = problem.violations(x).largest
     slack = 1e-6 * max(1.0, abs(objective))
-    if away > 1e-6 or abs(problem.value(x) - objective) > slack:
-        return f"its own x gives {problem.value(x):.8g}, off by {away:.1e}"
+    if violation > 1e-6 or abs(problem.value(x) - objective) > slack:
+        return f"its own x gives {problem.value(x):.8g}, with a violation of {violation:.1e}"
     sign = 1.0 if problem.sense == "minimise" else -1.0
     if new.objective is not None and sign * (objective - new.objective) > slack:
         return f"{objective:.8g}, but {new.objective:.8g} was found"
     if new.bound is not None and sign * (new.bound - objective) > slack:
-        return f"{objective:.8g} lies beyond the bound {new.bound:.8g}"
+        return f"{objective:.8g} is beyond the bound {new.bound:.8g}"
     return ""
 
 
 def write_shipped(time_limit: float = 300.0) -> None:
-    """Solve the default suite and write what ships with the package: `python -m fairtrial.optim.catalogue`."""
-    found = list(_solved([make(*key) for key in DEFAULT], time_limit))
-    lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in found)
+    """Solve the default suite and write the shipped baselines: `python -m fairtrial.optim.catalogue`."""
+    solved = list(_solve_all([make(*key) for key in DEFAULT], time_limit))
+    lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in solved)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 

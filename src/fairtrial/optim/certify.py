@@ -1,7 +1,7 @@
-"""Baselines: the best solution, and how far it is certified.
+"""Baselines: the best solution of a problem, and how well it is certified.
 
-A problem whose variables fall into groups that have nothing to do with each other is solved group by group: that is how
-separable problems of 100 variables get a certificate. Nothing is called optimal without a bound.
+A problem whose variables fall into independent groups is solved group by group, which is how separable problems of 100
+variables get a certificate. Nothing is called optimal without a bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairtrial.optim.solve import CERTIFIED, Solution, solve
 
 
 def baseline(problem: Problem, *, time_limit: float = 60.0) -> Baseline:
-    """Solve a problem as well as the time allows, and say how far that is certified."""
+    """Solve a problem within the time limit, and state how well the solution is certified."""
     started = time.perf_counter()
     parts = [solve(part, max(1.0, time_limit - (time.perf_counter() - started))) for part in components(problem)]
     seconds = time.perf_counter() - started
@@ -35,10 +35,10 @@ def baseline(problem: Problem, *, time_limit: float = 60.0) -> Baseline:
         "digest": problem_digest(problem),
     }
     if any(part.status == "infeasible" for part in parts):
-        return _pointless("infeasible", None, common)
+        return _baseline_without_point("infeasible", None, common)
     if any(part.x is None for part in parts):
-        return _pointless("unknown", random_objective(problem), common)
-    x = _joined(problem, parts)
+        return _baseline_without_point("unknown", random_objective(problem), common)
+    x = _join(problem, parts)
     objective = problem.value(x)
     bounds = [part.bound for part in parts]
     bound = None if None in bounds else problem.objective.constant + math.fsum(b for b in bounds if b is not None)
@@ -59,7 +59,9 @@ def baseline(problem: Problem, *, time_limit: float = 60.0) -> Baseline:
     )
 
 
-def _pointless(status: Literal["infeasible", "unknown"], chance: float | None, common: dict[str, Any]) -> Baseline:
+def _baseline_without_point(
+    status: Literal["infeasible", "unknown"], chance: float | None, common: dict[str, Any]
+) -> Baseline:
     return Baseline(
         status=status,
         x=None,
@@ -72,8 +74,8 @@ def _pointless(status: Literal["infeasible", "unknown"], chance: float | None, c
     )
 
 
-def _joined(problem: Problem, parts: Sequence[Solution]) -> Floats:
-    """The parts' solutions put together, moved inside the bounds by what solvers may be outside of them."""
+def _join(problem: Problem, parts: Sequence[Solution]) -> Floats:
+    """Return the joined solutions of the parts, clipped to the bounds, which solvers may slightly exceed."""
     x = np.zeros(problem.n)
     for group, part in zip(groups(problem), parts, strict=True):
         assert part.x is not None
@@ -84,7 +86,7 @@ def _joined(problem: Problem, parts: Sequence[Solution]) -> Floats:
 
 
 def groups(problem: Problem) -> list[list[int]]:
-    """Variables that hang together, through the objective or through a constraint."""
+    """Return the groups of variables that are connected by the objective or by a constraint."""
     parent = list(range(problem.n))
 
     def root(i: int) -> int:
@@ -93,21 +95,20 @@ def groups(problem: Problem) -> list[list[int]]:
             i = parent[i]
         return i
 
-    together = [*problem.objective.groups()]
-    together += [tuple(i for group in row.body.groups() for i in group) for row in problem.constraints]
-    for group in together:
-        for other in group[1:]:
-            parent[root(other)] = root(group[0])
-    found: dict[int, list[int]] = {}
+    connected = [*problem.objective.groups()]
+    connected += [tuple(i for group in row.body.groups() for i in group) for row in problem.constraints]
+    for group in connected:
+        for member in group[1:]:
+            parent[root(member)] = root(group[0])
+    by_root: dict[int, list[int]] = {}
     for i in range(problem.n):
-        found.setdefault(root(i), []).append(i)
-    return list(found.values())
+        by_root.setdefault(root(i), []).append(i)
+    return list(by_root.values())
 
 
 def components(problem: Problem) -> list[Problem]:
-    """The problem as independent problems; the constant of the objective is in none of them."""
-    found = groups(problem)
-    return [_component(problem, group, number) for number, group in enumerate(found)]
+    """Return the problem as independent problems; none of them has the constant of the objective."""
+    return [_component(problem, group, number) for number, group in enumerate(groups(problem))]
 
 
 def _component(problem: Problem, group: list[int], number: int) -> Problem:
@@ -122,20 +123,20 @@ def _component(problem: Problem, group: list[int], number: int) -> Problem:
         lower=tuple(problem.lower[i] for i in group),
         upper=tuple(problem.upper[i] for i in group),
         integers=tuple(places[i] for i in problem.integers if i in places),
-        objective=_restricted(problem.objective, places),
+        objective=_restrict(problem.objective, places),
         constraints=tuple(
-            Constraint(body=_restricted(row.body, places), relation=row.relation, bound=row.bound - row.body.constant)
+            Constraint(body=_restrict(row.body, places), relation=row.relation, bound=row.bound - row.body.constant)
             for row in rows
         ),
         convex=problem.convex,
         tight=problem.tight,
-        # The constant of the objective is in none of the parts.
+        # None of the parts has the constant of the objective.
         floor=None if problem.floor is None or len(group) < problem.n else problem.floor - problem.objective.constant,
     )
 
 
-def _restricted(body: Expression, places: dict[int, int]) -> Expression:
-    """The terms over these variables, counted anew."""
+def _restrict(body: Expression, places: dict[int, int]) -> Expression:
+    """Return the terms over these variables, with renumbered indices."""
     squares = [s for s in body.squares if all(i in places for i, _ in s.linear)]
     monomials = [m for m in body.monomials if all(i in places for i, _ in m.powers)]
     return Expression(
@@ -151,7 +152,7 @@ def _restricted(body: Expression, places: dict[int, int]) -> Expression:
     )
 
 
-def check_solved(found: Baseline) -> None:
-    """A suite cannot be built on a problem that nobody solved."""
-    if found.status == "unknown":
-        raise FairtrialError(f"{found.problem}: no solver found a feasible point in time; try a longer time limit")
+def check_solved(baseline: Baseline) -> None:
+    """Raise FairtrialError if a problem has no baseline solution, since a suite cannot use it."""
+    if baseline.status == "unknown":
+        raise FairtrialError(f"{baseline.problem}: no solver found a feasible point in time; try a longer time limit")

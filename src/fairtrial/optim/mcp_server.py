@@ -1,4 +1,4 @@
-"""`python -m fairtrial.optim.mcp_server`: a solver as MCP tools, to measure what such a tool brings to an agent."""
+"""`python -m fairtrial.optim.mcp_server`: a solver as MCP tools, to measure how much such a tool helps an agent."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def evaluate(problem: str, x: list[float]) -> dict[str, Any]:
     if not all(map(math.isfinite, x)):
         raise FairtrialError("x has numbers that are not finite")
     point = np.asarray(x, dtype=np.float64)
-    missed = chosen.violations(point)
+    violations = chosen.violations(point)
     return {
         "objective_value": chosen.value(point),
-        "feasible": missed.largest <= 1e-6,
-        "violations": [{"constraint": i, "by": v} for i, v in enumerate(missed.constraints, 1) if v > 0],
-        "bounds_violation": missed.bounds,
-        "integrality_violation": missed.integrality,
+        "feasible": violations.largest <= 1e-6,
+        "violations": [{"constraint": i, "by": v} for i, v in enumerate(violations.constraints, 1) if v > 0],
+        "bounds_violation": violations.bounds,
+        "integrality_violation": violations.integrality,
     }
 
 
@@ -38,8 +38,8 @@ def solve(problem: str) -> dict[str, Any]:
     """The best known solution of a problem given by its id, with the status and how far it is certified."""
     from fairtrial.optim.catalogue import baselines, by_name
 
-    found = baselines([by_name(problem)], Path(".fairtrial/baselines"))[0]
-    return {**found.as_answer(), "gap": found.gap}
+    baseline = baselines([by_name(problem)], Path(".fairtrial/baselines"))[0]
+    return {**baseline.as_answer(), "gap": baseline.gap}
 
 
 def describe(problem: str) -> dict[str, Any]:
@@ -50,17 +50,16 @@ def describe(problem: str) -> dict[str, Any]:
     return {"statement": statement(by_name(problem))}
 
 
-_ONE = (
-    Lock()
-)  # solvers capture the output of the whole process: one after the other, or they wait for each other for ever
+# Solvers capture the output of the whole process: calls at the same time would deadlock.
+_SOLVER_LOCK = Lock()
 
 
-def careful(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The tool alone, and its mistakes as a sentence that the agent can read."""
+def as_safe_tool(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a tool so that calls run one at a time and errors are returned as a message for the agent."""
 
     @wraps(tool)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with _ONE:
+        with _SOLVER_LOCK:
             try:
                 return tool(*args, **kwargs)
             except FairtrialError as error:
@@ -77,7 +76,7 @@ def main() -> None:
 
     server = MCPServer("fairtrial-optim")
     for tool in (evaluate, solve, describe):
-        server.tool()(careful(tool))
+        server.tool()(as_safe_tool(tool))
     server.run()
 
 

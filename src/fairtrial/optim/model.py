@@ -1,4 +1,4 @@
-"""A problem as a Pyomo model. Pyomo's one home, with `solve`."""
+"""A problem as a Pyomo model. Only this module and `solve` use Pyomo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairtrial.optim.problem import Expression, Problem
 
 
 def pyomo() -> Any:
-    """Pyomo's modelling names, or a sentence."""
+    """Return Pyomo's modelling module; raise NotInstalledError if it is missing."""
     try:
         from pyomo import environ
     except ImportError:
@@ -18,13 +18,13 @@ def pyomo() -> Any:
 
 
 def pyomo_model(problem: Problem) -> Any:
-    """The model; `model.x[i]` are the variables, counted from 0."""
+    """Return the model of a problem; `model.x[i]` are the variables, counted from 0."""
     pe = pyomo()
     model = pe.ConcreteModel(problem.id)
-    whole = set(problem.integers)
+    integers = set(problem.integers)
     model.x = pe.Var(
         range(problem.n),
-        domain=lambda _, i: pe.Integers if i in whole else pe.Reals,
+        domain=lambda _, i: pe.Integers if i in integers else pe.Reals,
         bounds=lambda _, i: (problem.lower[i], problem.upper[i]),
     )
     sense = pe.minimize if problem.sense == "minimise" else pe.maximize
@@ -42,7 +42,7 @@ def pyomo_model(problem: Problem) -> Any:
 
 
 def pyomo_expression(body: Expression, x: Any, pe: Any) -> Any:
-    """An expression over Pyomo variables."""
+    """Return an expression over Pyomo variables."""
     terms = [body.constant]
     terms += [c * x[i] for i, c in body.linear]
     terms += [q * x[i] * x[j] for i, j, q in body.quadratic]

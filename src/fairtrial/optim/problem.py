@@ -1,4 +1,4 @@
-"""A problem as data: variables, objective, constraints. One evaluator; nobody else computes an objective."""
+"""A problem as data: variables, objective and constraints, with the only evaluator of objectives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Wave(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Expression(msgspec.Struct, frozen=True, kw_only=True):
-    """A sum of terms of every kind. Variables are counted from 0 here, from 1 in texts."""
+    """A sum of terms of every kind. Variables are counted from 0 here, and from 1 in texts."""
 
     constant: float = 0.0
     linear: tuple[tuple[int, float], ...] = ()
@@ -50,7 +50,7 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
     waves: tuple[Wave, ...] = ()
 
     def value(self, x: Floats) -> float:
-        """The expression at a point."""
+        """Return the value of the expression at a point."""
         total = self.constant
         total += math.fsum(c * x[i] for i, c in self.linear)
         total += math.fsum(q * x[i] * x[j] for i, j, q in self.quadratic)
@@ -62,7 +62,7 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         return float(total)
 
     def gradient(self, x: Floats) -> Floats:
-        """The slope at a point."""
+        """Return the gradient at a point."""
         slope = np.zeros(len(x))
         for i, c in self.linear:
             slope[i] += c
@@ -82,7 +82,7 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         return slope
 
     def coefficients(self) -> Iterator[float]:
-        """Every factor of a variable: what a row is scaled by."""
+        """Yield every coefficient of a variable, which the row is scaled by."""
         yield from (c for _, c in self.linear)
         yield from (q for _, _, q in self.quadratic)
         for square in self.squares:
@@ -91,7 +91,7 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         yield from (wave.weight for wave in self.waves)
 
     def groups(self) -> Iterator[tuple[int, ...]]:
-        """Variables that occur together in a term."""
+        """Yield the variables that occur together in a term."""
         yield from ((i,) for i, _ in self.linear)
         yield from ((i, j) for i, j, _ in self.quadratic)
         yield from (tuple(i for i, _ in square.linear) for square in self.squares)
@@ -100,12 +100,12 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_linear(self) -> bool:
-        """Whether there is nothing but linear terms."""
+        """Whether all terms are linear."""
         return not (self.quadratic or self.squares or self.monomials or self.waves)
 
 
 class Constraint(msgspec.Struct, frozen=True, kw_only=True):
-    """body (relation) bound."""
+    """A constraint: body, relation, bound."""
 
     body: Expression
     relation: Relation
@@ -117,14 +117,14 @@ class Constraint(msgspec.Struct, frozen=True, kw_only=True):
         return math.sqrt(math.fsum(c * c for c in self.body.coefficients())) or 1.0
 
     def violation(self, x: Floats) -> float:
-        """By how much it is missed, scaled by the row's norm; 0 where it holds."""
+        """Return the violation at a point, scaled by the row's norm; 0 if the constraint holds."""
         gap = self.body.value(x) - self.bound
-        missed = {"<=": gap, ">=": -gap, "==": abs(gap)}[self.relation]
-        return max(0.0, missed) / self.norm
+        excess = {"<=": gap, ">=": -gap, "==": abs(gap)}[self.relation]
+        return max(0.0, excess) / self.norm
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One instance. `convex` and `tight` say why it has its difficulty."""
+    """A problem instance. `convex` and `tight` determine its difficulty."""
 
     id: str
     family: str
@@ -138,7 +138,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     constraints: tuple[Constraint, ...] = ()
     convex: bool = True
     tight: bool = False
-    floor: float | None = None  # an objective that is known by construction to be never below this
+    floor: float | None = None  # a lower bound of the objective known by construction
 
     @property
     def difficulty(self) -> str:
@@ -158,11 +158,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
 
     def value(self, x: Floats) -> float:
-        """The objective, recomputed."""
+        """Return the objective at a point."""
         return self.objective.value(x)
 
     def violations(self, x: Floats) -> Violations:
-        """Every way in which a point is infeasible."""
+        """Return all violations of a point."""
         low, high = self.box
         outside = np.maximum(np.maximum(low - x, x - high), 0.0)
         fractions = [abs(float(x[i]) - round(float(x[i]))) for i in self.integers]
@@ -172,13 +172,13 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             integrality=max(fractions, default=0.0),
         )
 
-    def better(self, one: float, other: float) -> bool:
-        """Whether one objective beats another."""
-        return one < other if self.sense == "minimise" else one > other
+    def better(self, a: float, b: float) -> bool:
+        """Return whether objective a is better than b."""
+        return a < b if self.sense == "minimise" else a > b
 
 
 class Violations(msgspec.Struct, frozen=True):
-    """By how much a point misses each constraint (scaled by its row's norm), the bounds and integrality."""
+    """By how much a point violates each constraint (scaled by its row's norm), the bounds and integrality."""
 
     constraints: tuple[float, ...]
     bounds: float
@@ -186,12 +186,12 @@ class Violations(msgspec.Struct, frozen=True):
 
     @property
     def largest(self) -> float:
-        """The worst of them."""
+        """The largest violation."""
         return max((*self.constraints, self.bounds, self.integrality), default=0.0)
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """What a solver found, and how far it is certified."""
+    """The solution that a solver found, and whether it is certified."""
 
     problem: str
     status: Literal["optimal", "infeasible", "feasible", "unknown"]
@@ -207,13 +207,13 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     digest: str  # of the problem that was solved
 
     def as_answer(self) -> dict[str, Any]:
-        """The same in the format that answers have."""
+        """Return the baseline in the format of an answer."""
         status = "infeasible" if self.status == "infeasible" else "optimal" if self.certified else "timeout"
         return {"x": self.x, "objective_value": self.objective, "status": status}
 
 
 def problem_digest(problem: Problem) -> str:
-    """What the problem is, in 16 characters: a baseline belongs to exactly this."""
+    """Return a 16-character hash of a problem, which identifies the problem of a baseline."""
     import hashlib
 
     return hashlib.sha256(msgspec.json.encode(problem, order="deterministic")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Random feasible points of a problem: what "no better than chance" means for it."""
+"""Random feasible points of a problem, which define "no better than chance"."""
 
 from __future__ import annotations
 
@@ -13,75 +13,77 @@ Floats = NDArray[np.float64]
 _POINTS = 200
 _TRIES = 4000
 _SEED = 20
-_ISOTROPIC = 0.3  # of the steps
+_ISOTROPIC = 0.3  # share of steps in any direction
 
 
 def random_objective(problem: Problem) -> float | None:
-    """The mean objective of seeded random feasible points; None where none was found."""
+    """Return the mean objective of seeded random feasible points; None if none was found."""
     points = random_points(problem)
     return float(np.mean([problem.value(point) for point in points])) if len(points) else None
 
 
 def random_points(problem: Problem) -> list[Floats]:
-    """Points from the whole box where many of those are feasible; else a random walk inside linear constraints; else
-    random mixtures of what a solver finds in random directions."""
+    """Return points from the whole box if enough of them are feasible; else from a random walk inside linear
+    constraints; else the corners that a solver finds in random directions."""
     rng = np.random.default_rng(_SEED)
-    found = _rejected(problem, rng)
-    if len(found) >= _POINTS // 4:
-        return found
+    points = _rejection_sample(problem, rng)
+    if len(points) >= _POINTS // 4:
+        return points
     if all(row.body.is_linear for row in problem.constraints) and not problem.integers:
-        return _walked(problem, rng)
-    return _directed(problem, rng)
+        return _random_walk(problem, rng)
+    return _corners(problem, rng)
 
 
-def _rejected(problem: Problem, rng: np.random.Generator) -> list[Floats]:
+def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats]:
     low, high = problem.box
-    whole = list(problem.integers)
-    found = []
+    integers = list(problem.integers)
+    points = []
     for _ in range(_TRIES):
         x = rng.uniform(low, high)
-        x[whole] = rng.integers(low[whole].astype(int), high[whole].astype(int) + 1)
+        x[integers] = rng.integers(low[integers].astype(int), high[integers].astype(int) + 1)
         if problem.violations(x).largest <= 1e-9:
-            found.append(x)
-            if len(found) == _POINTS:
+            points.append(x)
+            if len(points) == _POINTS:
                 break
-    return found
+    return points
 
 
-def _walked(problem: Problem, rng: np.random.Generator) -> list[Floats]:
-    """Hit and run: from a point inside, in a random direction, to a random place on the line that is feasible.
+def _random_walk(problem: Problem, rng: np.random.Generator) -> list[Floats]:
+    """Hit and run: from a point inside, move in a random direction to a random feasible position on that line.
 
-    Directions are those between corners of the region, so that thin and high-dimensional ones are crossed too; they do
-    not depend on where the walk is, which keeps it fair.
+    Directions connect corners of the region, so that thin and high-dimensional regions are crossed too; they do not
+    depend on the current position, which keeps the sampling unbiased.
     """
     matrix, low, high = _rows(problem)
-    corners = _directed(problem, rng, count=min(60, 2 * problem.n))
+    corners = _corners(problem, rng, count=min(60, 2 * problem.n))
     if len(corners) < 2:
         return corners
-    x = np.mean(corners, axis=0)  # a mixture of corners lies inside
+    x = np.mean(corners, axis=0)  # the mean of corners lies inside
     free = _null_space(matrix[low == high])
-    found = []
+    points = []
     pause = max(50, 4 * problem.n)
     for step in range(-10 * pause, pause * _POINTS):
         if rng.random() < _ISOTROPIC:
             direction = free @ rng.normal(size=free.shape[1])
         else:
-            one, other = rng.choice(len(corners), 2, replace=False)
-            direction = corners[one] - corners[other]
+            i, j = rng.choice(len(corners), 2, replace=False)
+            direction = corners[i] - corners[j]
         moves, at = matrix @ direction, matrix @ x
-        sure = np.abs(moves) > 1e-10 * max(1.0, float(np.abs(direction).max()))
+        relevant = np.abs(moves) > 1e-10 * max(1.0, float(np.abs(direction).max()))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.sort(np.stack([(low - at)[sure] / moves[sure], (high - at)[sure] / moves[sure]]), axis=0)
+            ends = np.sort(
+                np.stack([(low - at)[relevant] / moves[relevant], (high - at)[relevant] / moves[relevant]]), axis=0
+            )
         first, last = float(ends[0].max(initial=-1e6)), float(ends[1].min(initial=1e6))
         if last > first:
             x = x + direction * rng.uniform(min(first, 0.0), max(last, 0.0))
         if step >= 0 and step % pause == 0:
-            found.append(x.copy())
-    return found
+            points.append(x.copy())
+    return points
 
 
 def _rows(problem: Problem) -> tuple[Floats, Floats, Floats]:
-    """Every linear constraint and bound as low ≤ row·x ≤ high."""
+    """Return every linear constraint and bound as low ≤ row·x ≤ high."""
     rows = np.zeros((len(problem.constraints), problem.n))
     low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
     for number, row in enumerate(problem.constraints):
@@ -102,13 +104,13 @@ def _null_space(matrix: Floats) -> Floats:
     return np.asarray(directions[rank:].T, dtype=np.float64)
 
 
-def _directed(problem: Problem, rng: np.random.Generator, count: int = 20) -> list[Floats]:
-    """What is furthest in random directions: corners of the feasible region, found by a solver."""
-    found: list[Floats] = []
+def _corners(problem: Problem, rng: np.random.Generator, count: int = 20) -> list[Floats]:
+    """Return corners of the feasible region: the furthest points in random directions, found by a solver."""
+    corners: list[Floats] = []
     for _ in range(count):
         direction = Expression(linear=tuple((i, float(c)) for i, c in enumerate(rng.normal(size=problem.n))))
-        aside = msgspec.structs.replace(problem, objective=direction, sense="minimise")
-        point = solve(aside, 20.0).x
+        directed = msgspec.structs.replace(problem, objective=direction, sense="minimise")
+        point = solve(directed, 20.0).x
         if point is not None:
-            found.append(np.asarray(point))
-    return found
+            corners.append(np.asarray(point))
+    return corners

@@ -1,4 +1,4 @@
-"""Solvers: HiGHS for what is linear or convex, SCIP for the global optimum of the rest."""
+"""Solvers: HiGHS for linear and convex problems, SCIP for the global optimum of the rest."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from fairtrial.core.errors import NotInstalledError
 from fairtrial.optim.model import pyomo_model
 from fairtrial.optim.problem import Expression, Floats, Problem
 
-CERTIFIED = 1e-6  # the relative gap below which an optimum is called one
+CERTIFIED = 1e-6  # the largest relative gap of a certified optimum
 
 
 class Solution(NamedTuple):
-    """What a solver says of one problem."""
+    """The result of a solver for one problem."""
 
     status: str  # optimal, feasible, infeasible, unknown
     x: list[float] | None
     bound: float | None
     solver: str
     version: str
-    duals: list[float] | None = None  # of the constraints, where a solver has them
+    duals: list[float] | None = None  # of the constraints, if the solver provides them
 
 
 def solve(problem: Problem, time_limit: float) -> Solution:
-    """The right solver: HiGHS cannot do what is non-convex, and SCIP is slow on what is convex."""
+    """Solve a problem with the right solver: HiGHS cannot solve non-convex ones, and SCIP is slow on convex ones."""
     linear = problem.objective.is_linear and all(row.body.is_linear for row in problem.constraints)
     convex = problem.convex and all(row.body.is_linear for row in problem.constraints)
     return _highs(problem, time_limit) if linear or (convex and not problem.integers) else _scip(problem, time_limit)
@@ -37,20 +37,20 @@ def _highs(problem: Problem, time_limit: float) -> Solution:
     tight = {
         "primal_feasibility_tolerance": 1e-9,
         "dual_feasibility_tolerance": 1e-9,
-        "qp_regularization_value": 1e-10,  # its default moves the solution by more than we certify
+        "qp_regularization_value": 1e-10,  # its default shifts the solution by more than we certify
     }
-    found = _run("highs", problem, time_limit, {**tight, "mip_rel_gap": 1e-9, "mip_feasibility_tolerance": 1e-9})
-    if found.x is None or problem.objective.is_linear:
-        return found
-    assert problem.sense == "minimise"  # no family maximises anything convex
-    return found._replace(bound=_convex_bound(problem, np.asarray(found.x), time_limit))
+    solution = _run("highs", problem, time_limit, {**tight, "mip_rel_gap": 1e-9, "mip_feasibility_tolerance": 1e-9})
+    if solution.x is None or problem.objective.is_linear:
+        return solution
+    assert problem.sense == "minimise"  # no family maximises a convex objective
+    return solution._replace(bound=_convex_bound(problem, np.asarray(solution.x), time_limit))
 
 
 def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | None:
-    """A convex objective lies above its tangent plane; the plane's minimum is a linear programme, bounded by its duals.
+    """Return a lower bound of a convex objective: the dual bound of the linear programme over its tangent plane.
 
-    Whatever duals a solver gives (of the right sign), what they leave of the slope is minimised over the box: the
-    bound holds exactly, and rests on no solver's tolerance (Neumaier and Shcherbina).
+    A convex objective lies above its tangent plane. For any duals of the right sign, the remaining slope is minimised
+    over the box, so the bound holds exactly and depends on no solver tolerance (Neumaier and Shcherbina).
     """
     slope = problem.objective.gradient(x)
     plane = Expression(linear=tuple((i, float(c)) for i, c in enumerate(slope)))
@@ -62,10 +62,10 @@ def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | Non
 
 
 def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
-    """Σ y·b + the least of (slope − Aᵀy)·x in the box, with y ≥ 0 for ≥ and y ≤ 0 for ≤; of a minimum."""
+    """Return Σ y·b + min over the box of (slope − Aᵀy)·x, with y ≥ 0 for ≥ and y ≤ 0 for ≤, for a minimisation."""
     rest, total = slope.copy(), 0.0
-    for row, given in zip(problem.constraints, duals, strict=True):
-        y = {"<=": min(0.0, given), ">=": max(0.0, given), "==": given}[row.relation]
+    for row, dual in zip(problem.constraints, duals, strict=True):
+        y = {"<=": min(0.0, dual), ">=": max(0.0, dual), "==": dual}[row.relation]
         total += y * (row.bound - row.body.constant)
         for i, c in row.body.linear:
             rest[i] -= y * c
@@ -74,17 +74,17 @@ def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
 
 
 def _scip(problem: Problem, time_limit: float) -> Solution:
-    # Without verblevel 0 the direct interface dead-locks once SCIP has printed enough, past every time limit.
+    # Without verblevel 0 the direct interface deadlocks once SCIP has printed enough, regardless of the time limit.
     options = {"display/verblevel": 0, "limits/gap": 1e-7, "numerics/feastol": 1e-9}
-    if problem.floor is not None:  # a point there is optimal, and is found long before a bound is
-        found = _run("scip_direct", problem, min(time_limit, 10.0), options)
-        if found.x is not None and problem.value(np.asarray(found.x)) <= problem.floor + CERTIFIED:
-            return found
+    if problem.floor is not None:  # a point at the floor is optimal, and is found long before a bound
+        solution = _run("scip_direct", problem, min(time_limit, 10.0), options)
+        if solution.x is not None and problem.value(np.asarray(solution.x)) <= problem.floor + CERTIFIED:
+            return solution
     return _run("scip_direct", problem, time_limit, options)
 
 
 def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]) -> Solution:
-    model = pyomo_model(problem)  # its import makes the solvers known
+    model = pyomo_model(problem)  # importing it registers the solvers
     from pyomo.contrib.solver.common.factory import SolverFactory
     from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
 
@@ -113,10 +113,10 @@ def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]
 
 def _duals(model: Any, results: Any) -> list[float] | None:
     try:
-        known = results.solution_loader.get_duals()
-    except Exception:  # a mixed-integer or a global solver has none, and says so in its own way
+        duals = results.solution_loader.get_duals()
+    except Exception:  # mixed-integer and global solvers have none, and each raises its own error
         return None
-    return [float(known.get(row, 0.0)) for row in model.rows.values()]
+    return [float(duals.get(row, 0.0)) for row in model.rows.values()]
 
 
 def _finite(value: Any) -> float | None:

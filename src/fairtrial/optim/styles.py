@@ -17,14 +17,14 @@ _FORMAT_WORDS = re.compile(
 
 @lru_cache
 def styles() -> dict[str, tuple[str, ...]]:
-    """The built-in styles, each with its wordings."""
+    """Return the built-in styles, each with its wordings."""
     import yaml
 
-    found = yaml.safe_load((Path(__file__).parent / "styles.yaml").read_text("utf-8"))
-    return {name: tuple(wordings) for name, wordings in found.items()}
+    document = yaml.safe_load((Path(__file__).parent / "styles.yaml").read_text("utf-8"))
+    return {name: tuple(wordings) for name, wordings in document.items()}
 
 
 def confounded(template: str) -> str | None:
-    """Why a style may change more than the tone: it says something about the format, which is stated once for all."""
-    found = _FORMAT_WORDS.search(INPUT.sub("", template))
-    return None if found is None else found.group()
+    """Return a word of a style about the format, which would change more than the tone; None if there is none."""
+    match = _FORMAT_WORDS.search(INPUT.sub("", template))
+    return None if match is None else match.group()

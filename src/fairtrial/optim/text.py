@@ -1,4 +1,4 @@
-"""A problem as text: precise, compact and always the same. Variables are counted from 1; sparse data are triplets."""
+"""Problems as text: precise, compact and deterministic. Variables are counted from 1; sparse data are triplets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fairtrial.optim.families import FAMILIES
 from fairtrial.optim.problem import Constraint, Expression, Problem
 
-# No complete object stands in it: whoever repeats the question has not followed it.
+# It contains no complete object, so an answer that only repeats the question does not follow the format.
 FORMAT = (
     "Give your answer as one JSON object, the last thing you write: "
     '{{"x": [x_1, ..., x_{n}], "objective_value": f(x), "status": "optimal"}}. '
@@ -18,17 +18,17 @@ FORMAT = (
 
 
 def label(problem: Problem) -> str:
-    """A name that gives nothing away: the family's would tell that a problem is infeasible."""
+    """Return a neutral name: the name of the family would reveal that a problem is infeasible."""
     return f"P{list(FAMILIES).index(problem.family) + 1}-{problem.n}-{problem.seed}"
 
 
 def problem_text(problem: Problem) -> str:
-    """The problem, and the one sentence that states the format: the same in every style."""
+    """Return the problem and the format instructions, which are the same in every style."""
     return f"{statement(problem)}\n\n{FORMAT.format(n=problem.n)}"
 
 
 def statement(problem: Problem) -> str:
-    """The problem alone."""
+    """Return the problem without the format instructions."""
     lines = [
         f"Problem {label(problem)}.",
         f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.",
@@ -44,7 +44,7 @@ def statement(problem: Problem) -> str:
 
 
 def constraint_texts(problem: Problem) -> list[str]:
-    """Every constraint as it stands in the problem."""
+    """Return every constraint as written in the problem."""
     return [_constraint(row, problem.n) for row in problem.constraints]
 
 
@@ -70,20 +70,20 @@ def _constraint(row: Constraint, n: int) -> str:
 
 
 def _sum(terms: Sequence[str]) -> str:
-    """Terms with their signs: `a + b - c`."""
+    """Join terms with their signs: `a + b - c`."""
     text = " + ".join(terms) or "0"
     return text.replace(" + -", " - ")
 
 
 def _times(weight: float, what: str) -> str:
-    """A factor, left out where it is 1."""
+    """Return a term with its factor, which is omitted if it is 1."""
     if abs(weight) == 1:
         return what if weight > 0 else f"-{what}"
     return f"{number(weight)}*{what}"
 
 
 def _terms(body: Expression, n: int) -> list[str]:
-    """Every kind of term as one sum; what is the same for all variables is written once."""
+    """Return the terms of every kind; terms that are the same for all variables are written once."""
     terms = [number(body.constant)] if body.constant else []
     terms += _linear(body.linear, n)
     terms += _quadratic(body.quadratic, n)
@@ -139,5 +139,5 @@ def _uniform(indices: Sequence[int], weights: Sequence[float], n: int) -> bool:
 
 
 def number(value: float) -> str:
-    """A number with all its digits and none more."""
+    """Return a number with exactly the digits it needs."""
     return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,4 +1,4 @@
-"""What an answer is worth: everything recomputed from its x, nothing believed."""
+"""Verifying an answer: everything is recomputed from its x, and no claim is trusted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairtrial.optim.problem import Baseline, Floats, Problem
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer held against the problem and its baseline. What cannot be said without a point is None."""
+    """An answer compared with the problem and its baseline. Values that need a point are None without one."""
 
     quality: float  # 0–100
     feasible: bool
@@ -24,7 +24,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     distance: float | None  # to the baseline's x
     misreported_objective: bool | None
     misreported_violations: bool | None
-    status_right: bool | None  # None where none was claimed
+    status_right: bool | None  # None if no status was claimed
     beaten: bool  # feasible, and better than the baseline beyond the tolerance
     note: str
 
@@ -32,30 +32,30 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 def verify(
     problem: Problem, baseline: Baseline, answered: Answered, *, tolerance: float = 1e-6, report_tolerance: float = 1e-3
 ) -> Verified:
-    """Quality, gaps, feasibility, and what was misreported."""
+    """Compute quality, gaps and feasibility of an answer, and what it misreported."""
     if baseline.status == "infeasible":
         return _infeasible(answered)
     if answered.x is None:
         return _without_point(answered)
     x = np.asarray(answered.x, dtype=np.float64)
-    objective, violation = _computed(problem, x)
+    objective, violation = _evaluate(problem, x)
     if not math.isfinite(objective) or not math.isfinite(violation):
-        return _without_point(answered, note="the point is so far off that nothing can be computed at it")
+        return _without_point(answered, note="the point is too far off to compute an objective or violations")
     assert baseline.objective is not None and baseline.x is not None
     feasible = violation <= tolerance
     sign = 1.0 if problem.sense == "minimise" else -1.0
-    behind = sign * (objective - baseline.objective)  # positive: worse than the baseline
+    deficit = sign * (objective - baseline.objective)  # positive: worse than the baseline
     gap = normalised_gap(problem, baseline, objective)
     quality = 100 * (1 - gap) if feasible else 50 * (1 - gap) * max(0.0, 1 - violation)
-    # A tolerance buys a little: whoever beats the baseline does so without one.
-    beaten = violation <= 1e-9 and behind < -1e-6 * max(1.0, abs(baseline.objective))
+    # A tolerance helps a little, so beating the baseline requires feasibility without one.
+    beaten = violation <= 1e-9 and deficit < -1e-6 * max(1.0, abs(baseline.objective))
     return Verified(
         quality=quality,
         feasible=feasible,
         violation=violation,
         objective=objective,
-        absolute_gap=abs(behind),
-        relative_gap=abs(behind) / max(abs(baseline.objective), 1e-8),
+        absolute_gap=abs(deficit),
+        relative_gap=abs(deficit) / max(abs(baseline.objective), 1e-8),
         normalised_gap=gap,
         distance=float(np.linalg.norm(x - np.asarray(baseline.x))),
         misreported_objective=_differs(answered.objective, objective, report_tolerance),
@@ -66,8 +66,8 @@ def verify(
     )
 
 
-def _computed(problem: Problem, x: Floats) -> tuple[float, float]:
-    """Objective and largest violation; infinite where a number is too large to compute with."""
+def _evaluate(problem: Problem, x: Floats) -> tuple[float, float]:
+    """Return the objective and the largest violation; infinite if the numbers are too large to compute with."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return problem.value(x), problem.violations(x).largest
@@ -76,14 +76,14 @@ def _computed(problem: Problem, x: Floats) -> tuple[float, float]:
 
 
 def _status_right(status: str | None, *, near: bool) -> bool | None:
-    """Of a problem that has a solution: "infeasible" is wrong, and "optimal" wants to be near it."""
+    """Return whether a claimed status is right for a solvable problem; "optimal" requires a near-optimal point."""
     if status is None:
         return None
     return near if status == "optimal" else not near and status == "timeout"
 
 
 def normalised_gap(problem: Problem, baseline: Baseline, objective: float) -> float:
-    """0 at the optimum, 1 at no better than random feasible points; clipped to that."""
+    """Return 0 at the optimum and 1 for no better than random feasible points, clipped to that range."""
     assert baseline.objective is not None
     chance = baseline.random_objective
     if chance is None or chance == baseline.objective:
@@ -103,11 +103,11 @@ def _note(objective: float, best: float, violation: float, *, feasible: bool, be
 
 
 def _infeasible(answered: Answered) -> Verified:
-    """Where no point is feasible, the right answer is to say so."""
+    """Verify an answer to an infeasible problem: the right answer says that it is infeasible."""
     right = answered.status == "infeasible"
     return Verified(
         quality=100.0 if right else 0.0,
-        feasible=right,  # nothing was claimed that is not so
+        feasible=right,  # the answer claims nothing that is wrong
         violation=None,
         objective=None,
         absolute_gap=None,
@@ -118,12 +118,12 @@ def _infeasible(answered: Answered) -> Verified:
         misreported_violations=None,
         status_right=None if answered.status is None else right,
         beaten=False,
-        note="infeasible, as it says" if right else "no point is feasible here, and the answer does not say so",
+        note="infeasible, as the answer says" if right else "no point is feasible, but the answer does not say so",
     )
 
 
 def _without_point(answered: Answered, note: str = "") -> Verified:
-    """An answer without a usable point scores 0: it is an answer."""
+    """Return the result of an answer without a usable point: scored 0, not left unscored."""
     return Verified(
         quality=0.0,
         feasible=False,
@@ -137,5 +137,5 @@ def _without_point(answered: Answered, note: str = "") -> Verified:
         misreported_violations=None,
         status_right=None if answered.status is None else False,
         beaten=False,
-        note=note or f"no usable point: {', '.join(answered.findings) or 'it claims that none is feasible'}",
+        note=note or f"no usable point: {', '.join(answered.findings) or 'the answer claims that none is feasible'}",
     )

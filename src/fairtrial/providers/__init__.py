@@ -1,1 +1,1 @@
-"""What is known of model providers: how they are reached, what their models take, and what their replies mean."""
+"""Knowledge about model providers: how to reach them, what parameters their models accept, what replies mean."""

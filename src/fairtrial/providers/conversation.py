@@ -1,4 +1,4 @@
-"""A conversation with a model that is given tools; each API has its own way to write one."""
+"""A conversation with a model that has tools; each API has its own format."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairtrial.core.answer import Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.providers.replies import UNREADABLE
 
-# What reading a turn may raise.
+# The exceptions that reading a turn may raise.
 BAD_TURN = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as a model sees it; `name` is unique over all servers."""
+    """A tool as the model sees it; `name` is unique across all servers."""
 
     name: str
     server: str
@@ -26,7 +26,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call that a model asks for; `problem` says why its arguments cannot be read."""
+    """A tool call requested by a model; `problem` says why its arguments cannot be read."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model said in one turn. `raw` is the turn as the conversation goes on with it."""
+    """A model's reply in one turn. `raw` is the turn as it is sent back in the conversation."""
 
     text: str
     calls: tuple[Call, ...]
@@ -48,7 +48,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool said."""
+    """The result of a tool call."""
 
     call: Call
     text: str
@@ -65,24 +65,24 @@ class Conversation:
         self.messages: list[Any] = [{"role": "user", "content": request.input}]
 
     def body(self) -> dict[str, Any]:
-        """The conversation so far, as a request."""
+        """Return the conversation so far as a request body."""
         raise NotImplementedError
 
     def read(self, reply: bytes) -> Turn | Failure:
-        """One more turn of the model."""
+        """Read the model's next turn."""
         raise NotImplementedError
 
     def add(self, turn: Turn, results: Sequence[Result]) -> None:
-        """Go on with what the model said and what its tools answered."""
+        """Append the model's turn and the results of its tool calls."""
         raise NotImplementedError
 
 
 def read_call(identity: str, name: str, arguments: str) -> Call:
-    """A call whose arguments are JSON in a text."""
+    """Read a call whose arguments are a JSON string."""
     try:
-        found = msgspec.json.decode(arguments)
+        decoded = msgspec.json.decode(arguments)
     except msgspec.DecodeError as error:
         return Call(id=identity, name=name, arguments={}, problem=f"the arguments are not JSON: {error}")
-    if not isinstance(found, dict):
+    if not isinstance(decoded, dict):
         return Call(id=identity, name=name, arguments={}, problem="the arguments are not a JSON object")
-    return Call(id=identity, name=name, arguments=found)
+    return Call(id=identity, name=name, arguments=decoded)

@@ -1,4 +1,4 @@
-"""Models that are known: their names, prices and context windows, to choose from."""
+"""A searchable list of known models with their prices and context windows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import msgspec
 
 from fairtrial.core.providers import known_providers
 
-_LISTED = ("openai", "anthropic", "openrouter")
-_HERE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "says back what it was asked; offline"))
+_LISTED_PROVIDERS = ("openai", "anthropic", "openrouter")
+_OFFLINE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "repeats the prompt; offline"))
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A model; prices are USD per million tokens, None where nobody knows."""
+    """A model; prices are USD per million tokens, or None if unknown."""
 
     name: str
     title: str
@@ -27,37 +27,37 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def search(text: str, most: int = 20) -> list[Model]:
-    """Models whose name has all these words; those that can be used now come first."""
+    """Return models whose name contains all these words, those that are usable now first."""
     words = text.lower().replace(":", " ").replace("/", " ").split()
-    found = [model for model in _all() if all(word in f"{model.name} {model.title}".lower() for word in words)]
-    ready = {name: _key_set(name) for name in _LISTED}
-    known = [msgspec.structs.replace(model, usable=ready.get(model.name.partition(":")[0], True)) for model in found]
-    return sorted(known, key=lambda model: (not model.usable, len(model.name)))[:most]
+    matches = [model for model in _all_models() if all(word in f"{model.name} {model.title}".lower() for word in words)]
+    ready = {name: _key_set(name) for name in _LISTED_PROVIDERS}
+    models = [msgspec.structs.replace(model, usable=ready.get(model.name.partition(":")[0], True)) for model in matches]
+    return sorted(models, key=lambda model: (not model.usable, len(model.name)))[:most]
 
 
 def find(name: str) -> Model | None:
-    """A model of exactly that name."""
+    """Return the model with exactly this name."""
     wanted = name.replace("/", ":", 1) if ":" not in name else name
-    return next((model for model in _all() if model.name == wanted), None)
+    return next((model for model in _all_models() if model.name == wanted), None)
 
 
 def _key_set(provider: str) -> bool:
-    return bool(os.environ.get(_variable(provider)))
+    return bool(os.environ.get(_key_variable(provider)))
 
 
-def _variable(provider: str) -> str:
+def _key_variable(provider: str) -> str:
     return known_providers()[provider].api_key.removeprefix("${").partition("}")[0].partition(":")[0]
 
 
 @cache
-def _all() -> tuple[Model, ...]:
+def _all_models() -> tuple[Model, ...]:
     from genai_prices.data_snapshot import get_snapshot
 
-    found = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _HERE]
+    models = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
     for provider in get_snapshot().providers:
-        if provider.id in _LISTED:
-            found += [_model(provider.id, model) for model in provider.models]
-    return tuple(found)
+        if provider.id in _LISTED_PROVIDERS:
+            models += [_model(provider.id, model) for model in provider.models]
+    return tuple(models)
 
 
 def _model(provider: str, listed: Any) -> Model:
@@ -66,12 +66,12 @@ def _model(provider: str, listed: Any) -> Model:
         name=f"{provider}:{listed.id}",
         title=listed.name or listed.id,
         context=listed.context_window,
-        input_usd=_plain(getattr(prices, "input_mtok", None)),
-        output_usd=_plain(getattr(prices, "output_mtok", None)),
-        variable=_variable(provider),
+        input_usd=_base_price(getattr(prices, "input_mtok", None)),
+        output_usd=_base_price(getattr(prices, "output_mtok", None)),
+        variable=_key_variable(provider),
     )
 
 
-def _plain(price: Any) -> float | None:
+def _base_price(price: Any) -> float | None:
     value = getattr(price, "base", price)
     return None if value is None else float(value)

@@ -1,7 +1,7 @@
-"""What models take beside a prompt: one table, for targets, judges, drafts and agents alike.
+"""Which parameters models accept: one table for targets, judges, drafts and agents.
 
-A parameter that a model does not take is neither sent nor recorded: providers refuse the whole call over it. Newer
-models take less than older ones, so a name that is not known yet is treated like its family's newest member.
+A parameter that a model does not accept is neither sent nor recorded, because providers reject the whole call over it.
+Newer models accept fewer than older ones, so an unknown name is treated like the newest member of its family.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from fairtrial.core.experiment import TargetSpec
 
 _SAMPLING = frozenset({"temperature", "top_p"})
 PENALTIES = frozenset({"frequency_penalty", "presence_penalty"})
-_SAYS_NOTHING = {"top_p": 1, "frequency_penalty": 0, "presence_penalty": 0}  # what a model does untold
-_ROOM_TO_THINK = 16_384  # completion tokens of a model that thinks: its thoughts count as completion
+_DEFAULTS = {"top_p": 1, "frequency_penalty": 0, "presence_penalty": 0}  # the models' defaults
+_REASONING_TOKENS = 16_384  # completion tokens for a reasoning model, whose reasoning counts as completion
 
 
 class Api(msgspec.Struct, frozen=True, kw_only=True):
-    """What a whole API takes, whatever the model."""
+    """What an API accepts for all its models."""
 
     refuses: frozenset[str] = frozenset()
-    longest: int | None = None  # tokens, where it wants to be told how long an answer may be and nobody said
-    without_neutral: bool = False  # a `top_p` that says nothing is better left out
+    longest: int | None = None  # `max_tokens` to send if the API requires one and none is set
+    without_neutral: bool = False  # leave out a `top_p` of 1, which has no effect
 
 
 class ModelParams(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model's parameters."""
+    """What a model accepts."""
 
     refuses: frozenset[str] = frozenset()
     one_of_sampling: bool = False  # temperature or top_p, not both
-    effort: str | None = None  # its default; it takes sampling parameters only at effort `none`
-    tools_without_effort: bool = False  # it takes tools only at effort `none`
+    effort: str | None = None  # its default; it accepts sampling parameters only at effort `none`
+    tools_without_effort: bool = False  # it accepts tools only at effort `none`
     thinks: bool = False
-    long_name: bool = False  # it knows `max_tokens` only as `max_completion_tokens`
-    json_format: bool = False  # Messages: it takes a schema as `output_config.format`, else as a tool
+    long_name: bool = False  # it accepts `max_tokens` only as `max_completion_tokens`
+    json_format: bool = False  # Messages API: it accepts a schema as `output_config.format`, otherwise as a tool
 
 
 _OPENAI = ModelParams(thinks=True, long_name=True)
@@ -66,18 +66,18 @@ _MODELS: tuple[tuple[str, ModelParams], ...] = (
 
 @lru_cache(maxsize=256)
 def model_of(name: str) -> ModelParams:
-    """What is known of the model of this name; a router's or a fine-tune's name has the model's own in it."""
+    """Return what the model with this name accepts; names of routers and fine-tunes contain the model's name."""
     plain = name.rsplit("/", 1)[-1].lower().removeprefix("ft:")
     return next((model for pattern, model in _MODELS if re.match(pattern, plain)), ModelParams())
 
 
 def _api_of(spec: TargetSpec) -> Api | None:
-    """What the API behind a target takes; None where there is none."""
+    """Return what the API behind a target accepts, or None if there is no API."""
     return getattr(registry.load("targets", spec.api or spec.kind), "api", None)
 
 
-def taken(spec: TargetSpec, params: Mapping[str, Any], *, tools: bool = False) -> dict[str, Any]:
-    """Those of the parameters that this target takes, by the names that suites use: what is sent and recorded."""
+def supported_params(spec: TargetSpec, params: Mapping[str, Any], *, tools: bool = False) -> dict[str, Any]:
+    """Return the parameters that this target accepts, by their names in suites: these are sent and recorded."""
     api, model = _api_of(spec) or Api(), model_of(spec.model)
     extra: dict[str, Any] = params.get("extra") or {}
     if tools and model.tools_without_effort and "reasoning_effort" not in extra:
@@ -85,40 +85,40 @@ def taken(spec: TargetSpec, params: Mapping[str, Any], *, tools: bool = False) -
     left_out = model.refuses | api.refuses
     if thinking_of(extra) or (model.effort is not None and extra.get("reasoning_effort", model.effort) != "none"):
         left_out |= _SAMPLING
-    found = {
+    accepted = {
         name: value for name, value in params.items() if value is not None and name not in left_out and name != "extra"
     }
     if api.longest is not None:
-        found.setdefault("max_tokens", api.longest)
-    if found.get("top_p") is not None and (
-        (model.one_of_sampling and "temperature" in found) or (api.without_neutral and found["top_p"] == 1)
+        accepted.setdefault("max_tokens", api.longest)
+    if accepted.get("top_p") is not None and (
+        (model.one_of_sampling and "temperature" in accepted) or (api.without_neutral and accepted["top_p"] == 1)
     ):
-        del found["top_p"]
-    return {**found, "extra": extra} if extra else found
+        del accepted["top_p"]
+    return {**accepted, "extra": extra} if extra else accepted
 
 
-def not_taken(spec: TargetSpec, params: Mapping[str, Any]) -> list[str]:
-    """Which of the parameters a model behind an API does not take, though they would say something."""
+def unsupported_params(spec: TargetSpec, params: Mapping[str, Any]) -> list[str]:
+    """Return the parameters that a model behind an API does not accept, except those at their default."""
     if _api_of(spec) is None:
         return []
-    kept = taken(spec, params)
+    supported = supported_params(spec, params)
     return [
         name
         for name, value in params.items()
-        if value is not None and name not in kept and name != "extra" and value != _SAYS_NOTHING.get(name)
+        if value is not None and name not in supported and name != "extra" and value != _DEFAULTS.get(name)
     ]
 
 
-def room(spec: TargetSpec, params: Mapping[str, Any], tokens: int) -> int:
-    """How many completion tokens a reply of so many tokens needs, thoughts included."""
+def tokens_needed(spec: TargetSpec, params: Mapping[str, Any], tokens: int) -> int:
+    """Return how many completion tokens a reply of `tokens` tokens needs, including reasoning."""
     extra: dict[str, Any] = params.get("extra") or {}
     thinking = thinking_of(extra)
     if not (thinking or "reasoning_effort" in extra or model_of(spec.model).thinks):
         return tokens
-    return max(_ROOM_TO_THINK, int(thinking.get("budget_tokens") or 0) + tokens)
+    return max(_REASONING_TOKENS, int(thinking.get("budget_tokens") or 0) + tokens)
 
 
 def thinking_of(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """What `extra` says about a Claude's thinking, where it is on: then sampling parameters are refused."""
-    given = extra.get("thinking")
-    return given if isinstance(given, dict) and given.get("type") not in (None, "disabled") else {}
+    """Return Claude's thinking settings from `extra` if thinking is on; sampling parameters are then rejected."""
+    thinking = extra.get("thinking")
+    return thinking if isinstance(thinking, dict) and thinking.get("type") not in (None, "disabled") else {}

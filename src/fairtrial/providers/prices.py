@@ -1,4 +1,4 @@
-"""What tokens cost: the suite's own prices first, else those that `genai-prices` brings along."""
+"""Token prices: the suite's own first, otherwise those from `genai-prices`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Price(msgspec.Struct, frozen=True):
-    """A target's rates, by length of the prompt."""
+    """A target's rates by prompt length."""
 
     rates: tuple[Rate, ...]
 
     def cost(self, usage: Usage) -> float:
-        """The cost of a call."""
+        """Return the cost of a call."""
         rate = next((r for r in reversed(self.rates) if usage.prompt > r.above), self.rates[0])
         plain = usage.prompt - usage.cache_read - usage.cache_write
         return (
@@ -40,19 +40,22 @@ class Price(msgspec.Struct, frozen=True):
         )
 
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """The most that a call of this size can cost."""
-        dearest = max(max(r.prompt, r.cache_write) for r in self.rates), max(r.completion for r in self.rates)
-        return prompt_tokens * dearest[0] + completion_tokens * dearest[1]
+        """Return the maximum cost of a call of this size."""
+        prompt, completion = (
+            max(max(r.prompt, r.cache_write) for r in self.rates),
+            max(r.completion for r in self.rates),
+        )
+        return prompt_tokens * prompt + completion_tokens * completion
 
 
 FREE = Price((Rate(),))
 
 
 def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
-    """The price of a target's tokens, or None where nobody knows it."""
+    """Return the price of a target's tokens, or None if it is unknown."""
     for name in (spec.id, f"{spec.provider}:{spec.model}", f"{spec.provider}/{spec.model}", spec.model):
         if name in own and not own[name].input and not own[name].output:
-            return FREE  # it costs nothing, whether it counts its tokens or not
+            return FREE  # it costs nothing, whether or not it reports token counts
         if name in own:
             rate = Rate(
                 prompt=own[name].input / _MILLION,
@@ -61,7 +64,7 @@ def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
                 cache_write=own[name].input / _MILLION,
             )
             return Price((rate,))
-    return FREE if spec.provider == "ollama" else _listed_price(spec)  # that one runs on one's own machine
+    return FREE if spec.provider == "ollama" else _listed_price(spec)  # Ollama runs on the user's own machine
 
 
 def _listed_price(spec: TargetSpec) -> Price | None:
@@ -95,7 +98,7 @@ def _rate(listed: Any, above: int) -> Rate:
 
 
 def _per_token(price: Any, above: int) -> float:
-    """A price per million, plain or by tiers, as USD per token."""
+    """Convert a price per million tokens, flat or tiered, to USD per token."""
     if price is None:
         return 0.0
     value = getattr(price, "base", price)

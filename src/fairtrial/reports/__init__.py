@@ -1,3 +1,3 @@
-"""What people and programs read, one file per format: each has `write(run, file)`."""
+"""Export formats for a run, one file per format; each has `write(run, file)`."""
 
-SCHEMA_VERSION = 1  # of every JSON document: counted on when a name goes or means something else, not when one is added
+SCHEMA_VERSION = 1  # of every JSON document: raised when a key is removed or changes meaning, not when one is added

@@ -1,8 +1,8 @@
-"""Figures as functions: rows in, an SVG with a text alternative out, for reports and pages.
+"""Figures for reports and web pages: each function turns rows into an SVG with a text alternative.
 
 Drawn by Vega-Lite inside vl-convert: no network, no browser, no build step. Lines and text take the colour of the page
-around them, so that light and dark both work. vl-convert ends the whole process where it meets what it did not expect,
-so it has a process of its own (`python -m fairtrial.reports.charts`): a line of JSON in, a line of JSON out.
+around them, so that light and dark themes both work. vl-convert ends the whole process on unexpected input, so it runs
+in a separate process (`python -m fairtrial.reports.charts`), which reads and writes one line of JSON per figure.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.text import printable
 
 Row = dict[str, Any]
-_INK = "currentColor"
-# Okabe and Ito's colours, which most kinds of colour blindness can tell apart; all readable on white and on black.
+_TEXT_COLOUR = "currentColor"
+# The colours of Okabe and Ito, distinguishable with most kinds of colour blindness; readable on white and black.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
 _WIDTH = 560
-_MOST_SECONDS = 120.0  # for one figure; the first takes a second, on a machine with time
+_TIME_LIMIT = 120.0  # seconds for one figure; the first takes about a second on an idle machine
 
 
 class Sketch(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure that is yet to be drawn."""
+    """A figure that has not been drawn yet."""
 
     title: str
     spec: Row
@@ -36,7 +36,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure: what it shows, in a title, a picture (None where it could not be drawn) and words."""
+    """A figure: its title, the SVG (None if it could not be drawn) and a description in words."""
 
     title: str
     svg: str | None
@@ -44,15 +44,15 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(sketches: Iterable[Sketch]) -> list[Figure]:
-    """Every figure, all drawn by one process; a figure that breaks it hurts no other."""
+    """Draw all figures in one process; a figure that crashes it does not affect the others."""
     if find_spec("vl_convert") is None:
         raise NotInstalledError("a report with figures", "report")
-    with _Pen() as pen:
-        return [Figure(title=sketch.title, svg=pen.svg(sketch.spec), alt=sketch.alt) for sketch in sketches]
+    with _DrawingProcess() as drawing:
+        return [Figure(title=sketch.title, svg=drawing.svg(sketch.spec), alt=sketch.alt) for sketch in sketches]
 
 
-class _Pen:
-    """The process that draws, started when it is needed and again when it broke."""
+class _DrawingProcess:
+    """The process that draws, started on first use and restarted after a crash."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -66,17 +66,17 @@ class _Pen:
     def svg(self, spec: Row) -> str | None:
         process = self._process = self._process or _start()
         assert process.stdin is not None and process.stdout is not None
-        clock = Timer(_MOST_SECONDS, process.kill)
-        clock.start()
+        timeout = Timer(_TIME_LIMIT, process.kill)
+        timeout.start()
         try:
-            process.stdin.write(msgspec.json.encode(_whole(spec)) + b"\n")
+            process.stdin.write(msgspec.json.encode(_with_config(spec)) + b"\n")
             process.stdin.flush()
             svg: str | None = msgspec.json.decode(process.stdout.readline(), type=str | None)
-        except (OSError, msgspec.MsgspecError):  # it is gone, perhaps in the middle of a word
+        except (OSError, msgspec.MsgspecError):  # the process has died, perhaps in the middle of its reply
             self._end()
             return None
         finally:
-            clock.cancel()
+            timeout.cancel()
         return svg
 
     def _end(self) -> None:
@@ -87,36 +87,40 @@ class _Pen:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # -P: nothing is imported from the folder that somebody happens to be in.
+    # -P: import nothing from the current folder.
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "fairtrial.reports.charts"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for whoever asked
+        start_new_session=True,  # so that Ctrl-C reaches only the parent process
     )
 
 
 def _serve(specs: IO[bytes], replies: IO[bytes]) -> None:
-    """Draw what is asked for until nobody asks any more."""
+    """Draw each requested figure until the input ends."""
     import vl_convert
 
     for line in specs:
         try:
             svg = vl_convert.vegalite_to_svg(msgspec.json.decode(line))
-        except Exception:  # whatever it does not like about this one, there may be others
+        except Exception:  # one bad figure must not stop the others
             svg = None
         replies.write(msgspec.json.encode(svg) + b"\n")
         replies.flush()
 
 
+def _first(bound: float | None, value: float) -> float:
+    return value if bound is None else bound
+
+
 def forest(title: str, rows: Sequence[Row], *, axis: str, zero: bool = False) -> Sketch:
-    """Means with their intervals, one line each: `label`, `value`, and `low` and `high` where there is an interval."""
-    known = [row for row in rows if row["value"] is not None]
-    low = min([row.get("low") or row["value"] for row in known], default=0.0)
-    high = max([row.get("high") or row["value"] for row in known], default=1.0)
-    room = 0.03 * ((high - low) or 1.0)
-    domain = [min(0.0, low) - room, max(0.0, high) + room] if zero else [low - room, high + room]
+    """Plot means with intervals, one line per row: `label`, `value`, and `low` and `high` if there is an interval."""
+    with_value = [row for row in rows if row["value"] is not None]
+    low = min([_first(row.get("low"), row["value"]) for row in with_value], default=0.0)
+    high = max([_first(row.get("high"), row["value"]) for row in with_value], default=1.0)
+    padding = 0.03 * ((high - low) or 1.0)
+    domain = [min(0.0, low) - padding, max(0.0, high) + padding] if zero else [low - padding, high + padding]
     x = {"type": "quantitative", "title": axis, "scale": {"domain": domain, "nice": False, "zero": False}}
     layers: list[Row] = [
         {
@@ -130,13 +134,13 @@ def forest(title: str, rows: Sequence[Row], *, axis: str, zero: bool = False) ->
         },
     ]
     if zero:
-        line = {"type": "rule", "color": _INK, "strokeDash": [4, 3], "opacity": 0.6}
+        line = {"type": "rule", "color": _TEXT_COLOUR, "strokeDash": [4, 3], "opacity": 0.6}
         layers.insert(0, {"data": {"values": [{"x": 0}]}, "mark": line, "encoding": {"x": {"field": "x", **x}}})
     for layer in layers[-2:]:
-        layer["encoding"]["y"] = _names("label")
+        layer["encoding"]["y"] = _label_axis("label")
         if any("group" in row for row in rows):
-            layer["encoding"]["color"] = _verdicts("group")
-    spec = {"data": {"values": known}, "height": {"step": 24}, "layer": layers}
+            layer["encoding"]["color"] = _verdict_colours("group")
+    spec = {"data": {"values": with_value}, "height": {"step": 24}, "layer": layers}
     words = "; ".join(_with_interval(row) for row in rows)
     return Sketch(title=title, spec=spec, alt=f"{axis}: {words}")
 
@@ -149,23 +153,26 @@ def _with_interval(row: Row) -> str:
 
 
 def scatter(title: str, rows: Sequence[Row], *, x_axis: str, y_axis: str) -> Sketch:
-    """Points with names: `label`, `x`, `y`."""
+    """Plot labelled points: `label`, `x`, `y`."""
     x = {"field": "x", "type": "quantitative", "title": x_axis}
     y = {"field": "y", "type": "quantitative", "title": y_axis, "scale": {"zero": False, "padding": 12}}
     point = {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 1}}
-    text = {"mark": {"type": "text", "align": "left", "dx": 8, "color": _INK}, "encoding": {"text": {"field": "label"}}}
+    text = {
+        "mark": {"type": "text", "align": "left", "dx": 8, "color": _TEXT_COLOUR},
+        "encoding": {"text": {"field": "label"}},
+    }
     spec = {"data": {"values": list(rows)}, "height": 240, "encoding": {"x": x, "y": y}, "layer": [point, text]}
     words = "; ".join(f"{row['label']} {row['y']:.1f} at {row['x']:g}" for row in rows)
     return Sketch(title=title, spec=spec, alt=f"{y_axis} by {x_axis}: {words}")
 
 
 def histogram(title: str, rows: Sequence[Row], *, axis: str) -> Sketch:
-    """How often what occurs, arm by arm: `label`, `bin`, `count`; bins are tenths of 0–100."""
+    """Plot a histogram for each arm: `label`, `bin`, `count`; bins are tenths of 0–100."""
     x = {"field": "bin", "type": "ordinal", "title": axis, "axis": {"labelAngle": 0}}
     y = {"field": "count", "type": "quantitative", "title": None, "axis": {"tickCount": 3}}
     labels = list(dict.fromkeys(row["label"] for row in rows))
     header = {
-        "labelColor": _INK,
+        "labelColor": _TEXT_COLOUR,
         "labelOrient": "top",
         "labelAnchor": "start",
         "labelLimit": 400,
@@ -181,18 +188,18 @@ def histogram(title: str, rows: Sequence[Row], *, axis: str) -> Sketch:
     for label in labels:
         counts = ", ".join(f"{row['bin']}: {row['count']}" for row in rows if row["label"] == label and row["count"])
         words.append(f"{label} ({counts})")
-    return Sketch(title=title, spec=spec, alt=f"{axis}, number of each: {'; '.join(words)}")
+    return Sketch(title=title, spec=spec, alt=f"{axis}, counts: {'; '.join(words)}")
 
 
 def shares(title: str, rows: Sequence[Row], *, order: Sequence[str]) -> Sketch:
-    """Parts of a whole, one bar each: `label`, `part`, `share` (0–1)."""
+    """Plot the parts of a whole, one bar per label: `label`, `part`, `share` (0–1)."""
     scale = {"domain": list(order), "range": list(PALETTE[: len(order)])}
     spec = {
         "data": {"values": list(rows)},
         "height": {"step": 24},
         "mark": "bar",
         "encoding": {
-            "y": _names("label"),
+            "y": _label_axis("label"),
             "x": {
                 "field": "share",
                 "type": "quantitative",
@@ -208,11 +215,11 @@ def shares(title: str, rows: Sequence[Row], *, order: Sequence[str]) -> Sketch:
 
 
 def calibration(title: str, rows: Sequence[Row]) -> Sketch:
-    """What a judge gave against what was right, both 0–100: `judge`, `right`, `given`."""
+    """Plot a judge's scores against the right ones, both 0–100: `judge`, `right`, `given`."""
     axis = {"type": "quantitative", "scale": {"domain": [0, 100]}}
     line: Row = {
         "data": {"values": [{"x": 0, "y": 0}, {"x": 100, "y": 100}]},
-        "mark": {"type": "line", "color": _INK, "strokeDash": [4, 3], "opacity": 0.6},
+        "mark": {"type": "line", "color": _TEXT_COLOUR, "strokeDash": [4, 3], "opacity": 0.6},
         "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}},
     }
     points: Row = {
@@ -228,7 +235,7 @@ def calibration(title: str, rows: Sequence[Row]) -> Sketch:
     return Sketch(title=title, spec=spec, alt=words)
 
 
-def _names(field: str) -> Row:
+def _label_axis(field: str) -> Row:
     axis = {"labelLimit": 260, "ticks": False, "domain": False, "labelPadding": 8}
     return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": axis}
 
@@ -242,34 +249,40 @@ _VERDICTS = {
 }
 
 
-def _verdicts(field: str) -> Row:
-    """A verdict has the same colour in every figure."""
+def _verdict_colours(field: str) -> Row:
+    """Return the colour encoding of verdicts, the same in every figure."""
     scale = {"domain": list(_VERDICTS), "range": list(_VERDICTS.values())}
     return {"field": field, "type": "nominal", "title": None, "scale": scale}
 
 
-def short(name: str, most: int = 40) -> str:
-    """A name that fits beside a figure: its middle is left out."""
-    name, half = printable(name), (most - 1) // 2
-    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
+def short(name: str, max_length: int = 40) -> str:
+    """Shorten a name to fit beside a figure, by cutting its middle."""
+    name, half = printable(name), (max_length - 1) // 2
+    return name if len(name) <= max_length else f"{name[:half]}…{name[-half:]}"
 
 
 def _colours(field: str) -> Row:
     return {"field": field, "type": "nominal", "title": None, "sort": None, "scale": {"range": list(PALETTE)}}
 
 
-def _whole(spec: Row) -> Row:
-    """A spec with the look that all figures share."""
-    ink = {"labelColor": _INK, "titleColor": _INK}
+def _with_config(spec: Row) -> Row:
+    """Return a spec with the style that all figures share."""
+    text_colours = {"labelColor": _TEXT_COLOUR, "titleColor": _TEXT_COLOUR}
     config = {
         "background": "transparent",
-        "padding": {"left": 16, "right": 16, "top": 5, "bottom": 5},  # fonts differ in width
+        "padding": {"left": 16, "right": 16, "top": 5, "bottom": 5},  # room for fonts of different widths
         "font": "system-ui, sans-serif",
         "view": {"stroke": None},
         "mark": {"color": PALETTE[0]},
-        "axis": {**ink, "tickColor": _INK, "domainColor": _INK, "gridColor": _INK, "gridOpacity": 0.15},
-        "legend": {**ink, "orient": "bottom"},
-        "header": ink,
+        "axis": {
+            **text_colours,
+            "tickColor": _TEXT_COLOUR,
+            "domainColor": _TEXT_COLOUR,
+            "gridColor": _TEXT_COLOUR,
+            "gridOpacity": 0.15,
+        },
+        "legend": {**text_colours, "orient": "bottom"},
+        "header": text_colours,
     }
     return {"width": _WIDTH, **spec, "config": config} if "facet" not in spec else {**spec, "config": config}
 

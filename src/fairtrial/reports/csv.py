@@ -1,4 +1,4 @@
-"""CSV: one trial a row, for spreadsheets."""
+"""CSV: one trial per row, for spreadsheets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.reports.json import trial_document
 
 _NUMBER = re.compile(r"[-+]?[0-9.,]+([eE][-+]?[0-9]+)?%?")
-# A formula may begin at the start of a text, and behind what some spreadsheets take for the end of a cell or a row,
-# quoted or not. A dash before a blank begins an item of a list. Marks that are there already get one more.
+# A formula may begin at the start of a text, and after a character that some spreadsheets take for the end of a cell
+# or row, quoted or not. A dash before a space begins a list item, not a formula. An existing mark gets one more.
 _FORMULA = r"(?='*(?:[=+@]|-(?! )))"
 _BEGINNING = re.compile(r"(?:^|[;\t\r\n])[ \"]*" + _FORMULA)
 _MARKED = re.compile(r"((?:^|[;\t\r\n])[ \"]*)'" + _FORMULA)
@@ -21,9 +21,9 @@ _ODD_START = re.compile(r"'*[-\t\r]")
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """Every trial, streamed."""
+    """Write every trial, streamed."""
     columns = ["run_id", *TrialRecord.__struct_fields__]
-    writer = csv.DictWriter(file, columns, quoting=csv.QUOTE_NONNUMERIC)  # some take `;` for the end of a cell
+    writer = csv.DictWriter(file, columns, quoting=csv.QUOTE_NONNUMERIC)  # some programs take `;` for the end of a cell
     writer.writeheader()
     for trial in run.trials():
         fields = {"run_id": run.id, **trial_document(trial)}
@@ -31,18 +31,18 @@ def write(run: Run, file: IO[str]) -> None:
 
 
 def cell(value: Any) -> Any:
-    """A value as a spreadsheet may see it."""
+    """Return a value that is safe to open in a spreadsheet."""
     if isinstance(value, list | tuple | dict):
         return msgspec.json.encode(value).decode() if value else ""
     if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
-    # What a model wrote must not become a formula in somebody's spreadsheet.
+    # Text from a model must not become a formula in a spreadsheet.
     marked = _BEGINNING.sub(r"\g<0>'", value)
     return f"'{marked}" if _ODD_START.match(value) and not _BEGINNING.match(value) else marked
 
 
 def uncell(text: str) -> str:
-    """The text of which `cell` made this."""
+    """Return the original text of a cell made by `cell`."""
     for plain in (_MARKED.sub(r"\1", text), _MARKED.sub(r"\1", text[1:])):
         if cell(plain) == text:
             return plain

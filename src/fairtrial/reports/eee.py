@@ -1,4 +1,4 @@
-"""Every Eval Ever: the aggregate record that shared collections of evaluations take, one for each target."""
+"""Every Eval Ever: the aggregate record format of shared evaluation collections, one record per target."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ _GENERATION = ("temperature", "top_p", "top_k", "max_tokens")
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """The record of a run with one target, which is what an agent evaluation is."""
-    found = records(run)
-    if len(found) > 1:
-        raise FairtrialError("a record is about one model, and this run has several: export to .eee.jsonl, one a line")
-    file.write(msgspec.json.format(msgspec.json.encode(found[0]), indent=2).decode() + "\n")
+    """Write the record of a run with one target, as agent evaluations have."""
+    target_records = records(run)
+    if len(target_records) > 1:
+        raise FairtrialError(
+            "a .eee.json file holds one model, and this run has several; export to .eee.jsonl, one record per line"
+        )
+    file.write(msgspec.json.format(msgspec.json.encode(target_records[0]), indent=2).decode() + "\n")
 
 
 def records(run: Run) -> list[dict[str, Any]]:
-    """One record for each target of a run; its conditions and metrics are results in it."""
+    """Return one record for each target of a run, with its conditions and metrics as results."""
     summary = run.summary()
     targets = dict.fromkeys(arm.target for arm in summary.arms)
     return [_record(run, summary, target) for target in targets]
@@ -76,7 +78,7 @@ def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, A
         _result(
             f"{summary.suite}/{arm.condition}/{name}",
             common,
-            _known(metric.scale),
+            _both_bounds(metric.scale),
             metric.mean,
             {"ci95": list(metric.ci95) if metric.ci95 else None, "std_dev": metric.std_dev},
         )
@@ -86,14 +88,14 @@ def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, A
     return [score, *others]
 
 
-def _known(scale: Scale) -> tuple[float, float]:
-    """From the worst to the best; the format wants both."""
+def _both_bounds(scale: Scale) -> tuple[float, float]:
+    """Return the worst and the best value of a scale; the format requires both."""
     assert scale[0] is not None and scale[1] is not None
     return scale[0], scale[1]
 
 
 def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
-    """What every result of an arm says of its data and its parameters."""
+    """Return the data and parameter entries that all results of an arm share."""
     condition = next(a.condition for a in run.plan_arms if a.name == arm.arm)
     sent = arm.params or {}
     arguments: dict[str, Any] = {name: sent[name] for name in _GENERATION if name in sent}

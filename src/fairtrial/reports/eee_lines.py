@@ -1,4 +1,4 @@
-"""Every Eval Ever for a run with several targets: one record a line."""
+"""Every Eval Ever for a run with several targets: one record per line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from fairtrial.reports.eee import records
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """The record of every target."""
+    """Write the record of every target."""
     for record in records(run):
         file.write(msgspec.json.encode(record).decode() + "\n")

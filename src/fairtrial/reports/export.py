@@ -1,4 +1,4 @@
-"""Writing a run to a file; the file's name says in which format."""
+"""Write a run to a file, in the format given by the file's extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairtrial.reports.formats import format_of
 
 
 def export(run: Run, path: str | Path) -> Path:
-    """Write a run to a file, whole or not at all."""
+    """Write a run to a file; on failure, leave no partial file."""
     path = Path(path)
     form = format_of(path)
     module = importlib.import_module(f"fairtrial.reports.{form.module}")

@@ -1,4 +1,4 @@
-"""The formats that a run can be written in: one row each, for export, command line and web page alike."""
+"""The export formats, one row each, shared by the command line, the web interface and `export`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairtrial.core.errors import FairtrialError
 
 
 class Format(NamedTuple):
-    """A format: the module of `reports/` that writes it, and the endings of file names that ask for it."""
+    """An export format: the module in `reports/` that writes it, and its file extensions."""
 
     module: str
     title: str
@@ -18,23 +18,23 @@ class Format(NamedTuple):
 
 
 FORMATS = (
-    Format("html", "Report, one file that needs nothing else", (".html",)),
+    Format("html", "Report as one self-contained file", (".html",)),
     Format("md", "Report as Markdown", (".md",)),
     Format("json", "Everything as JSON", (".json",)),
-    Format("jsonl", "One trial a line", (".jsonl",)),
-    Format("csv", "One trial a row, for spreadsheets", (".csv",)),
-    Format("parquet", "One trial a row, for data frames", (".parquet",), binary=True),
+    Format("jsonl", "One trial per line", (".jsonl",)),
+    Format("csv", "One trial per row, for spreadsheets", (".csv",)),
+    Format("parquet", "One trial per row, for data frames", (".parquet",), binary=True),
     Format("junit", "Test report for CI", (".junit.xml", ".xml")),
-    Format("eee", "Every Eval Ever, the record of one model", (".eee.json",)),
-    Format("eee_lines", "Every Eval Ever, a record for each model", (".eee.jsonl",)),
+    Format("eee", "Every Eval Ever, for a run with one model", (".eee.json",)),
+    Format("eee_lines", "Every Eval Ever, one record per model", (".eee.jsonl",)),
 )
 ENDINGS = [form.endings[0] for form in FORMATS]
 
 
 def format_of(path: Path) -> Format:
-    """The format that a file's name asks for: the longest ending that fits."""
+    """Return the format for a file name; the longest matching extension wins."""
     name = path.name.lower()
-    fitting = [(len(end), form) for form in FORMATS for end in form.endings if name.endswith(end)]
-    if not fitting:
-        raise FairtrialError(f"{path}: the name must end in one of {', '.join(ENDINGS)}")
-    return max(fitting)[1]
+    matching = [(len(end), form) for form in FORMATS for end in form.endings if name.endswith(end)]
+    if not matching:
+        raise FairtrialError(f"{path}: the file name must end in one of {', '.join(ENDINGS)}")
+    return max(matching)[1]

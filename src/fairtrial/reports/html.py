@@ -1,4 +1,4 @@
-"""HTML: a run as one file that needs nothing else: figures, verdicts, conditions, and every answer one click away."""
+"""HTML: a run as one self-contained file with figures, verdicts, conditions and every answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.summary import ranked
 from fairtrial.analyse.variables import variables
-from fairtrial.analyse.wording.cases import worth_of_cases
+from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.wording.comparisons import headline as comparison_headline
 from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline
@@ -36,19 +36,19 @@ from fairtrial.store import opinions
 from fairtrial.store.votes import votes
 
 _PAGE = Path(__file__).parent / "html_page"
-_MOST_BYTES = 3_000_000  # of answers, packed; the whole page stays below 5 MB
-_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
+_MAX_BYTES = 3_000_000  # of compressed answers; the whole page stays below 5 MB
+_TEXT_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
 
 
 def _clean(value: Any) -> Any:
-    """What a template shows, without control characters; what is HTML already was made by us."""
+    """Remove control characters from a value shown by the template; Markup is our own HTML and stays."""
     from markupsafe import Markup
 
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """The whole page."""
+    """Write the whole page."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup
@@ -67,38 +67,40 @@ def write(run: Run, file: IO[str]) -> None:
         policy=_policy(digest),
         pages=pages(run),
         data=packed,
-        cut=length if length < _LENGTHS[0] else None,
+        cut=length if length < _TEXT_LENGTHS[0] else None,
         safe=Markup,
     )
     file.write(page)
 
 
 def _policy(digest: str) -> str:
-    """Nothing but our own script runs, and nothing is reached."""
+    """Return a policy that allows only our own script and no network access."""
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
 
 
-def _board(run: Run) -> dict[str, Any] | None:
-    """The ranking, where answers were compared in pairs."""
+def _ranking(run: Run) -> dict[str, Any] | None:
+    """Return the ranking if answers were compared in pairs, else None."""
     judged = next(opinions.pairs(run.store, run.id), None) is not None
     voted = next(votes(run.store, run.id), None) is not None
     if not judged and not voted:
         return None
     try:
-        found = rank(read_scores(sources_of(run)), by="both" if judged and voted else "verdicts" if judged else "votes")
+        ranking = rank(
+            read_scores(sources_of(run)), by="both" if judged and voted else "verdicts" if judged else "votes"
+        )
     except FairtrialError:
         return None  # with fewer than two arms on common cases there is no ranking
     return {
-        "headline": ranking_headline(found),
+        "headline": ranking_headline(ranking),
         "columns": COLUMNS,
-        "rows": [ranked_cells(place, found.metric) for place in found.places],
-        "notes": found.notes,
+        "rows": [ranked_cells(place, ranking.metric) for place in ranking.places],
+        "notes": ranking.notes,
     }
 
 
 def _context(run: Run) -> dict[str, Any]:
     summary = run.summary()
-    found = compared(run)
+    comparisons = compared(run)
     return {
         "summary": summary,
         "headline": headline(summary),
@@ -108,13 +110,13 @@ def _context(run: Run) -> dict[str, Any]:
         "lines": [(reporting_line(arm), arm_lines(summary, arm)) for arm in summary.arms],
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures],
-        "verdicts": _verdicts(found),
-        "pair_columns": pair_columns(found) if found else [],
-        "pair_headline": comparison_headline(found) if found else "",
-        "compare_notes": [note for note in found.notes if note not in notes(summary)] if found else [],
-        "board": _board(run),
-        "case_worth": worth_of_cases(run) if found else [],
-        "figures": figures(run, summary, found),
+        "verdicts": _verdicts(comparisons),
+        "pair_columns": pair_columns(comparisons) if comparisons else [],
+        "pair_headline": comparison_headline(comparisons) if comparisons else "",
+        "compare_notes": [note for note in comparisons.notes if note not in notes(summary)] if comparisons else [],
+        "board": _ranking(run),
+        "case_worth": case_findings(run) if comparisons else [],
+        "figures": figures(run, summary, comparisons),
         "variables": variables(run),
         "arms": [(arm, sent_text(run.sent(arm), arm)) for arm in run.plan_arms],
         "suite_text": run.plan.suite_text,
@@ -124,43 +126,45 @@ def _context(run: Run) -> dict[str, Any]:
     }
 
 
-def _verdicts(found: Comparisons | None) -> list[dict[str, Any]]:
-    if found is None:
+def _verdicts(comparisons: Comparisons | None) -> list[dict[str, Any]]:
+    if comparisons is None:
         return []
     return [
         {
-            "sentence": sentence(pair, found.margin),
+            "sentence": sentence(pair, comparisons.margin),
             "cells": pair_cells(pair),
             "brief": brief_lines(pair),
             "lines": detail_lines(pair),
             "verdict": pair.verdict,
         }
-        for pair in found.pairs
+        for pair in comparisons.pairs
     ]
 
 
 def pack(run: Run) -> tuple[str, int]:
-    """Every case and trial, compressed; texts are cut so far that the page stays small. The second is where."""
-    for length in _LENGTHS:
-        packed = _packed(run, length)
+    """Return all cases and trials, compressed, and the length to which texts were cut to keep the page small."""
+    for length in _TEXT_LENGTHS:
+        packed = _compress(run, length)
         if packed is not None:
             return base64.b64encode(packed).decode(), length
-    raise FairtrialError(f"run {run.id} has too many trials for one page; `fairtrial export` writes all of them")
+    raise FairtrialError(
+        f"run {run.id} has too many trials for one HTML page; `fairtrial export` to another format writes all of them"
+    )
 
 
-def _packed(run: Run, length: int) -> bytes | None:
-    """None as soon as it gets too large: nobody waits for what will be thrown away."""
-    sink = _Sink()
-    with gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=6, mtime=0) as file:
+def _compress(run: Run, length: int) -> bytes | None:
+    """Return the compressed trials, or None as soon as they are too large, to save time."""
+    buffer = _CountingBuffer()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6, mtime=0) as file:
         for piece in _pieces(run, length):
             file.write(piece)
-            if sink.size > _MOST_BYTES:
+            if buffer.size > _MAX_BYTES:
                 return None
-    return sink.value() if sink.size <= _MOST_BYTES else None
+    return buffer.value() if buffer.size <= _MAX_BYTES else None
 
 
-class _Sink:
-    """Where compressed bytes go, counted."""
+class _CountingBuffer:
+    """A buffer for compressed bytes that knows its size."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -172,15 +176,15 @@ class _Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: writes are not buffered further."""
 
     def value(self) -> bytes:
-        """Everything."""
+        """Return everything written."""
         return b"".join(self._parts)
 
 
 def _pieces(run: Run, length: int) -> Iterator[bytes]:
-    """One JSON document: arms, then cases with their trials, as small as can be."""
+    """Yield one compact JSON document: the arms, then the cases with their trials."""
     encode = msgspec.json.encode
     yield b'{"arms":' + encode([arm.name for arm in run.plan_arms]) + b',"cases":['
     numbers = {arm.name: arm.position for arm in run.plan_arms}
@@ -196,28 +200,28 @@ def _pieces(run: Run, length: int) -> Iterator[bytes]:
 
 
 def _case_head(trial: TrialRecord, length: int) -> bytes:
-    about = {
+    head = {
         "id": trial.case_id,
         "input": _cut(trial.input, length),
         "expected": _cut(show_expected(trial.expected) or None, length),
         "kinds": [kind for kind in (trial.category, trial.difficulty, *trial.tags) if kind],
     }
-    return msgspec.json.encode(about)[:-1] + b',"trials":['
+    return msgspec.json.encode(head)[:-1] + b',"trials":['
 
 
 def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
-    """[arm, repeat, score or status, answer, notes, facts, verdicts, tool calls], without what is empty at the end."""
+    """List arm, repeat, score or status, answer, notes, facts, verdicts, tool calls; drop empty items at the end."""
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
-    said = trial.answer if trial.answer is not None else trial.failure_message
+    answer = trial.answer if trial.answer is not None else trial.failure_message
     note = trial.notes if trial.score is not None else trial.unscored_message
     facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), trial.cost_usd, trial.completion_tokens]
     calls = (trial.trace or {}).get("tool_calls") or [] if length else []
-    shown = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
-    said_of_it = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
-    found = [arm, trial.repeat, score, _cut(said, length), _cut(note, length), facts, said_of_it, shown]
-    while found and not found[-1]:
-        found.pop()
-    return found
+    call_texts = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
+    comments = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
+    items = [arm, trial.repeat, score, _cut(answer, length), _cut(note, length), facts, comments, call_texts]
+    while items and not items[-1]:
+        items.pop()
+    return items
 
 
 def _cut(text: str | None, length: int) -> str | None:

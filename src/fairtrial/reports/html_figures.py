@@ -1,4 +1,4 @@
-"""The figures of the HTML report: numbers of a run as rows for `charts`."""
+"""The figures of the HTML report: turn the numbers of a run into rows for `charts`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fairtrial.reports.charts import Figure, Sketch, short
 from fairtrial.store import totals
 from fairtrial.store.rows import decode
 
-_MOST_PAIRS = 30
+_MAX_PAIRS = 30
 
 
 def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list[Figure]:
-    """Every figure that this run has numbers for."""
+    """Draw every figure that this run has numbers for."""
     positions = [arm.position for arm in run.plan_arms]
     scores = totals.trial_scores(run.store, run.id, run.plan.id, run.record.scoring, positions)
     summary = msgspec.structs.replace(summary, arms=ranked(summary.arms))
@@ -43,7 +43,9 @@ def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list
     )
     for figure in drawn:
         if figure.svg is None:
-            warnings.warn(f"the figure `{figure.title}` could not be drawn: it is in words alone", stacklevel=2)
+            warnings.warn(
+                f"the figure `{figure.title}` could not be drawn; the report describes it in words", stacklevel=2
+            )
     return drawn
 
 
@@ -69,15 +71,15 @@ def _differences(compared: Comparisons | None) -> Iterator[Sketch]:
     rows = [
         {
             "label": f"{short(pair.a, 28)} − {short(pair.b, 28)}",
-            "value": scale.times * (pair.difference or 0.0),
-            "low": None if pair.ci95 is None else scale.times * pair.ci95[0],
-            "high": None if pair.ci95 is None else scale.times * pair.ci95[1],
+            "value": scale.factor * (pair.difference or 0.0),
+            "low": None if pair.ci95 is None else scale.factor * pair.ci95[0],
+            "high": None if pair.ci95 is None else scale.factor * pair.ci95[1],
             "group": pair.verdict,
         }
-        for pair in pairs[:_MOST_PAIRS]
+        for pair in pairs[:_MAX_PAIRS]
     ]
     if rows:
-        more = f" (the first {_MOST_PAIRS} of {len(pairs)})" if len(pairs) > _MOST_PAIRS else ""
+        more = f" (the first {_MAX_PAIRS} of {len(pairs)})" if len(pairs) > _MAX_PAIRS else ""
         yield charts.forest(
             f"Differences on the same cases{more}",
             rows,
@@ -87,18 +89,18 @@ def _differences(compared: Comparisons | None) -> Iterator[Sketch]:
 
 
 def _score_and_cost(summary: RunSummary) -> Iterator[Sketch]:
-    """What a score costs: money where it is known, else time."""
+    """Plot score against cost if it is known, otherwise against latency."""
     scored = [(arm, 100 * arm.aggregate.mean) for arm in summary.arms if arm.aggregate.mean is not None]
     paid = [(arm, mean) for arm, mean in scored if arm.cost_usd]
     if paid:
         rows = [
             {"label": short(arm.arm), "x": (arm.cost_usd or 0.0) / max(1, arm.scored), "y": mean} for arm, mean in paid
         ]
-        yield charts.scatter("Score and cost", rows, x_axis="USD for one answer", y_axis="score")
+        yield charts.scatter("Score and cost", rows, x_axis="USD per answer", y_axis="score")
     timed = [(arm, mean) for arm, mean in scored if (arm.latency_ms.p50 or 0.0) >= 1]
     if timed and not paid:
         rows = [{"label": short(arm.arm), "x": (arm.latency_ms.p50 or 0.0) / 1000, "y": mean} for arm, mean in timed]
-        yield charts.scatter("Score and latency", rows, x_axis="seconds, median", y_axis="score")
+        yield charts.scatter("Score and latency", rows, x_axis="median seconds", y_axis="score")
 
 
 def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Sketch]:
@@ -106,23 +108,25 @@ def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Sketch]:
     for arm, cases in values.items():
         rows += _bins(short(arm), 100 * np.asarray([value for scores in cases for value in scores]), 100.0, 10)
     if rows:
-        yield charts.histogram("How scores are distributed", rows, axis="score")
+        yield charts.histogram("Distribution of scores", rows, axis="score")
 
 
 def _repeats(values: dict[str, list[list[float]]]) -> Iterator[Sketch]:
-    """How far answers to the same case differ: 0 is an arm that one can rely on."""
+    """Plot how much answers to the same case differ; 0 means a reliable arm."""
     rows = []
     for arm, cases in values.items():
         rows += _bins(short(arm), 100 * np.asarray([stdev(scores) for scores in cases if len(scores) > 1]), 80.0, 8)
     if any(row["count"] for row in rows):
-        title = "How far repeats of the same case differ"
-        yield charts.histogram(title, rows, axis="deviation between repeats, points")
+        title = "Differences between repeats of the same case"
+        yield charts.histogram(title, rows, axis="standard deviation between repeats, points")
 
 
-def _bins(label: str, values: np.ndarray[tuple[int], np.dtype[np.float64]], most: float, bins: int) -> list[charts.Row]:
+def _bins(
+    label: str, values: np.ndarray[tuple[int], np.dtype[np.float64]], largest: float, bins: int
+) -> list[charts.Row]:
     if not len(values):
         return []
-    counts, edges = np.histogram(np.clip(values, 0, most), bins=bins, range=(0, most))
+    counts, edges = np.histogram(np.clip(values, 0, largest), bins=bins, range=(0, largest))
     return [
         {"label": label, "bin": f"{edges[n]:g}–{edges[n + 1]:g}", "count": int(count)} for n, count in enumerate(counts)
     ]
@@ -134,7 +138,7 @@ def _variance(run: Run) -> Iterator[Sketch]:
     except FairtrialError:
         return  # nothing varies
     names = {"case": "cases", "repeat": "repeats", "judge": "judges"}
-    unknown = "cases and repeats, not told apart"
+    unknown = "cases and repeats, not separable"
     rows = [
         {
             "label": short(arm.label),
@@ -157,10 +161,12 @@ def _calibration(run: Run, summary: RunSummary) -> Iterator[Sketch]:
 
     rows = []
     for judge, key, prompt in judges_asked(run.store, run.id, run.record.scoring) if summary.judging else ():
-        known = run.store.calibrations(key) if key else []
-        row = next((row for row in known if row["prompt_hash"] == prompt), known[0] if known else None)
+        calibrations = run.store.calibrations(key) if key else []
+        row = next(
+            (row for row in calibrations if row["prompt_hash"] == prompt), calibrations[0] if calibrations else None
+        )
         for sample in decode(row["body"])["samples"] if row else ():
             if sample["actual"] is not None:
                 rows.append({"judge": judge, "right": 100 * sample["expected"], "given": 100 * sample["actual"]})
     if rows:
-        yield charts.calibration("How the judges did on samples of known worth", rows)
+        yield charts.calibration("Judges' scores on samples with a known score", rows)

@@ -1,7 +1,7 @@
-"""The pages of a run, side by side: pictures and findings.
+"""The web pages of a run in the HTML report, side by side: screenshots and findings.
 
-Never the pages themselves: in a file there are no headers, and without them Chromium connects wherever a page wants to
-go before it asks any policy.
+The report never contains the pages themselves. A file has no HTTP headers, and without them Chromium connects to
+whatever a page links to before it applies any policy.
 """
 
 from __future__ import annotations
@@ -17,50 +17,50 @@ from fairtrial.store.files import attachments, contents, scored_by
 from fairtrial.webpage.criteria import CRITERIA
 
 _SCORERS = ("browser", "code_judge")
-_MOST_BYTES = 12_000_000  # of pictures
+_MAX_BYTES = 12_000_000  # of screenshots
 
 
-class _Album:
-    """Pictures as addresses, as long as the report stays of a size that can be sent."""
+class _Screenshots:
+    """Screenshots as data URLs, up to a total size at which the report can still be sent."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._left = _MOST_BYTES
+        self._bytes_left = _MAX_BYTES
         self._hashes = attachments(run.store, run.id)
         self.left_out = 0
 
     def __bool__(self) -> bool:
         return bool(self._hashes)
 
-    def of(self, place: Place) -> dict[str, str]:
-        """The pictures of a trial, by name."""
+    def of_trial(self, place: Place) -> dict[str, str]:
+        """Return the screenshots of a trial by name."""
         hashes = self._hashes.get(place, {})
-        found = contents(self._run.store, list(hashes.values()))
-        shown = {}
+        files = contents(self._run.store, list(hashes.values()))
+        urls = {}
         for name, sha256 in sorted(hashes.items()):
-            media, body = found[sha256]
-            self._left -= len(body)
-            if self._left < 0:
+            media, body = files[sha256]
+            self._bytes_left -= len(body)
+            if self._bytes_left < 0:
                 self.left_out += 1
                 continue
-            shown[name] = f"data:{media};base64,{base64.b64encode(body).decode()}"
-        return shown
+            urls[name] = f"data:{media};base64,{base64.b64encode(body).decode()}"
+        return urls
 
 
 def pages(run: Run) -> dict[str, Any] | None:
-    """Every case with the page of each arm; None where nothing was looked at in a browser."""
-    album = _Album(run)
-    if not album and not scored_by(run.store, run.id, run.record.scoring, _SCORERS):
+    """Return every case with the page of each arm, or None if no page was rendered in a browser."""
+    screenshots = _Screenshots(run)
+    if not screenshots and not scored_by(run.store, run.id, run.record.scoring, _SCORERS):
         return None
-    return {"cases": list(_cases(run, album)), "left_out": album.left_out}
+    return {"cases": list(_cases(run, screenshots)), "left_out": screenshots.left_out}
 
 
-def _cases(run: Run, album: _Album) -> Iterator[dict[str, Any]]:
-    """The first repeat of every case, arm beside arm."""
+def _cases(run: Run, screenshots: _Screenshots) -> Iterator[dict[str, Any]]:
+    """Yield the first repeat of every case, with all arms side by side."""
     first = (item for item in run.placed_trials() if item[1].repeat == 0)
-    for _, found in groupby(first, key=lambda item: item[0][0]):
-        trials = list(found)
-        shown = [_page(trial, album.of(place)) for place, trial in trials]
+    for _, group in groupby(first, key=lambda item: item[0][0]):
+        trials = list(group)
+        shown = [_page(trial, screenshots.of_trial(place)) for place, trial in trials]
         yield {"id": trials[0][1].case_id, "input": trials[0][1].input, "pages": shown}
 
 
@@ -84,5 +84,5 @@ def _reason(trial: TrialRecord) -> str:
 
 
 def _page_details(trial: TrialRecord) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = (trial.details or {}).get("page")
-    return found
+    page: dict[str, Any] | None = (trial.details or {}).get("page")
+    return page

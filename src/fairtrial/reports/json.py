@@ -1,4 +1,4 @@
-"""JSON: the summary of a run as one document, and with `write` every trial in it."""
+"""JSON documents of results; `write` exports a run with every trial."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
 
 
 def document(summary: RunSummary) -> dict[str, Any]:
-    """The published shape of a run's summary; scores are 0–100."""
+    """Return the published document of a run's summary; scores are 0–100."""
     fields = msgspec.to_builtins(summary)
     return {
         "run_id": summary.run_id,
@@ -53,9 +53,9 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "condition": arm.condition,
         "mean": points(numbers.mean),
         "std_dev": points(numbers.std_dev),
-        "ci95": _bounds(numbers.ci95),
+        "ci95": _interval(numbers.ci95),
         "method": numbers.method,
-        "passes": [_passes(found) for found in arm.passes],
+        "passes": [_passes(passes) for passes in arm.passes],
         "min": points(numbers.min),
         "max": points(numbers.max),
         "count": numbers.count,
@@ -87,7 +87,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
 
 
 def _cost(cost: Cost) -> dict[str, Any]:
-    """`cost_usd` is the whole cost or nothing; what is known of it, and what a budget counts, stand beside it."""
+    """Return the costs: `cost_usd` is the complete cost or None, then come the known part and what a budget counts."""
     return {
         "cost_usd": cost.usd,
         "cost_at_least_usd": cost.known,
@@ -97,13 +97,13 @@ def _cost(cost: Cost) -> dict[str, Any]:
 
 
 def _lift(lift: Lift) -> dict[str, Any]:
-    """Differences of scores are points of 100, those of metrics are on their own scales."""
-    found = _measured(lift.paired, lift.metric)
-    return {"arm": lift.arm, "baseline": lift.baseline, "metric": lift.metric or "score", **found}
+    """Return a lift; differences of scores are in points, those of metrics on their own scales."""
+    difference = _measured(lift.paired, lift.metric)
+    return {"arm": lift.arm, "baseline": lift.baseline, "metric": lift.metric or "score", **difference}
 
 
-def _passes(found: Passes) -> dict[str, Any]:
-    return {"k": found.k, "pass_at_k": _share(found.at_least_once), "pass_hat_k": _share(found.every_time)}
+def _passes(passes: Passes) -> dict[str, Any]:
+    return {"k": passes.k, "pass_at_k": _share(passes.at_least_once), "pass_hat_k": _share(passes.every_time)}
 
 
 def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
@@ -123,12 +123,12 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
 
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:
-    """What people's marks say of an arm; scores are 0–100."""
+    """Return the result of an arm's human labels; scores are 0–100."""
     return None if labels is None else in_points(labels)
 
 
 def pairs_document(summary: PairsSummary) -> dict[str, Any]:
-    """The published shape of a comparison in pairs; shares are 0–100."""
+    """Return the published document of pairwise judgements; shares are 0–100."""
     return {
         "run_id": summary.run_id,
         "suite": summary.suite,
@@ -164,19 +164,19 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
     }
 
 
-def _measured(found: msgspec.Struct, metric: str) -> dict[str, Any]:
-    """Numbers of the score are 0–100, those of a metric are on its own scale."""
-    document: dict[str, Any] = msgspec.to_builtins(found) if metric else in_points(found)
+def _measured(struct: msgspec.Struct, metric: str) -> dict[str, Any]:
+    """Return a struct as a document; numbers of the score are 0–100, those of a metric on its own scale."""
+    document: dict[str, Any] = msgspec.to_builtins(struct) if metric else in_points(struct)
     return document
 
 
-def comparison_document(found: Comparisons) -> dict[str, Any]:
-    """The published shape of a comparison; what is measured in points of the score is 0–100."""
+def comparison_document(comparisons: Comparisons) -> dict[str, Any]:
+    """Return the published document of a comparison; scores and their differences are 0–100."""
     return {
-        **_measured(found, found.metric),
-        "metric": found.metric or "score",
-        "pairs": [_comparison(pair) for pair in found.pairs],
-        "metrics": [_comparison(pair) for pair in found.metrics],
+        **_measured(comparisons, comparisons.metric),
+        "metric": comparisons.metric or "score",
+        "pairs": [_comparison(pair) for pair in comparisons.pairs],
+        "metrics": [_comparison(pair) for pair in comparisons.metrics],
     }
 
 
@@ -185,18 +185,18 @@ def _comparison(pair: Comparison) -> dict[str, Any]:
 
 
 def series_document(summary: SeriesSummary) -> dict[str, Any]:
-    """The published shape of a series; scores are 0–100."""
+    """Return the published document of a series; scores are 0–100."""
     compared = summary.comparisons
     return {**in_points(summary), "comparisons": None if compared is None else comparison_document(compared)}
 
 
-def ranking_document(found: Ranking) -> dict[str, Any]:
-    """The published shape of a ranking; scores are 0–100, ratings are ratings."""
-    return {**_measured(found, found.metric), "metric": found.metric or "score"}
+def ranking_document(ranking: Ranking) -> dict[str, Any]:
+    """Return the published document of a ranking; scores are 0–100, ratings stay as they are."""
+    return {**_measured(ranking, ranking.metric), "metric": ranking.metric or "score"}
 
 
-def power_document(found: Power) -> dict[str, Any]:
-    """The published shape of a power analysis; scores are 0–100."""
+def power_document(plan: Power) -> dict[str, Any]:
+    """Return the published document of a power analysis; scores are 0–100."""
     pairs = [
         {
             **in_points(pair),
@@ -206,42 +206,42 @@ def power_document(found: Power) -> dict[str, Any]:
                 for repeats, cases in needed
             ],
         }
-        for pair in found.pairs
+        for pair in plan.pairs
     ]
-    return {"sources": found.sources, "power": 1 - found.beta, "pairs": pairs}
+    return {"sources": plan.sources, "power": 1 - plan.beta, "pairs": pairs}
 
 
 def variance_document(run_id: str, arms: Sequence[ArmVariance]) -> dict[str, Any]:
-    """The published shape of a variance budget; standard errors are in points, variances are of scores 0–1."""
+    """Return the published document of a variance analysis; standard errors are in points, variances of scores 0–1."""
     return {"run_id": run_id, "arms": [in_points(arm) for arm in arms]}
 
 
-def cases_document(found: CaseAnalysis) -> dict[str, Any]:
-    """The published shape of an analysis of cases; scores are 0–100, difficulty is what is missing to 100."""
-    return in_points(found)
+def cases_document(analysis: CaseAnalysis) -> dict[str, Any]:
+    """Return the published document of a case analysis; scores are 0–100, difficulty is 100 minus the mean score."""
+    return in_points(analysis)
 
 
-def gate_document(found: Gate, metric: str = "") -> dict[str, Any]:
-    """The published shape of a gate's result; scores and coverage are 0–100, a metric is on its own scale."""
-    checks = [_measured(check, "" if check.name == "coverage" else metric) for check in found.checks]
-    return {**msgspec.to_builtins(found), "checks": checks, "result": found.result, "exit_code": found.exit_code}
+def gate_document(gate: Gate, metric: str = "") -> dict[str, Any]:
+    """Return the published document of a gate; scores and coverage are 0–100, a metric is on its own scale."""
+    checks = [_measured(check, "" if check.name == "coverage" else metric) for check in gate.checks]
+    return {**msgspec.to_builtins(gate), "checks": checks, "result": gate.result, "exit_code": gate.exit_code}
 
 
 def _share(share: Aggregate) -> dict[str, Any]:
-    return {"mean": points(share.mean), "ci95": _bounds(share.ci95)}
+    return {"mean": points(share.mean), "ci95": _interval(share.ci95)}
 
 
-def _bounds(ci95: tuple[float, float] | None) -> list[float | None] | None:
+def _interval(ci95: tuple[float, float] | None) -> list[float | None] | None:
     return None if ci95 is None else [points(bound) for bound in ci95]
 
 
 def trial_document(trial: TrialRecord) -> dict[str, Any]:
-    """One trial; its score is 0–100."""
+    """Return one trial; its score is 0–100."""
     return {**msgspec.structs.asdict(trial), "score": points(trial.score)}
 
 
 def context_document(run: Run) -> dict[str, Any]:
-    """All that one needs to know to understand or repeat a run."""
+    """Return everything needed to understand or repeat a run."""
     plan = run.plan
     return {
         "suite_text": plan.suite_text,
@@ -250,21 +250,21 @@ def context_document(run: Run) -> dict[str, Any]:
         "context": run.context,
         "conditions": {arm.condition.name: arm.condition.system for arm in run.plan_arms},
         "scorings": [
-            {**msgspec.to_builtins(one), "counts": one.number == run.record.scoring}
-            for one in run.store.scorings(run.id)
+            {**msgspec.to_builtins(scoring), "counts": scoring.number == run.record.scoring}
+            for scoring in run.store.scorings(run.id)
         ],
     }
 
 
 def case_document(result: CaseResult) -> dict[str, Any]:
-    """One case under one arm; its score is 0–100."""
+    """Return one case under one arm; its score is 0–100."""
     score = result.score
     shown = score and {"mean": points(score.mean), "std_dev": points(score.std_dev), "count": score.count}
     return {**msgspec.to_builtins(result), "score": shown}
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """The summary, the context, every case under every arm, and every trial, streamed."""
+    """Write the summary, the context, every case under every arm, and every trial, streamed."""
     head = {"schema_version": SCHEMA_VERSION, **document(run.summary()), **context_document(run)}
     file.write(msgspec.json.encode(head).decode()[:-1])
     _write_list(file, "cases", map(case_document, case_results(run)))

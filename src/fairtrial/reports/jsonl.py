@@ -1,4 +1,4 @@
-"""JSON Lines: one trial a line."""
+"""JSON Lines: one trial per line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairtrial.reports.json import trial_document
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """Every trial, streamed."""
+    """Write every trial, streamed."""
     for trial in run.trials():
         line = {"run_id": run.id, "suite": run.record.suite_name, **trial_document(trial)}
         file.write(msgspec.json.encode(line).decode() + "\n")

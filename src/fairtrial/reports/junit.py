@@ -1,4 +1,4 @@
-"""JUnit XML: a run as a CI server reads it. A score below 50 fails, no score is an error."""
+"""JUnit XML for CI servers: a score below 50 is a failure, a missing score an error."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairtrial.analyse.gate import Gate
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.text import printable, without_commands
 
-_FORBIDDEN = re.compile("[\ud800-\udfff\ufffe\uffff]")  # in XML, beside control characters
+_FORBIDDEN = re.compile("[\ud800-\udfff\ufffe\uffff]")  # not allowed in XML, besides control characters
 PASS_MARK = 0.5
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """Every trial as a test case; a score of at least 50 passes."""
+    """Write every trial as a test case; a score of at least 50 passes."""
     summary = run.summary()
     total = sum(arm.scored + arm.failed + arm.unscored for arm in summary.arms)
     failures = sum(1 for trial in run.trials() if trial.score is not None and trial.score < PASS_MARK)
@@ -31,17 +31,17 @@ def write(run: Run, file: IO[str]) -> None:
     file.write("</testsuite>\n")
 
 
-def render_gate(found: Gate) -> str:
-    """Every check of a gate as a test case; what nobody can tell is an error."""
-    failed = sum(check.result == "failed" for check in found.checks)
-    unsure = sum(check.result == "cannot tell" for check in found.checks)
+def render_gate(gate: Gate) -> str:
+    """Return every check of a gate as a test case; "cannot tell" is an error."""
+    failed = sum(check.result == "failed" for check in gate.checks)
+    unsure = sum(check.result == "cannot tell" for check in gate.checks)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="fairtrial gate" id={_attribute(", ".join(found.run_ids))} '
-        f'tests="{len(found.checks)}" failures="{failed}" errors="{unsure}">',
+        f'<testsuite name="fairtrial gate" id={_attribute(", ".join(gate.run_ids))} '
+        f'tests="{len(gate.checks)}" failures="{failed}" errors="{unsure}">',
     ]
     tags = {"failed": "failure", "cannot tell": "error"}
-    for check in found.checks:
+    for check in gate.checks:
         tag = tags.get(check.result)
         finding = f"<{tag} message={_attribute(f'{check.result}: {check.message}')}/>" if tag else ""
         lines.append(

@@ -1,4 +1,4 @@
-"""Markdown: the summary of a run for a pull request or a note."""
+"""Markdown: the summary of a run, for a pull request or a note."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
 def write(run: Run, file: IO[str]) -> None:
-    """The summary of a run."""
+    """Write the summary of a run."""
     file.write(render(run.summary(), compared(run)))
 
 
 def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str:
-    """The Markdown text; with comparisons, every verdict in it."""
+    """Return the summary as Markdown, with the verdicts of the comparisons if given."""
     columns = arm_columns(summary)
     lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
     lines += [*_table(columns, [arm_cells(summary, arm) for arm in summary.arms]), ""]
     for arm in summary.arms:
         lines.append(f"- {_plain(reporting_line(arm))}")
         lines += [f"  - {_plain(line)}" for line in arm_lines(summary, arm)]
-    if found := notes(summary):
-        lines += ["", *(f"> {_plain(note)}" for note in found)]
+    if run_notes := notes(summary):
+        lines += ["", *(f"> {_plain(note)}" for note in run_notes)]
     if compared_arms is not None:
         lines += ["", "## Comparison", "", _plain(comparison_headline(compared_arms)), ""]
         lines += _table(pair_columns(compared_arms), [pair_cells(pair) for pair in compared_arms.pairs])
@@ -49,21 +49,21 @@ def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str
     return "\n".join(lines)
 
 
-def render_gate(found: Gate) -> str:
-    """What a gate said, as a table."""
-    cells = [(check.name, check.arm, check.result, check.message) for check in found.checks]
-    lines = [f"# fairtrial gate: {found.result}", "", *_table(("check", "arm", "result", ""), cells)]
-    lines += ["", *(f"> {_plain(note)}" for note in found.notes)] if found.notes else []
-    against = f" against {', '.join(found.against)}" if found.against else ""
-    return "\n".join([*lines, "", f"run {', '.join(found.run_ids)}{against}", ""])
+def render_gate(gate: Gate) -> str:
+    """Return the result of a gate as a Markdown table."""
+    cells = [(check.name, check.arm, check.result, check.message) for check in gate.checks]
+    lines = [f"# fairtrial gate: {gate.result}", "", *_table(("check", "arm", "result", ""), cells)]
+    lines += ["", *(f"> {_plain(note)}" for note in gate.notes)] if gate.notes else []
+    against = f" against {', '.join(gate.against)}" if gate.against else ""
+    return "\n".join([*lines, "", f"run {', '.join(gate.run_ids)}{against}", ""])
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table, line by line."""
+    """Return the lines of a Markdown table."""
     head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     return head + ["| " + " | ".join(map(_plain, cells)) + " |" for cells in rows]
 
 
 def _plain(text: str) -> str:
-    """Text that stays text, on one line: nothing in it is markup."""
+    """Return a text on one line with all Markdown escaped."""
     return _MARKUP.sub(r"\\\1", one_line(text))

@@ -1,4 +1,4 @@
-"""Parquet: one trial a row, typed, for data frames and databases."""
+"""Parquet: one typed row per trial, for data frames and databases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BATCH = 5000
 
 
 def write(run: Run, file: IO[bytes]) -> None:
-    """Every trial, streamed in row groups."""
+    """Write every trial, streamed in row groups."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -30,21 +30,21 @@ def write(run: Run, file: IO[bytes]) -> None:
 
 
 def _schema(pa: Any) -> Any:
-    """From the record itself: a new field is a new column. What has no fixed shape is JSON."""
-    plain = {"str": pa.string(), "float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
+    """Build the schema from TrialRecord: a new field becomes a new column, and values of no fixed type become JSON."""
+    types = {"str": pa.string(), "float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
     columns = [("run_id", pa.string())]
     for name, kind in TrialRecord.__annotations__.items():
-        known = kind.removesuffix(" | None")
-        texts = known in ("tuple[str, ...]", "list[str]")
-        columns.append((name, pa.list_(pa.string()) if texts else plain.get(known, pa.string())))
+        type_name = kind.removesuffix(" | None")
+        is_text_list = type_name in ("tuple[str, ...]", "list[str]")
+        columns.append((name, pa.list_(pa.string()) if is_text_list else types.get(type_name, pa.string())))
     return pa.schema(columns)
 
 
 def _row(run_id: str, trial: TrialRecord) -> dict[str, Any]:
-    found: dict[str, Any] = {"run_id": run_id, **trial_document(trial)}
-    for name, value in found.items():
+    row: dict[str, Any] = {"run_id": run_id, **trial_document(trial)}
+    for name, value in row.items():
         if isinstance(value, dict):
-            found[name] = msgspec.json.encode(value).decode()
+            row[name] = msgspec.json.encode(value).decode()
         elif isinstance(value, tuple):
-            found[name] = list(value) if name == "tags" else msgspec.json.encode(value).decode()
-    return found
+            row[name] = list(value) if name == "tags" else msgspec.json.encode(value).decode()
+    return row

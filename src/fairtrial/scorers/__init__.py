@@ -1,1 +1,1 @@
-"""Ways to score an answer, one per file; the file's name is the name in suites."""
+"""The scorers, one per file; the file's name is the scorer's name in suites."""

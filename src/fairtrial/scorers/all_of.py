@@ -1,4 +1,4 @@
-"""`all_of`: several scorers must all be satisfied; the worst one counts."""
+"""`all_of`: all of several scorers must be satisfied; the lowest score counts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fairtrial.core.scorer import Guide, Scorer
 
 
 class AllOf(Scorer, frozen=True, kw_only=True):
-    """The smallest score of its parts. A part that cannot be scored leaves the whole unscored."""
+    """The lowest score of its parts. If a part cannot be scored, the answer is unscored."""
 
     guide: ClassVar = Guide(
         scale="0–100, the lowest part",
-        reproducibility="that of its parts",
-        best_for="several demands at once",
+        reproducibility="as its parts",
+        best_for="several requirements at once",
     )
-    sees_all: ClassVar[bool] = True  # each part takes the answer that suits it best
+    sees_all: ClassVar[bool] = True  # each part picks the accepted answer that fits it best
     scorers: Annotated[list[str | dict[str, Any]], msgspec.Meta(min_length=1)]
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:

@@ -10,16 +10,16 @@ from fairtrial.core.scorer import Guide, Scorer
 
 
 class Boolean(Scorer, frozen=True, kw_only=True):
-    """Contained 1, else 0; `negate` turns it round.
+    """An answer that contains the expected text scores 1, any other 0; `negate` reverses this.
 
-    Whole words, as `contains` has them; with `words: false` any part of a word, as in Benchmaker. A case without an
-    expected text passes only with `pass_if_blank: true`, and is marked as passed automatically.
+    Only whole words count, as in `contains`; with `words: false` any part of a word counts, as in Benchmaker. A case
+    without an expected text passes only with `pass_if_blank: true`, and is marked as passed automatically.
     """
 
     guide: ClassVar = Guide(
         scale="0 or 100",
         reproducibility="deterministic",
-        best_for="a required (or, negated, a forbidden) word or phrase",
+        best_for="a required word or phrase, or a forbidden one with `negate`",
     )
     negate: bool = False
     words: bool = True

@@ -1,4 +1,4 @@
-"""`browser`: a page is scored by what a real browser shows: checks that somebody wrote, or what can be measured."""
+"""`browser`: score a web page in a real browser, by the case's checks or, without checks, by general probes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fairtrial.webpage.probes import share_passed as share_of_probes
 
 
 class Browser(Scorer, frozen=True, kw_only=True):
-    """The share of `checks` that pass, by weight; without checks, the share of probes.
+    """The weighted share of `checks` that pass; without checks, the share of probes that pass.
 
-    Probes (script errors, contrast, labels, width on a phone, dead controls …) are measured in any case, and
-    screenshots are kept. An answer without a page gets 0.
+    Probes (script errors, contrast, labels, width on a phone, dead controls …) are always measured, and screenshots are
+    kept. An answer without a page gets 0.
     """
 
     guide: ClassVar = Guide(
@@ -42,7 +42,7 @@ class Browser(Scorer, frozen=True, kw_only=True):
             return looked
         if looked.blind:
             return Unscored(kind="browser", message=looked.blind, retryable=True)
-        value, words = _worth(looked)
+        value, words = _value_and_notes(looked)
         notes = "; ".join(filter(None, (words, looked.time)))
         return Score(
             value=value,
@@ -55,13 +55,13 @@ class Browser(Scorer, frozen=True, kw_only=True):
         )
 
 
-def _worth(looked: Looked) -> tuple[float, str]:
+def _value_and_notes(looked: Looked) -> tuple[float, str]:
     if looked.missing:
         return 0.0, looked.missing
-    amiss = [probe.words for probe in looked.probes if probe.passed is False]
+    problems_found = [probe.words for probe in looked.probes if probe.passed is False]
     if not looked.checks:
-        return share_of_probes(looked.probes) or 0.0, "; ".join(amiss) or "nothing amiss"
+        return share_of_probes(looked.probes) or 0.0, "; ".join(problems_found) or "no problems found"
     failed = [check for check in looked.checks if not check.passed]
     passed = f"{len(looked.checks) - len(failed)} of {len(looked.checks)} checks passed"
     reasons = [f"{check.name}: {check.reason}" for check in failed]
-    return share_passed(looked.checks), "; ".join([passed, *reasons, *amiss])
+    return share_passed(looked.checks), "; ".join([passed, *reasons, *problems_found])

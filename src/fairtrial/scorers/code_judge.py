@@ -1,4 +1,4 @@
-"""`code_judge`: a model judges a page by its request, its code, and what a browser shows of it."""
+"""`code_judge`: a judge marks a web page by the request, its code, and what a browser shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairtrial.webpage.checks import Check, checks_of, problems
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.looking import SCALES, Looked, look
 
-_QUICK = 5000  # characters that the quick form looks at
+_QUICK = 5000  # characters of code that the judge sees with `quick`
 _TASK = """\
 You judge a web page that was written on request. Mark four criteria from 0 to 100, whole numbers or not, thinking
 before you mark. 90 and more: excellent; 70 to 89: good, with minor issues; 50 to 69: usable, with clear gaps; 20 to 49:
@@ -41,8 +41,8 @@ _UNSEEN = "You cannot see the page: judge how it looks by its code and by the fa
 class CodeJudge(Scorer, frozen=True, kw_only=True):
     """Visual accuracy 40 %, code quality 30 %, functionality 20 %, responsiveness 10 %, each 0–100 from the judge.
 
-    The judge is told what a browser measured and how the `checks` went, and is shown screenshots where it can see.
-    `quick` shows it no more than 5,000 characters of code, and says so.
+    The judge gets what a browser measured, the results of the `checks`, and screenshots if it can read images. With
+    `quick` it sees at most the first 5,000 characters of code, and the notes say so.
     """
 
     guide: ClassVar = Guide(
@@ -78,7 +78,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         if isinstance(looked, Unscored):
             return looked
         if looked.missing:
-            return self._with_page(_nothing(looked), looked)
+            return self._with_page(_no_page_score(looked), looked)
         result = await judge_answer(context, lambda judge: self._prompt(context, looked, judge), raw_max=100.0)
         if isinstance(result, Unscored):
             return result
@@ -93,13 +93,13 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         )
 
     def _notes(self, context: ScoreContext, looked: Looked, score: Score) -> str:
-        """What should be known before the score is believed comes first."""
+        """Return the notes, with caveats about the score first."""
         code, judges = looked.page.html or "", context.panel.judges if context.panel else ()
         caveats = [
             f"judged by the first {_QUICK} of {len(code)} characters" if self.quick and len(code) > _QUICK else "",
-            f"no browser has seen the page ({looked.blind})" if looked.blind else "",
+            f"the page was not rendered in a browser ({looked.blind})" if looked.blind else "",
             looked.time,
-            "the judge saw no picture of the page" if not looked.blind and not all(j.sees for j in judges) else "",
+            "the judge saw no screenshot of the page" if not looked.blind and not all(j.sees for j in judges) else "",
         ]
         return ". ".join([*filter(None, caveats), score.notes])
 
@@ -128,8 +128,8 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         )
 
 
-def _nothing(looked: Looked) -> Score:
-    """An answer without a page: no judge is needed to see that."""
+def _no_page_score(looked: Looked) -> Score:
+    """Return the score of an answer without a page, which needs no judge."""
     return Score(value=0.0, raw=0.0, max=100.0, notes=looked.missing, metrics=dict.fromkeys(CRITERIA, 0.0))
 
 

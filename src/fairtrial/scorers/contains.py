@@ -1,4 +1,4 @@
-"""`contains`: does the answer have these words, or none of those?"""
+"""`contains`: does the answer contain required words, and no forbidden ones?"""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.text import clipped
 
 Words = Annotated[list[str], msgspec.Meta(min_length=1)]
-_LONGEST = 40
+_MAX_LENGTH = 40
 
 
 class Contains(Scorer, frozen=True, kw_only=True):
-    """One of `any`, all of `all` and none of `none` in the answer 1, else 0; without the three, the expected text.
+    """Scores 1 if the answer has one of `any`, all of `all` and none of `none`, else 0; default: the expected text.
 
-    Capitals, blanks and Unicode forms are folded as in `match`. A word or phrase counts where it stands by itself: `no`
-    is not in `know`, `5` not in `1.5` or `15`, `42` not in `-42`, `C` not in `C++`. `words: false` takes it anywhere.
-    In scripts without blanks between words (Chinese, Japanese, Korean, Thai and the like) it counts anywhere.
+    Case, whitespace and Unicode forms are ignored as in `match`. Only whole words and phrases count: `no` is not in
+    `know`, `5` not in `1.5` or `15`, `42` not in `-42`, `C` not in `C++`. With `words: false` they count anywhere, as
+    they do in scripts without spaces between words (Chinese, Japanese, Korean, Thai and the like).
     """
 
     guide: ClassVar = Guide(
@@ -42,27 +42,27 @@ class Contains(Scorer, frozen=True, kw_only=True):
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         for name in ("any", "all", "none"):
             if any(not fold(word) for word in getattr(self, name) or ()):
-                yield f"a text in `{name}` is blank: every answer contains it"
+                yield f"a text in `{name}` is blank, so every answer would contain it"
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         text = fold(context.response)
         wanted = [context.expected] if self.needs_expected() else self.any or []
-        has = {w: self._in(text, w) for w in (*wanted, *(self.all or ()), *(self.none or ()))}
+        present = {w: self._contains(text, w) for w in (*wanted, *(self.all or ()), *(self.none or ()))}
         reasons = []
-        if wanted and not any(has[word] for word in wanted):
-            reasons.append(f"without {_listed(wanted, 'or')}")
-        if missing := [word for word in self.all or () if not has[word]]:
-            reasons.append(f"without {_listed(missing, 'and')}")
-        if found := [word for word in self.none or () if has[word]]:
-            reasons.append(f"with {_listed(found, 'and')}")
+        if wanted and not any(present[word] for word in wanted):
+            reasons.append(f"does not contain {_listed(wanted, 'or')}")
+        if missing := [word for word in self.all or () if not present[word]]:
+            reasons.append(f"does not contain {_listed(missing, 'and')}")
+        if forbidden := [word for word in self.none or () if present[word]]:
+            reasons.append(f"contains forbidden {_listed(forbidden, 'and')}")
         value = float(not reasons)
-        there = _listed([word for word in has if has[word]], "and")
-        notes = "; ".join(reasons) or (f"contains {there}" if there else "contains nothing that it must not")
+        matched = _listed([word for word in present if present[word]], "and")
+        notes = "; ".join(reasons) or (f"contains {matched}" if matched else "contains no forbidden words")
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
-    def _in(self, text: str, word: str) -> bool:
+    def _contains(self, text: str, word: str) -> bool:
         return find_word(fold(word), text, whole=self.words)
 
 
 def _listed(words: Sequence[str], joint: str) -> str:
-    return f" {joint} ".join(repr(clipped(word, _LONGEST)) for word in words)
+    return f" {joint} ".join(repr(clipped(word, _MAX_LENGTH)) for word in words)

@@ -1,4 +1,4 @@
-"""`exact`: how near is the answer to the expected text? Graded, with credit for near misses."""
+"""`exact`: how similar is the answer to the expected text? Graded, with credit for near misses."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import ClassVar
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 
-_TOO_LONG = 10**10  # about a second of work, which nobody else can use
+_MAX_WORK = 10**10  # product of the lengths: about a second during which nothing else runs
 
 
 class Exact(Scorer, frozen=True, kw_only=True):
-    """Identical 1; other case 0.95; contained 0.60 to 0.95 by the share of extra text; else by similarity.
+    """Identical scores 1; other case 0.95; contained 0.60 to 0.95 by the share of extra text; else by similarity.
 
-    Graded, as in Benchmaker: a wrong answer that looks like the right one has a share of the points (`1945` for `1944`
-    52, `-42` for `42` 83). For plain accuracy use `match`.
+    Graded as in Benchmaker: a wrong answer that looks like the right one gets some of the points (`1945` for `1944`
+    gets 52, `-42` for `42` gets 83). For plain accuracy use `match`.
     """
 
     guide: ClassVar = Guide(
         scale="0–100, graded",
         reproducibility="deterministic",
-        best_for="nearness to a text, comparable with Benchmaker's exact match; accuracy is `match`",
+        best_for="similarity to a text, comparable with Benchmaker's exact match; for accuracy use `match`",
     )
 
     def needs_expected(self) -> bool:
@@ -28,8 +28,8 @@ class Exact(Scorer, frozen=True, kw_only=True):
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         response, expected = context.response.strip(), context.expected
-        if len(response) * len(expected) > _TOO_LONG and expected.casefold() not in response.casefold():
-            return Unscored(kind="size", message="the texts are too long to measure how similar they are")
+        if len(response) * len(expected) > _MAX_WORK and expected.casefold() not in response.casefold():
+            return Unscored(kind="size", message="the texts are too long to compute their similarity")
         value, notes = _compare(response, expected)
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 

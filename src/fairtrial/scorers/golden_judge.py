@@ -1,4 +1,4 @@
-"""`golden_judge`: a model compares the answer with the golden one on three metrics from 1 to 5."""
+"""`golden_judge`: a judge compares the answer with a golden answer on three metrics from 1 to 5."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ unverified_claims, and let the marks rest on the core facts of the golden answer
 class GoldenJudge(Scorer, frozen=True, kw_only=True):
     """Factual adherence, completeness, and helpfulness and clarity, 1 to 5 each; the score is their mean as 0–100.
 
-    What goes beyond the golden answer without contradicting it is listed as unverified claims, not failed.
+    Statements that go beyond the golden answer without contradicting it are listed as unverified claims, not penalised.
     """
 
     guide: ClassVar = Guide(

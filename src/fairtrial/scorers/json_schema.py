@@ -1,4 +1,4 @@
-"""`json_schema`: is there JSON in the answer, and does it fit a schema?"""
+"""`json_schema`: does the answer contain JSON that is valid against a schema?"""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fairtrial.core.json_text import last_json, same_json
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 
-_MOST_FINDINGS = 3
+_MAX_FINDINGS = 3
 
 
 class JsonSchema(Scorer, frozen=True, kw_only=True):
-    """Valid 1, else 0. The schema is inline or in a file; JSON in prose or a code fence counts unless `strict`.
+    """Valid JSON scores 1, else 0. The schema is inline or in a file; unless `strict`, JSON in prose or a fence counts.
 
-    A case with an expected value must also hold exactly that one (a list: any one of them; to expect a JSON list, write
-    it as text or as a list in a list).
+    If the case has an expected value, the JSON must also equal it (or, for a list, any one of its values; to expect a
+    JSON list, write it as text or as a list in a list).
     """
 
     guide: ClassVar = Guide(
@@ -50,23 +50,23 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
         return _compile(json.dumps(self.schema, sort_keys=True))
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        found = last_json(context.response, strict=self.strict)
-        if found is None:
-            return _verdict(["no JSON in the answer" if not self.strict else "the answer is not JSON"])
+        answer_json = last_json(context.response, strict=self.strict)
+        if answer_json is None:
+            return _to_score(["no JSON in the answer" if not self.strict else "the answer is not JSON"])
         validator = self._validator(context.folder)
         findings = [
             f"{'/'.join(map(str, error.instance_path)) or 'document'}: {error.message}"
-            for error in validator.iter_errors(found.value)
+            for error in validator.iter_errors(answer_json.value)
         ]
-        if not findings and context.expected and not same_json(found.value, json.loads(context.expected)):
-            findings.append("fits the schema but is not the expected value")
-        return _verdict(findings)
+        if not findings and context.expected and not same_json(answer_json.value, json.loads(context.expected)):
+            findings.append("matches the schema but is not the expected value")
+        return _to_score(findings)
 
 
-def _verdict(findings: list[str]) -> Score:
+def _to_score(findings: list[str]) -> Score:
     value = float(not findings)
-    shown = "; ".join(findings[:_MOST_FINDINGS])
-    more = f" (and {len(findings) - _MOST_FINDINGS} more)" if len(findings) > _MOST_FINDINGS else ""
+    shown = "; ".join(findings[:_MAX_FINDINGS])
+    more = f" (and {len(findings) - _MAX_FINDINGS} more)" if len(findings) > _MAX_FINDINGS else ""
     details = {"findings": findings} if findings else None
     return Score(value=value, raw=value, confidence=1.0, notes=(shown + more) or "valid", details=details)
 

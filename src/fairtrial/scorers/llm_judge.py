@@ -1,4 +1,4 @@
-"""`llm_judge`: a model gives the answer a mark from 0 to 10 (or 100), on your instructions."""
+"""`llm_judge`: a judge marks the answer from 0 to 10 (or 100), following your instructions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BANDS = """\
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing to judge on its own, and its share in the score."""
+    """A criterion that is marked separately, and its weight in the score."""
 
     name: str
     description: str = ""
@@ -34,9 +34,9 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class LlmJudge(Scorer, frozen=True, kw_only=True):
-    """A mark from 0 to `scale`, given by the suite's judge; several `criteria` are marked apart and weighed.
+    """A mark from 0 to `scale` by the suite's judge; `criteria` are marked separately and combined by weight.
 
-    The expected text, if there is one, is shown to the judge as a reference unless `reference` is false.
+    The expected text, if any, is shown to the judge as a reference unless `reference` is false.
     """
 
     guide: ClassVar = Guide(
@@ -55,7 +55,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         names = [criterion.name for criterion in self.criteria]
         if len(set(names)) < len(names):
-            yield "each criterion of an llm_judge needs a name of its own"
+            yield "the criteria of an llm_judge need different names"
 
     def scales(self) -> dict[str, Scale]:
         return {criterion.name: (0.0, float(self.scale)) for criterion in self.criteria}

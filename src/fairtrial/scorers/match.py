@@ -1,4 +1,4 @@
-"""`match`: is the answer the expected one, whatever its capitals, blanks and punctuation?"""
+"""`match`: does the answer equal the expected text, ignoring case, whitespace and punctuation?"""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fairtrial.core.scorer import Guide, Scorer
 
 
 class Match(Scorer, frozen=True, kw_only=True):
-    """The same text 1, any other 0.
+    """The expected text scores 1, any other 0.
 
-    Not told apart: capitals; runs of blanks and line ends; Unicode forms (full-width, ligatures, composed accents,
-    digits of other scripts, invisible characters); curly and straight quotes, long and short dashes; sentence marks
-    (. , ; : ! ? …) at the end and before blanks; quotes, stars, underscores and backticks around the whole; a bullet;
-    brackets around one word. Told apart: accents, signs, decimal points, symbols: `-42`, `42`, `1.5`, `15`, `$5`, `5%`,
-    `C`, `C++`, `C#`, `A`, `A*`, `n!` are all different, and so are `1,000` and `1000` (numbers are for `numeric`).
-    An expected JSON object or list is compared as JSON.
+    Ignored: case; repeated whitespace and line breaks; Unicode forms (full-width, ligatures, composed accents, digits
+    of other scripts, invisible characters); curly or straight quotes, long or short dashes; punctuation (. , ; : ! ? …)
+    at the end and before whitespace; quotes, asterisks, underscores and backticks around the whole answer; a bullet;
+    brackets around one word. Not ignored: accents, signs, decimal points, symbols: `-42`, `42`, `1.5`, `15`, `$5`,
+    `5%`, `C`, `C++`, `C#`, `A`, `A*`, `n!` are all different, and so are `1,000` and `1000` (use `numeric` for
+    numbers). An expected JSON object or list is compared as JSON.
     """
 
     guide: ClassVar = Guide(
@@ -39,5 +39,5 @@ class Match(Scorer, frozen=True, kw_only=True):
 def _same_json(response: str, expected: str) -> bool:
     if expected[:1] not in ("{", "["):
         return False
-    wanted, given = last_json(expected, strict=True), last_json(unfenced(response), strict=True)
-    return wanted is not None and given is not None and same_json(given.value, wanted.value)
+    expected_json, answer_json = last_json(expected, strict=True), last_json(unfenced(response), strict=True)
+    return expected_json is not None and answer_json is not None and same_json(answer_json.value, expected_json.value)

@@ -1,4 +1,4 @@
-"""`numeric`: the right number, within a tolerance, wherever it stands in the answer."""
+"""`numeric`: does the answer contain the right number, within a tolerance?"""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.text import clipped
 
-_MARGIN = 1e-9  # 42.42 against 42 is inside 1 %, whatever binary fractions say
+_MARGIN = 1e-9  # 42.42 is within 1 % of 42 despite binary rounding
 
 
 class Numeric(Scorer, frozen=True, kw_only=True):
-    """Within `tolerance` 1; beyond it 1 − √(error/`zero_at`); 0 from `zero_at` on. Errors are relative.
+    """Within `tolerance` scores 1; beyond it 1 − √(error/`zero_at`); 0 from `zero_at` on. Errors are relative.
 
-    With `tolerance: 0` an answer is right or wrong: the very number 1, any other 0, whatever `zero_at` says.
+    With `tolerance: 0` the exact number scores 1 and any other 0, whatever `zero_at` is.
 
-    Numbers are read as people write them: `1,234.5`, `1.234,5`, `1 234,5`, `1'234`, `1_000`, `6.02e23`, `3 × 10⁵`,
+    Numbers are read in all common notations: `1,234.5`, `1.234,5`, `1 234,5`, `1'234`, `1_000`, `6.02e23`, `3 × 10⁵`,
     `10^5`, `1/2`, `1 1/2`, `½`, `50%` (50 and 0.5), with any minus sign and digits of any script, and in TeX
-    (`\\frac{1}{2}`, `3 \\times 10^5`). Of an answer that can be read in two ways (`1.234`, `1,234`) the better reading
-    counts, and the notes say so; `expected` is read as English and programs do.
+    (`\\frac{1}{2}`, `3 \\times 10^5`). If a number in an answer is ambiguous (`1.234`, `1,234`), the better reading
+    counts, and the notes say so; `expected` is read in English notation, as programs write numbers.
     """
 
     guide: ClassVar = Guide(
@@ -49,20 +49,20 @@ class Numeric(Scorer, frozen=True, kw_only=True):
     async def score(self, context: ScoreContext) -> Score | Unscored:
         expected = read_number(context.expected)
         if not expected:
-            return Unscored(kind="expected", message=f"the expected value {context.expected!r} is no number")
-        found = find_numbers(context.response)
-        if not found:
+            return Unscored(kind="expected", message=f"the expected value {context.expected!r} is not a number")
+        numbers = find_numbers(context.response)
+        if not numbers:
             return Score(value=0.0, raw=0.0, confidence=1.0, notes="no number in the answer")
-        # `any` and `closest` agree: a number inside the tolerance is never farther than one outside it.
-        candidates = found[-1:] if self.pick == "last" else found
-        error, reading, wanted, number = min(
+        # `any` and `closest` are equivalent: a number within the tolerance is always closer than one outside it.
+        candidates = numbers[-1:] if self.pick == "last" else numbers
+        error, reading, target, number = min(
             (_error(reading, value), reading, value, number)
             for number in candidates
             for reading in number.readings
             for value in expected
         )
         value = self._value(error)
-        notes = f"{reading:g}, {error:.2%} off {wanted:g}{_how_read(number, reading)}"
+        notes = f"{reading:g}, {error:.2%} off {target:g}{_reading_note(number, reading)}"
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
     def _value(self, error: float) -> float:
@@ -73,8 +73,8 @@ class Numeric(Scorer, frozen=True, kw_only=True):
         return max(0.0, 1.0 - math.sqrt(error / self.zero_at))
 
 
-def _how_read(number: Number, reading: float) -> str:
-    """Said where somebody else might read another number."""
+def _reading_note(number: Number, reading: float) -> str:
+    """Return a note if the number could also be read as another one."""
     return "" if reading == number.readings[0] else f" (`{clipped(number.text, 40)}` read as {reading:g})"
 
 

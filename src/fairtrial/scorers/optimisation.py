@@ -1,4 +1,4 @@
-"""`optimisation`: an answer to an optimisation problem, verified against a certified baseline."""
+"""`optimisation`: verify an answer to an optimisation problem against a certified baseline."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from fairtrial.optim.verify import Verified, verify
 
 
 class Optimisation(Scorer, frozen=True, kw_only=True):
-    """Solution quality 0–100: how far from random towards the certified optimum, halved and more if infeasible.
+    """Solution quality 0–100: how far from random to the certified optimum, at least halved if infeasible.
 
-    Objective and violations are recomputed from `x`; what the answer claims about them is only compared. Metrics:
-    instruction following and each of its checks, feasibility, gaps, distance, what was misreported.
+    Objective and violations are recomputed from `x`; the values that the answer claims are only compared with them.
+    Metrics: instruction following and each of its checks, feasibility, gaps, distance, misreported values.
     """
 
     guide: ClassVar = Guide(
@@ -28,13 +28,13 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         reproducibility="exact",
         best_for="optimisation problems of the suite `optimisation`",
     )
-    scores_refusals: ClassVar[bool] = True  # an answer without a solution is worth what its rules say
+    scores_refusals: ClassVar[bool] = True  # an answer without a solution is scored by the rules of the suite
     sees_all: ClassVar[bool] = True
     tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
     report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
 
     def scales(self) -> dict[str, Scale]:
-        """Worst to best; None where there is no worst."""
+        """Return the scales, worst to best; the worst is None if unbounded."""
         rates = ("instruction_following", "valid_json", "right_length", "only_json", "feasible", "status_right")
         faults = ("truncated", "misreported_objective", "misreported_violations")
         gaps = ("relative_gap", "absolute_gap", "violation", "l2_distance")
@@ -50,7 +50,7 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         try:
             problem_of(case)
         except (KeyError, TypeError, msgspec.ValidationError):
-            yield "the scorer optimisation needs a problem and its baseline: use `suite: optimisation`"
+            yield "the optimisation scorer needs a problem and its baseline; use `suite: optimisation`"
 
     async def score(self, context: ScoreContext) -> Score:
         problem, baseline = problem_of(context.case)
@@ -63,18 +63,18 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
             notes=verified.note,
             raw=verified.quality,
             max=100.0,
-            details={"findings": list(answered.findings), **_told(answered, verified, baseline)},
+            details={"findings": list(answered.findings), **_details(answered, verified, baseline)},
             metrics=_metrics(answered, verified),
         )
 
 
 def problem_of(case: Case) -> tuple[Problem, Baseline]:
-    """The problem and the baseline that travel with a case."""
+    """Return the problem and the baseline stored in a case."""
     data: dict[str, Any] = case.metadata or {}
     return msgspec.convert(data["problem"], Problem), msgspec.convert(data["baseline"], Baseline)
 
 
-def _told(answered: Answered, verified: Verified, baseline: Baseline) -> dict[str, Any]:
+def _details(answered: Answered, verified: Verified, baseline: Baseline) -> dict[str, Any]:
     return {
         "objective": verified.objective,
         "claimed_objective": answered.objective,
@@ -89,7 +89,7 @@ def _told(answered: Answered, verified: Verified, baseline: Baseline) -> dict[st
 
 def _metrics(answered: Answered, verified: Verified) -> dict[str, float]:
     findings = set(answered.findings)
-    known: dict[str, float | bool | None] = {
+    metrics: dict[str, float | bool | None] = {
         "instruction_following": answered.follows,
         "feasible": verified.feasible,
         "normalised_gap": verified.normalised_gap,
@@ -107,4 +107,4 @@ def _metrics(answered: Answered, verified: Verified) -> dict[str, float]:
         "misreported_violations": verified.misreported_violations,
         "baseline_beaten": verified.beaten,
     }
-    return {name: float(value) for name, value in known.items() if value is not None}
+    return {name: float(value) for name, value in metrics.items() if value is not None}

@@ -1,4 +1,4 @@
-"""`python`: your own function, from a module or from a file beside the suite."""
+"""`python`: your own function, from a module or a file beside the suite."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from fairtrial.core.threads import call_in_thread
 
 
 class Python(Scorer, frozen=True, kw_only=True):
-    """Call `function` (`package.module:name` or `file.py:name`) with what it asks for by name.
+    """Calls `function` (`package.module:name` or `file.py:name`) with the arguments that it names.
 
-    It may take `response`, `expected`, `input`, `case`, `finish_reason` and every key of `arguments`, be sync or
-    async, and return a bool, a number from 0 to 1, or a Score. Anything else, or an exception, leaves the
-    trial unscored.
+    It may take `response`, `expected`, `input`, `case`, `finish_reason` and every key of `arguments`, may be sync or
+    async, and must return a bool, a number from 0 to 1, or a Score. Anything else, or an exception, leaves the trial
+    unscored.
     """
 
     guide: ClassVar = Guide(
-        scale="as the function says",
-        reproducibility="as the function is",
-        best_for="whatever nothing else measures",
+        scale="set by the function",
+        reproducibility="as the function",
+        best_for="anything that no other scorer measures",
     )
     function: str
     arguments: dict[str, Any] = {}
@@ -42,7 +42,7 @@ class Python(Scorer, frozen=True, kw_only=True):
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         function = load_function(self.function, context.folder)
-        offered = {
+        available = {
             "response": context.response,
             "expected": context.case.expected,
             "input": context.case.input,
@@ -52,20 +52,23 @@ class Python(Scorer, frozen=True, kw_only=True):
         }
         try:
             async with asyncio.timeout(self.timeout):
-                return _as_score(await _call(function, offered))
+                return _as_score(await _call(function, available))
         except TimeoutError:
             return Unscored(kind="timeout", message=f"{self.function} took longer than {self.timeout:g} s")
-        except (Exception, SystemExit) as error:  # the function is foreign: whatever it raises is a reason, not a crash
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # user code: anything it raises leaves the trial unscored, without a crash
             return Unscored(kind="crashed", message=f"{self.function} raised {type(error).__name__}: {error}")
 
 
-async def _call(function: Callable[..., Any], offered: dict[str, Any]) -> Any:
+async def _call(function: Callable[..., Any], available: dict[str, Any]) -> Any:
     parameters = inspect.signature(function).parameters.values()
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    wanted = offered if takes_all else {p.name: offered[p.name] for p in parameters if p.name in offered}
+    arguments = available if takes_all else {p.name: available[p.name] for p in parameters if p.name in available}
     if inspect.iscoroutinefunction(function):
-        return await function(**wanted)
-    return await call_in_thread(function, **wanted)
+        return await function(**arguments)
+    return await call_in_thread(function, **arguments)
 
 
 def _as_score(result: Any) -> Score | Unscored:

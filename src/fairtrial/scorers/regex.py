@@ -1,4 +1,4 @@
-"""`regex`: does the answer match a pattern? `/pattern/flags` and plain patterns."""
+"""`regex`: does the answer match a pattern? Takes `/pattern/flags` and plain patterns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fairtrial.core.scorer import Guide, Scorer
 
 _SLASHED_FLAGS = frozenset("dgimsuvy")
 _FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
-_AT_ONCE = 0.005  # seconds a search may take on the event loop before it moves to a thread
+_INLINE_TIMEOUT = 0.005  # seconds a search may take on the event loop before it moves to a thread
 
 
 class Regex(Scorer, frozen=True, kw_only=True):
-    """Match anywhere 1, no match 0. The pattern is the option, or else the case's expected text."""
+    """A match anywhere scores 1, no match 0. Without `pattern`, the expected text is the pattern."""
 
     guide: ClassVar = Guide(
         scale="0 or 100",
@@ -46,7 +46,7 @@ class Regex(Scorer, frozen=True, kw_only=True):
         try:
             compile_pattern(text)
         except regex.error as error:
-            yield f"the pattern {text!r} cannot be read: {error}"
+            yield f"the pattern {text!r} is not valid: {error}"
 
     def _text(self, case: Case) -> str:
         return self.pattern if self.pattern is not None else next(iter(case.accepted), "")
@@ -54,23 +54,23 @@ class Regex(Scorer, frozen=True, kw_only=True):
     async def score(self, context: ScoreContext) -> Score | Unscored:
         text = self._text(context.case)
         if not text:
-            return Unscored(kind="expected", message="there is no pattern to look for")
+            return Unscored(kind="expected", message="no pattern given")
         pattern = compile_pattern(text)
         try:
             try:
-                found = pattern.search(context.response, timeout=min(_AT_ONCE, self.timeout))
+                match = pattern.search(context.response, timeout=min(_INLINE_TIMEOUT, self.timeout))
             except TimeoutError:
-                found = await asyncio.to_thread(pattern.search, context.response, timeout=self.timeout, concurrent=True)
+                match = await asyncio.to_thread(pattern.search, context.response, timeout=self.timeout, concurrent=True)
         except TimeoutError:
             return Unscored(kind="timeout", message=f"pattern timed out after {self.timeout:g} s")
-        value = float((found is not None) is not self.negate)
-        notes = f"matched {found.group()[:80]!r}" if found else "no match"
+        value = float((match is not None) is not self.negate)
+        notes = f"matched {match.group()[:80]!r}" if match else "no match"
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Any:
-    """A compiled pattern; what follows the last slash counts as flags only if it can be nothing else."""
+    """Compile a pattern; the text after the last slash counts as flags only if all its letters are flags."""
     body, flags = text, ""
     if text.startswith("/") and (end := text.rfind("/")) > 0 and set(text[end + 1 :]) <= _SLASHED_FLAGS:
         body, flags = text[1:end], text[end + 1 :]

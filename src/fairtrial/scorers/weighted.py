@@ -1,4 +1,4 @@
-"""`weighted`: several scorers, each with its share."""
+"""`weighted`: the weighted mean of several scorers."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from fairtrial.core.scorer import Guide, Scorer
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A scorer and its share."""
+    """A scorer and its weight."""
 
     scorer: str | dict[str, Any]
     weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
 
 
 class Weighted(Scorer, frozen=True, kw_only=True):
-    """The weighted mean of its parts. A part that cannot be scored leaves the whole unscored."""
+    """The weighted mean of its parts. If a part cannot be scored, the answer is unscored."""
 
     guide: ClassVar = Guide(
         scale="0–100, a weighted mean",
-        reproducibility="that of its parts",
-        best_for="several qualities, traded off",
+        reproducibility="as its parts",
+        best_for="a trade-off between several qualities",
     )
-    sees_all: ClassVar[bool] = True  # each part takes the answer that suits it best
+    sees_all: ClassVar[bool] = True  # each part picks the accepted answer that fits it best
     scorers: Annotated[list[Part], msgspec.Meta(min_length=1)]
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         if sum(part.weight for part in self.scorers) <= 0:
-            yield "a weighted scorer needs a weight above 0"
+            yield "a weighted scorer needs at least one weight above 0"
         yield from check_parts([part.scorer for part in self.scorers], case, folder)
 
     def needs_judge(self) -> bool:

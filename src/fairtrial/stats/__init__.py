@@ -1,4 +1,4 @@
-"""Mathematics only: arrays in, frozen results out. Nothing here knows what a run is."""
+"""Statistics on arrays, with frozen structs as results. Nothing here depends on runs or the store."""
 
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.betting import Bets, BettingSequence, betting_sequence

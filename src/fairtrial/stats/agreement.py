@@ -1,4 +1,4 @@
-"""How far judges agree: Krippendorff's α and weighted Cohen's κ, with intervals over the items."""
+"""Agreement of judges: Krippendorff's α and weighted Cohen's κ, with intervals over the items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Weights = Literal["none", "linear", "quadratic"]
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """An agreement coefficient. None where it is not defined: nobody disagreed because nothing varied."""
+    """An agreement coefficient. `value` is None where it is undefined: without variation there is no disagreement."""
 
     value: float | None
     ci95: tuple[float, float] | None
@@ -33,15 +33,15 @@ def krippendorff_alpha(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Agreement:
-    """Krippendorff's α of a raters × items matrix; NaN is a missing rating. Items rated once say nothing.
+    """Return Krippendorff's α of a raters × items matrix; NaN is a missing rating. Items rated once are ignored.
 
-    Items of one cluster (answers to one case) are alike: the interval resamples clusters.
+    Items of one cluster (answers to one case) are alike, so the interval resamples clusters.
     """
     matrix = np.asarray(ratings, dtype=np.float64)
-    told = np.sum(~np.isnan(matrix), axis=0) >= 2
-    groups = None if clusters is None else np.asarray(clusters)[told]
-    statistic = _interval_alpha(matrix[:, told]) if level == "interval" else _table_alpha(matrix[:, told], level)
-    count = int(told.sum())
+    usable = np.sum(~np.isnan(matrix), axis=0) >= 2
+    groups = None if clusters is None else np.asarray(clusters)[usable]
+    statistic = _interval_alpha(matrix[:, usable]) if level == "interval" else _table_alpha(matrix[:, usable], level)
+    count = int(usable.sum())
     alpha = statistic(np.ones(count)) if count else None
     interval = None
     if alpha is not None and count > 1:
@@ -57,7 +57,7 @@ def krippendorff_alpha(
 
 
 def _interval_alpha(matrix: Floats) -> Callable[[Floats], float | None]:
-    """α at the interval level from sums over items: with squared distances, moments are all it takes."""
+    """Return α at the interval level as a function of item weights; squared distances need only the items' moments."""
     known = ~np.isnan(matrix)
     centred = np.where(known, matrix - np.nanmean(matrix), 0.0) if matrix.size else matrix
     number = known.sum(axis=0).astype(np.float64)
@@ -80,7 +80,7 @@ def _table_alpha(matrix: Floats, level: Level) -> Callable[[Floats], float | Non
 
 
 def _value_counts(matrix: Floats) -> tuple[Floats, Floats]:
-    """The distinct values, and how often each item got each of them (items × values)."""
+    """Return the distinct values, and how often each item got each of them (items × values)."""
     known = ~np.isnan(matrix)
     values, codes = np.unique(matrix[known], return_inverse=True)
     items = np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)[known]
@@ -90,7 +90,7 @@ def _value_counts(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def _alpha(values: Floats, counts: Floats, weights: Floats, level: Level) -> float | None:
-    """1 − observed / expected disagreement, with each item counted `weights` times."""
+    """Return 1 − observed / expected disagreement, with each item counted `weights` times."""
     per_item = weights / (counts.sum(axis=1) - 1)
     observed = (counts * per_item[:, None]).T @ counts - np.diag(per_item @ counts)
     totals = observed.sum(axis=1)
@@ -103,7 +103,7 @@ def _alpha(values: Floats, counts: Floats, weights: Floats, level: Level) -> flo
 
 
 def _distance(values: Floats, totals: Floats, level: Level) -> Floats:
-    """Squared distances between values."""
+    """Return the squared distances between values."""
     if level == "nominal":
         return 1.0 - np.eye(len(values))
     middle = np.cumsum(totals) - totals / 2
@@ -119,16 +119,16 @@ def cohen_kappa(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Agreement:
-    """Cohen's κ of two raters over the same items; what a disagreement weighs is the distance of the two values.
+    """Return Cohen's κ of two raters over the same items; a disagreement is weighted by the distance of the two values.
 
-    Items of one cluster (answers to one case) are alike: the interval resamples clusters.
+    Items of one cluster (answers to one case) are alike, so the interval resamples clusters.
     """
-    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    known = ~(np.isnan(one) | np.isnan(other))
-    one, other = one[known], other[known]
-    groups = None if clusters is None else np.asarray(clusters)[known]
-    categories, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
-    rows, columns = codes[: len(one)], codes[len(one) :]
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    rated = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[rated], second[rated]
+    groups = None if clusters is None else np.asarray(clusters)[rated]
+    categories, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    rows, columns = codes[: len(first)], codes[len(first) :]
     step = np.abs(np.subtract.outer(categories, categories))
     cost = {"none": (step > 0).astype(np.float64), "linear": step, "quadratic": step**2}[weights]
 
@@ -139,12 +139,12 @@ def cohen_kappa(
         chance = float(np.sum(cost * expected))
         return None if chance == 0 else 1.0 - float(np.sum(cost * table)) / chance
 
-    value = kappa(np.ones(len(one)))
-    interval = _over_items(kappa, len(one), groups, resamples, seed) if value is not None and len(one) > 1 else None
+    value = kappa(np.ones(len(first)))
+    interval = _over_items(kappa, len(first), groups, resamples, seed) if value is not None and len(first) > 1 else None
     return Agreement(
         value=value,
         ci95=interval,
-        items=len(one),
+        items=len(first),
         raters=2,
         method=f"Cohen's κ, weights {weights}",
         resamples=resamples if interval else 0,
@@ -152,10 +152,10 @@ def cohen_kappa(
 
 
 def effective_judges(errors: ArrayLike) -> float | None:
-    """How many independent judges a panel is worth: n/(1 + (n − 1)ρ̄), ρ̄ the mean correlation of their *errors*.
+    """Return how many independent judges a panel is worth: n/(1 + (n − 1)ρ̄), ρ̄ the mean correlation of their *errors*.
 
-    `errors` is judges × items: what each judge is off by. Marks themselves would not do: good judges agree because
-    the answers differ, and that makes them no less independent.
+    `errors` is judges × items: by how much each judge is off. The scores themselves cannot be used: good judges agree
+    because the answers differ, and that makes them no less independent.
     """
     matrix = np.asarray(errors, dtype=np.float64)
     matrix = matrix[:, ~np.isnan(matrix).any(axis=0)]
@@ -173,7 +173,7 @@ def _over_items(
     resamples: int,
     seed: int,
 ) -> tuple[float, float] | None:
-    """A percentile interval from resampling items, or clusters of them; None where there is only one."""
+    """Return a percentile interval from resampling items, or clusters of them; None if there is only one."""
     rng = np.random.default_rng(seed)
     codes = np.arange(items) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     count = int(codes.max()) + 1
@@ -181,8 +181,8 @@ def _over_items(
         return None
     even = np.full(count, 1 / count)
     draws = (statistic(rng.multinomial(count, even).astype(np.float64)[codes]) for _ in range(resamples))
-    found = np.asarray([draw for draw in draws if draw is not None])
-    if len(found) < max(1, resamples / 2):
+    defined = np.asarray([draw for draw in draws if draw is not None])
+    if len(defined) < max(1, resamples / 2):
         return None
-    low, high = (float(bound) for bound in np.percentile(found, [2.5, 97.5]))
-    return (low, high) if low < high else None  # items that all agree do not tell how rare it is that one does not
+    low, high = (float(bound) for bound in np.percentile(defined, [2.5, 97.5]))
+    return (low, high) if low < high else None  # if all items agree, nothing shows how rare a disagreement is

@@ -1,4 +1,4 @@
-"""Intervals from resampling cases or clusters; never rows as if they were independent."""
+"""Bootstrap intervals from resampling cases or clusters, never single rows as if they were independent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairtrial.stats.distributions import normal_cdf, normal_quantile, t_quantil
 
 Floats = NDArray[np.float64]
 _CHUNK = 4_000_000  # numbers in memory at once
-_FEW_KINDS = 4  # units for each kind, at least, where counting kinds pays
+_FEW_KINDS = 4  # units per distinct kind from which drawing kinds instead of units is faster
 
 
 class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,11 +38,12 @@ def bootstrap_ci(
     seed: int = 0,
     expand: bool = True,
 ) -> Bootstrap:
-    """BCa interval of the (weighted) mean over cases. `values` has one number a case, or for each case its repeats.
+    """Return the BCa interval of the (weighted) mean over cases.
 
-    Repeats are averaged and go with their case: its mean already varies by them, and drawing them again would count
-    their noise twice (98.7 % coverage in simulation). With clusters, clusters are drawn whole.
-    `expand` widens it for few units as Student's t does (Hesterberg's expanded percentiles); else it is plain BCa.
+    `values` has one number per case, or the repeats of each case. Repeats are averaged and resampled with their case:
+    its mean already varies by them, and resampling them as well would count their noise twice (98.7 % coverage in
+    simulation). With clusters, whole clusters are resampled. `expand` widens the interval for few units as Student's t
+    does (Hesterberg's expanded percentiles); without it, the interval is plain BCa.
     """
     means = _by_case(values)
     w = np.ones(len(means)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -66,7 +67,7 @@ def bootstrap_ci(
 
 
 def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> Floats:
-    """Each case's mean."""
+    """Return the mean of each case."""
     try:
         flat = np.asarray(values, dtype=np.float64)
     except ValueError:  # cases have different numbers of repeats
@@ -75,16 +76,16 @@ def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> Floats:
 
 
 def _draws(sums: Floats, counts: Floats, resamples: int, seed: int) -> Floats:
-    """Means of resampled units.
+    """Return the means of resampled units.
 
-    Units that are alike need not be told apart: how often each kind is drawn is multinomial, which is many times
-    quicker where there are few kinds (scores of 0 and 1).
+    Identical units need not be distinguished: how often each kind of unit is drawn is multinomial, which is many times
+    faster if there are few kinds (scores of 0 and 1).
     """
     rng = np.random.default_rng(seed)
     units = len(sums)
     kinds, often = np.unique(np.stack([sums, counts], axis=1), axis=0, return_counts=True)
     few = len(kinds) * _FEW_KINDS < units
-    found = np.empty(resamples)
+    means = np.empty(resamples)
     step = max(1, _CHUNK // (len(kinds) if few else units))
     for start in range(0, resamples, step):
         stop = min(resamples, start + step)
@@ -93,19 +94,19 @@ def _draws(sums: Floats, counts: Floats, resamples: int, seed: int) -> Floats:
         else:
             chosen = rng.integers(0, units, (stop - start, units), dtype=np.int32)
             total, weight = _sums(sums, chosen), _sums(counts, chosen)
-        found[start:stop] = total / weight
-    return found
+        means[start:stop] = total / weight
+    return means
 
 
 def _sums(column: Floats, chosen: NDArray[np.int32]) -> Floats | float:
-    """Sums over the chosen units; nothing needs to be looked up where all are the same."""
+    """Return sums over the chosen units, without a lookup if all units are the same."""
     if np.all(column == column[0]):
         return float(column[0] * chosen.shape[1])
     return np.asarray(column[chosen].sum(axis=1), dtype=np.float64)
 
 
 def _jackknife(sums: Floats, counts: Floats) -> Floats:
-    """The mean with each unit left out in turn."""
+    """Return the mean with each unit left out in turn."""
     return np.asarray((sums.sum() - sums) / (counts.sum() - counts), dtype=np.float64)
 
 
@@ -118,11 +119,11 @@ def _bca(draws: Floats, mean: float, jackknife: Floats, level: float, *, expand:
     spread = float(np.sum(away**2)) ** 1.5
     acceleration = float(np.sum(away**3)) / (6 * spread) if spread > 0 else 0.0
     n = len(jackknife)
-    away_from_middle = normal_quantile((1 + level) / 2)
+    half_width = normal_quantile((1 + level) / 2)
     if expand:
-        away_from_middle = math.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1)
+        half_width = math.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1)
     bounds = []
-    for side in (-away_from_middle, away_from_middle):
+    for side in (-half_width, half_width):
         z = z0 + side
         bounds.append(normal_cdf(z0 + z / (1 - acceleration * z)))
     low, high = np.quantile(draws, bounds)

@@ -1,4 +1,4 @@
-"""An earlier run on more cases tells how hard these cases are: taken out, the mean has less to vary with."""
+"""Variance reduction with an earlier run on more cases, which shows how hard these cases are (control variate)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fairtrial.stats.mean import StudentMean
 
 
 class ControlledMean(StudentMean):
-    """The mean of values whose earlier counterparts are known, for these n cases and for N > n like them.
+    """The mean of values whose earlier counterparts are known for these n cases and for N > n cases like them.
 
-    θ = mean(d) − β·(mean(x, here) − mean(x, all)), β by least squares. Never centred on the same cases: then the mean
-    would stay, and only its claimed error shrink.
+    θ = mean(d) − β·(mean(x, here) − mean(x, all)), β by least squares. The earlier values are never centred on the same
+    cases: the mean would stay as it is, and only its claimed error would shrink.
     """
 
     method = "earlier run as control variate"
@@ -23,7 +23,7 @@ class ControlledMean(StudentMean):
         d, x, every = (np.asarray(a, dtype=np.float64) for a in (values, earlier, earlier_all))
         n, many = len(d), len(every)
         if many <= n or n < 3:
-            raise ValueError("the earlier run must have more cases than this one, and this one three at least")
+            raise ValueError("the earlier run must have more cases than this one, and this one at least three")
         centred = x - x.mean()
         squares = float(centred @ centred)
         self.slope = float(centred @ (d - d.mean())) / squares if squares > 0 else 0.0

@@ -1,6 +1,7 @@
-"""What the mean would be if people had judged everything: a few labels correct a cheap judge.
+"""Estimate the mean that people would have given to all answers: a few human labels correct a cheap judge.
 
-The intervals count what labels did not show: a judge that erred in none of 30 labelled answers errs in some of 5,000.
+The intervals allow for errors that the labels did not show: a judge that erred on none of 30 labelled answers errs on
+some of 5,000.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelledMean(StudentMean):
-    """The mean over labelled and judged cases, at whatever level it is asked for.
+    """The mean over labelled and judged cases, with intervals at any level.
 
-    λ·mean(judge, all the rest) + mean(label − λ·judge, labelled), with λ between 0 and 1; its variance has room for
-    one full disagreement that the labels did not happen to show.
+    λ·mean(judge, unlabelled) + mean(label − λ·judge, labelled), with λ between 0 and 1; its variance allows for one
+    full disagreement that the labels did not happen to show.
     """
 
     method = "corrected by labels"
@@ -69,24 +70,25 @@ class LabelledMean(StudentMean):
 
 
 def corrected_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
-    """Of graded marks 0–1; labels are of answers drawn at random."""
+    """Return the corrected mean of graded scores 0–1; the labelled answers must be drawn at random."""
     y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
     common = _common(y, f, rest, "labels and marks")
-    if reason := why_not(y, f, rest):
+    if reason := why_uncorrectable(y, f, rest):
         return _refusal(common, reason)
-    found = LabelledMean(y, f, rest)
-    low, high = found.interval()
-    return Corrected(mean=_share(found.mean), ci95=(_share(low), _share(high)), tuning=found.tuning, **common)
+    estimate = LabelledMean(y, f, rest)
+    low, high = estimate.interval()
+    return Corrected(mean=_share(estimate.mean), ci95=(_share(low), _share(high)), tuning=estimate.tuning, **common)
 
 
 def corrected_share(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
-    """Of 0/1 verdicts: how often people say yes where the judge does, and where it does not, each with its own limits.
+    """Return the corrected share of passes of 0/1 verdicts.
 
-    θ = P·A + (1 − P)·B, with P the judge's share of passes (Wilson), A and B people's (Jeffreys).
+    θ = P·A + (1 − P)·B, with P the judge's share of passes (Wilson), and A and B the shares that people pass where the
+    judge does and where it does not (Jeffreys), each with its own limits.
     """
     y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
     common = _common(y, f, rest, "labels and verdicts")
-    if reason := why_not(y, f, rest):
+    if reason := why_uncorrectable(y, f, rest):
         return _refusal(common, reason)
     total = len(y) + len(rest)
     passes = (float(f.sum()) + float(rest.sum())) / total
@@ -102,26 +104,38 @@ def corrected_share(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: Arr
 
 
 def lang_reiczigel(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
-    """Of 0/1 verdicts, where labels were not drawn from these answers: what the judge gets right of good and of bad
-    answers is taken from the labels, and only its share of passes from here (Lang and Reiczigel 2014)."""
+    """Return the corrected share of passes of 0/1 verdicts, if the labelled answers were not drawn from these answers.
+
+    The judge's sensitivity and specificity are taken from the labels, and only its share of passes from these answers
+    (Lang and Reiczigel 2014).
+    """
     y, f, rest = (np.asarray(a, dtype=np.float64) for a in (labels, judged, judged_unlabelled))
     common = _common(y, f, rest, "Lang–Reiczigel")
     good, bad, big = int(np.sum(y == 1)), int(np.sum(y == 0)), len(rest)
     if len(y) < FEWEST_LABELS or min(good, bad) < 1 or big < 2:
-        return _refusal(common, f"at least {FEWEST_LABELS} labels, of both kinds, are needed")
+        return _refusal(
+            common, f"at least {FEWEST_LABELS} labels, both right and wrong, and 2 unlabelled answers are needed"
+        )
     z = normal_quantile(1 - ALPHA / 2)
-    hit = (float(np.sum(f[y == 1] == 1)) + 1) / (good + 2)
-    held = (float(np.sum(f[y == 0] == 0)) + 1) / (bad + 2)
-    skill = hit + held - 1
+    sensitivity = (float(np.sum(f[y == 1] == 1)) + 1) / (good + 2)
+    specificity = (float(np.sum(f[y == 0] == 0)) + 1) / (bad + 2)
+    skill = sensitivity + specificity - 1
     if skill <= 0:
         return _refusal(common, "the judge cannot tell right from wrong here")
     passes = (float(rest.sum()) + z**2 / 2) / (big + z**2)
-    share = (passes + held - 1) / skill
-    shift = 2 * z**2 * (share * hit * (1 - hit) / (good + 2) - (1 - share) * held * (1 - held) / (bad + 2))
+    share = (passes + specificity - 1) / skill
+    shift = (
+        2
+        * z**2
+        * (
+            share * sensitivity * (1 - sensitivity) / (good + 2)
+            - (1 - share) * specificity * (1 - specificity) / (bad + 2)
+        )
+    )
     variance = (
         passes * (1 - passes) / (big + z**2)
-        + share**2 * hit * (1 - hit) / (good + 2)
-        + (1 - share) ** 2 * held * (1 - held) / (bad + 2)
+        + share**2 * sensitivity * (1 - sensitivity) / (good + 2)
+        + (1 - share) ** 2 * specificity * (1 - specificity) / (bad + 2)
     )
     half = z * math.sqrt(variance) / skill
     middle = share + shift
@@ -129,7 +143,7 @@ def lang_reiczigel(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: Arra
 
 
 def wilson(p: float, n: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
+    """Return Wilson's 95 % interval of a share."""
     z = normal_quantile(1 - ALPHA / 2)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
@@ -137,7 +151,7 @@ def wilson(p: float, n: float) -> tuple[float, float]:
 
 
 def _jeffreys(k: int, n: int) -> tuple[float, float, float]:
-    """A share of few, and its limits."""
+    """Return Jeffreys' estimate of a share of few cases, and its 95 % limits."""
     low, high = (beta_quantile(share, k + 0.5, n - k + 0.5) for share in (ALPHA / 2, 1 - ALPHA / 2))
     return (k + 0.5) / (n + 1), low, high
 
@@ -146,10 +160,10 @@ def _share(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def why_not(labels: Floats, judged: Floats, rest: Floats) -> str:
-    """Why these labels cannot correct the rest; empty where they can."""
+def why_uncorrectable(labels: Floats, judged: Floats, rest: Floats) -> str:
+    """Return why these labels cannot correct the rest; empty if they can."""
     if len(labels) < FEWEST_LABELS or len(rest) < 2:
-        return f"at least {FEWEST_LABELS} labels, and 2 answers without one, are needed (there are {len(labels)})"
+        return f"at least {FEWEST_LABELS} labels and 2 unlabelled answers are needed (there are {len(labels)} labels)"
     return _beyond_labels(judged, rest)
 
 
@@ -164,11 +178,11 @@ def _refusal(common: dict[str, Any], reason: str) -> Corrected:
 
 
 def _beyond_labels(labelled: Floats, rest: Floats) -> str:
-    """Why labels do not speak for the rest: too much of it was judged outside the range that they cover.
+    """Return why the labels do not represent the rest: too many answers were judged outside the labelled range.
 
-    Where labels were drawn at random, every choice of n out of all N answers is as likely as any other; so it is known
-    how likely it is that k or more of the rest lie beyond the lowest and highest of the chosen (less with ties). Where
-    that is next to impossible, they were not drawn at random, and to correct by them would be to extrapolate.
+    If the labels were drawn at random, every choice of n out of all N answers is equally likely. So the probability
+    that k or more of the rest lie beyond the lowest and highest of the chosen is known (it is smaller with ties). If
+    that is next to impossible, the labels were not drawn at random, and a correction by them would be an extrapolation.
     """
     low, high = float(labelled.min()), float(labelled.max())
     beyond = int(np.sum((rest < low) | (rest > high)))
@@ -176,16 +190,16 @@ def _beyond_labels(labelled: Floats, rest: Floats) -> str:
     if beyond == 0 or _chance_beyond(n, total, beyond, single=low == high) >= _CHANCE:
         return ""
     return (
-        f"{100 * beyond / len(rest):.0f} % of the answers without a label were judged outside the labelled range "
+        f"{100 * beyond / len(rest):.0f} % of the unlabelled answers were judged outside the labelled range "
         f"({100 * low:.0f} to {100 * high:.0f}): label answers drawn at random"
     )
 
 
 def _chance_beyond(n: int, total: int, beyond: int, *, single: bool) -> float:
-    """The probability that so many of `total` lie beyond n of them that were chosen at random."""
-    if single:  # all of the chosen have one value: they are n out of those that have it
+    """Return the probability that `beyond` or more of `total` lie outside the range of n chosen at random."""
+    if single:  # all chosen have one value: they are n of the answers that have it
         return math.exp(_log_choose(total - beyond, n) - _log_choose(total, n))
-    # The chosen span `width` + 1 places in order of value: total − width ways to lay it, and n − 2 more inside.
+    # The chosen span `width` + 1 places in order of value: total − width ways to place the span, n − 2 chosen inside.
     widths = np.arange(n - 1, total - beyond)
     logs = [math.log(total - w) + _log_choose(int(w) - 1, n - 2) - _log_choose(total, n) for w in widths]
     return float(np.sum(np.exp(logs))) if logs else 0.0

@@ -1,7 +1,7 @@
-"""Student's t and the normal distribution, by hand.
+"""Student's t, normal, beta and F distributions without scipy.
 
-`scipy.special` has them too, but importing it takes 0.5 s and 35 MB of wheel for what are three small
-functions here; the tests hold them against scipy to 1e-9.
+`scipy.special` has them too, but importing it takes 0.5 s and a wheel of 35 MB for what are a few small functions here;
+the tests check them against scipy to 1e-9.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ _NORMAL = NormalDist()
 
 
 def negligible(spread: float, largest: float) -> bool:
-    """Whether a spread is nothing but rounding: 0.1 three times is not exactly 0.3, and varies by no more than that."""
+    """Return whether a spread is only rounding error: 0.1 three times is not exactly 0.3."""
     return spread <= 1e-12 * max(1.0, abs(largest))
 
 
 def normal_quantile(p: float) -> float:
-    """The z below which a standard normal variable falls with probability p."""
+    """Return the z below which a standard normal variable falls with probability p."""
     return _NORMAL.inv_cdf(p)
 
 
 def normal_cdf(z: float) -> float:
-    """The probability that a standard normal variable is at most z."""
+    """Return the probability that a standard normal variable is at most z."""
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
 def beta_inc(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b)."""
+    """Return the regularised incomplete beta function I_x(a, b)."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):  # the continued fraction converges fast only on this side
@@ -40,7 +40,7 @@ def beta_inc(a: float, b: float, x: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Lentz' evaluation of the continued fraction."""
+    """Evaluate the continued fraction with Lentz's method."""
     c, d = 1.0, 1.0 / _nonzero(1.0 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, 1000):
@@ -60,7 +60,7 @@ def _nonzero(number: float) -> float:
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """The x below which a beta variable falls with probability p."""
+    """Return the x below which a beta variable falls with probability p."""
     low, high = 0.0, 1.0
     for _ in range(200):
         middle = (low + high) / 2
@@ -71,26 +71,26 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 
 
 def t_cdf(t: float, df: float) -> float:
-    """The probability that Student's t with `df` degrees of freedom is at most t."""
-    if t * t < df:  # the middle: adding to one half keeps the digits of a small t
+    """Return the probability that Student's t with `df` degrees of freedom is at most t."""
+    if t * t < df:  # near the centre, adding to one half keeps the digits of a small t
         return 0.5 + math.copysign(0.5, t) * beta_inc(0.5, df / 2, t * t / (df + t * t))
     tail = 0.5 * beta_inc(df / 2, 0.5, df / (df + t * t))
     return 1.0 - tail if t > 0 else tail
 
 
 def t_two_sided(t: float, df: float) -> float:
-    """The probability that Student's t is at least as far from 0 as t."""
+    """Return the probability that Student's t is at least as far from 0 as t."""
     return 2 * t_cdf(-abs(t), df)
 
 
 def f_above(f: float, df1: float, df2: float) -> float:
-    """The probability that Fisher's F is at least f."""
+    """Return the probability that Fisher's F is at least f."""
     return beta_inc(df2 / 2, df1 / 2, df2 / (df2 + df1 * f)) if f > 0 else 1.0
 
 
-@lru_cache(maxsize=256)  # the same few degrees of freedom are asked for again and again
+@lru_cache(maxsize=256)  # the same few degrees of freedom are used again and again
 def t_quantile(p: float, df: float) -> float:
-    """The t below which Student's t falls with probability p."""
+    """Return the t below which Student's t falls with probability p."""
     if p < 0.5:
         return -t_quantile(1 - p, df)
     if p == 0.5:

@@ -1,4 +1,4 @@
-"""What single cases are good for: how hard they are, whether they tell arms apart, and how many of them would do."""
+"""Item analysis: how hard cases are, whether they tell arms apart, and how many cases would be enough."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from fairtrial.stats.units import Measured
 
 Floats = NDArray[np.float64]
-_FEWEST_ARMS = 3  # a correlation over two says only which of them was better
+_FEWEST_ARMS = 3  # a correlation over two arms shows only which of them was better
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One case over all arms: its mean score, and how far its scores go with the arms' scores on the other cases."""
+    """One case over all arms: its mean score, and the correlation of its scores with those on the other cases."""
 
     mean: float
-    discrimination: float | None  # item-rest correlation; None with fewer than three arms, or where nothing varies
+    discrimination: float | None  # item-rest correlation; None with fewer than three arms, or if nothing varies
 
 
 def items(scores: Floats) -> list[Item]:
-    """Of arms × cases, mean scores 0–1."""
+    """Analyse every case of a matrix of mean scores 0–1, arms × cases."""
     cases = scores.shape[1]
     total = scores.sum(axis=1)
     return [
@@ -40,12 +40,12 @@ def _correlation(own: Floats, rest: Floats) -> float | None:
 
 
 class Subset(msgspec.Struct, frozen=True, kw_only=True):
-    """So many cases, drawn evenly from easy to hard: how often the order of the arms is kept, and what it costs."""
+    """A number of cases drawn evenly from easy to hard: how often they keep the order of the arms, and at what cost."""
 
     cases: int
-    kept: float  # the share of draws in which everybody who was better still has the higher mean
-    off: Measured  # how far an arm's mean is from the one over all cases, on average over draws (root mean square)
-    wider: float  # how many times as wide intervals over cases get
+    kept: float  # the share of draws in which every better arm still has the higher mean
+    off: Measured  # root mean square error of an arm's mean against the one over all cases, over draws
+    wider: float  # factor by which intervals over cases get wider
 
 
 def subsets(
@@ -57,18 +57,18 @@ def subsets(
     draws: int = 200,
     seed: int = 0,
 ) -> list[Subset]:
-    """What is left with fewer cases; `better[i, j]` says that arm i is better than arm j on all of them."""
+    """Evaluate smaller sets of cases; `better[i, j]` says that arm i is better than arm j on all cases."""
     rng = np.random.default_rng(seed)
     order = np.argsort(scores.mean(axis=0), kind="stable")
     winners, losers = np.nonzero(better)
     w = np.ones(scores.shape[1]) if weights is None else weights
     whole = _mean(scores, w)
-    found = []
+    results = []
     for size in sizes:
         chosen = [evenly(order, size, rng) for _ in range(draws)]
         means = np.asarray([_mean(scores[:, cases], w[cases]) for cases in chosen])
         kept = np.all(means[:, winners] > means[:, losers], axis=1) if len(winners) else np.ones(draws)
-        found.append(
+        results.append(
             Subset(
                 cases=size,
                 kept=float(np.mean(kept)),
@@ -76,11 +76,11 @@ def subsets(
                 wider=math.sqrt(scores.shape[1] / size),
             )
         )
-    return found
+    return results
 
 
 def evenly(order: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """One out of each of `size` stretches of an order, as equal as can be; chance says which are longer by one."""
+    """Draw one case from each of `size` stretches of an order, of equal length or, chosen by chance, longer by one."""
     short, extra = divmod(len(order), size)
     lengths = short + (rng.permutation(size) < extra)
     starts = np.cumsum(lengths) - lengths
@@ -100,7 +100,7 @@ def closest(
     draws: int = 200,
     seed: int = 0,
 ) -> list[int]:
-    """Of many even draws the one whose means are nearest to those over all cases, with everybody in order."""
+    """Return the draw with means closest to those over all cases; draws that keep the order of the arms come first."""
     rng = np.random.default_rng(seed)
     order = np.argsort(scores.mean(axis=0), kind="stable")
     winners, losers = np.nonzero(better)
@@ -111,7 +111,7 @@ def closest(
         chosen = evenly(order, size, rng)
         means = _mean(scores[:, chosen], w[chosen])
         mixed = bool(np.any(means[winners] <= means[losers]))
-        found = (mixed, float(np.max(np.abs(means - whole))), sorted(int(case) for case in chosen))
-        best = found if best is None or found < best else best
+        candidate = (mixed, float(np.max(np.abs(means - whole))), sorted(int(case) for case in chosen))
+        best = candidate if best is None or candidate < best else best
     assert best is not None
     return best[2]

@@ -1,4 +1,4 @@
-"""Many comparisons at once."""
+"""Corrections for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from fairtrial.stats.mean import ALPHA
 
 
 def holm(p_values: ArrayLike) -> list[float]:
-    """Holm's adjusted p-values, in the given order."""
+    """Return Holm's adjusted p-values, in the given order."""
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
     scaled = p[order] * np.arange(len(p), 0, -1)
     adjusted = np.minimum(1.0, np.maximum.accumulate(scaled))
-    found = np.empty_like(adjusted)
-    found[order] = adjusted
-    return [float(value) for value in found]
+    result = np.empty_like(adjusted)
+    result[order] = adjusted
+    return [float(value) for value in result]
 
 
 def holm_levels(p_values: ArrayLike, alpha: float = ALPHA) -> list[float]:
-    """At which level each of them is tested, in the given order, so that an interval can be drawn that agrees.
+    """Return the level at which Holm's procedure tests each p-value, in the given order, to draw matching intervals.
 
     The smallest p is tested at α/M, the next at α/(M − 1), and so on; from the first that fails, all are tested at the
     level at which that one failed.

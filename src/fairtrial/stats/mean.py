@@ -1,10 +1,10 @@
-"""The one interval: a mean over units, and p-values that never contradict it.
+"""The confidence interval of a mean over units, used everywhere, with p-values that never contradict it.
 
-Units are cases, or clusters of cases. One rule chooses the method, from the data and the scale alone: Student's t
-with the jackknife's standard error (CR3) where the units spread over the scale and no few of them carry that spread;
-else the bounded interval of Gaffke and of Learned-Miller and Thomas, which asks of the values nothing but that they
-lie on the scale. For right or wrong it is Clopper and Pearson's, its p on wins and losses is McNemar's exact one.
-Verdicts are read off `interval`, whatever the level; `p_value` is the level at which the interval just reaches a point.
+Units are cases, or clusters of cases. One rule chooses the method, from the data and the scale alone: Student's t with
+the jackknife standard error (CR3) if the units vary enough on the scale and that spread does not come from a few of
+them; otherwise the bounded interval of Gaffke and of Learned-Miller and Thomas, which assumes only that the values lie
+on the scale. For right or wrong it is Clopper and Pearson's interval; its p on wins and losses is McNemar's exact one.
+Verdicts are read off `interval`, at any level; `p_value` is the level at which the interval just reaches a point.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ Floats = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 ALPHA = 0.05
-LEAST_SPREAD = 1.0  # one full flip's worth of squared deviations over all units
+LEAST_SPREAD = 1.0  # sum of squared deviations over all units, as large as that of one full flip
 MOST_SKEW = 0.2
 _STEP, _START, _END, _CHUNK = 0.04, -10.0, 40.0, 80
 _AWAY = 0.5
 
 
 class Estimate(Protocol):
-    """Anything that a verdict can be read off: an interval at every level, and p-values that agree with it."""
+    """An estimate that a verdict can be read off: it has an interval at any level, and p-values that agree with it."""
 
     @property
     def mean(self) -> float | None: ...
     def interval(self, alpha: float = ALPHA) -> Bounds | None:
-        """The 1 − alpha interval."""
+        """Return the 1 − alpha interval."""
 
     def p_value(self, point: float = 0.0) -> float | None:
-        """The largest alpha at which the interval still has the point in it."""
+        """Return the largest alpha at which the interval still contains the point."""
 
     def p_within(self, margin: float) -> float | None:
-        """The largest alpha at which the interval still reaches out of ±margin."""
+        """Return the largest alpha at which the interval still reaches beyond ±margin."""
 
 
 class StudentMean:
-    """A mean with a standard error and its degrees of freedom, whatever they come from."""
+    """A mean with a standard error and degrees of freedom from any source."""
 
     mean: float
     std_err: float
@@ -52,22 +52,22 @@ class StudentMean:
     bounds: Bounds = (-math.inf, math.inf)
 
     def interval(self, alpha: float = ALPHA) -> Bounds:
-        """The 1 − alpha interval, within what the mean can be."""
+        """Return the 1 − alpha interval, limited to the possible values of the mean."""
         half = t_quantile(1 - alpha / 2, self.freedom) * self.std_err
         low, high = self.mean - half, self.mean + half
         return min(self.bounds[1], max(self.bounds[0], low)), max(self.bounds[0], min(self.bounds[1], high))
 
     def p_value(self, point: float = 0.0) -> float:
-        """The largest alpha at which the interval still has the point in it."""
+        """Return the largest alpha at which the interval still contains the point."""
         return t_two_sided((self.mean - point) / self.std_err, self.freedom)
 
     def p_within(self, margin: float) -> float:
-        """The largest alpha at which the interval still reaches out of ±margin."""
+        """Return the largest alpha at which the interval still reaches beyond ±margin."""
         return min(1.0, 2 * t_cdf((abs(self.mean) - margin) / self.std_err, self.freedom))
 
 
 class Mean:
-    """The weighted mean of values, unit by unit. What cannot be said is None."""
+    """The weighted mean of values over units. Results that cannot be computed are None."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Mean:
         bounds: Bounds = (-math.inf, math.inf),
         span: float | None = None,
     ) -> None:
-        """`bounds` are what a value can be; `span` is a full flip: their distance, unless it is said."""
+        """`bounds` are the limits of a value; `span` is a full flip, by default the distance of the two."""
         y = np.asarray(values, dtype=np.float64)
         w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
         counted = w > 0
@@ -96,89 +96,92 @@ class Mean:
         self._y = y
         self._p = w / w.sum() if self.count else w
         self.units = len(y)
-        self._known: dict[tuple[str, float], float] = {}  # p-values that were asked for already
+        self._p_cache: dict[tuple[str, float], float] = {}  # p-values computed so far
         self.mean = float(w @ y / w.sum()) if self.count else None
 
     @cached_property
     def _residuals(self) -> Floats:
-        off = self._y - (self.mean or 0.0)
+        residuals = self._y - (self.mean or 0.0)
         largest = float(np.abs(self._y).max()) if self.units else 0.0
-        return np.zeros_like(off) if negligible(float(np.abs(off).max(initial=0.0)), largest) else off
+        return np.zeros_like(residuals) if negligible(float(np.abs(residuals).max(initial=0.0)), largest) else residuals
 
     @cached_property
     def effective(self) -> float:
-        """How many units of equal weight these are worth (Kish)."""
+        """Return the effective number of units: how many of equal weight these are worth (Kish)."""
         return 1 / float(np.sum(self._p**2)) if self.units else 0.0
 
     @cached_property
     def std_err(self) -> float | None:
-        """The jackknife's, over units: each is left out once (CR3)."""
-        if self.units < 2 or self._one_counts:
+        """Return the jackknife standard error over units, each left out once (CR3)."""
+        if self.units < 2 or self._one_unit_dominates:
             return None
         r = self._p / (1 - self._p)
         return math.sqrt((self.units - 1) / self.units * float(np.sum((r * self._residuals) ** 2)))
 
     @cached_property
     def freedom(self) -> float:
-        """Degrees of freedom that fit this standard error: fewer where a few units carry most of the weight."""
+        """Return the degrees of freedom of this standard error: fewer if a few units carry most of the weight."""
         r = self._p / (1 - self._p)
         squares = float(np.sum(r**2))
         return float(np.sum(r)) ** 2 / (squares + max(0.0, squares**2 - float(np.sum(r**4))))
 
     @cached_property
     def spread(self) -> float:
-        """Squared deviations over all units, in full flips of the scale."""
+        """Return the sum of squared deviations over all units, in units of a full flip of the scale."""
         if not math.isfinite(self.span):
             return math.inf
         return self.effective**2 * float(np.sum((self._p * self._residuals) ** 2)) / self.span**2
 
     @cached_property
     def skew(self) -> float:
-        """How far the mean's own distribution leans to one side: 0 for none, large where a few units carry it."""
+        """Return the skewness of the mean's own distribution: 0 for none, large if a few units dominate it."""
         parts = self._p * self._residuals
         squares = float(np.sum(parts**2))
         return abs(float(np.sum(parts**3))) / squares**1.5 if squares > 0 else 0.0
 
     @cached_property
     def method(self) -> str:
-        """`t`, `bounded`, or why there is neither."""
+        """Return `t`, `bounded`, or why neither is possible."""
         if self.units == 0:
             return "no scores"
-        if self.units == 1 or self._one_counts:
+        if self.units == 1 or self._one_unit_dominates:
             return "one cluster" if self.clustered else "n = 1"
-        if not self._known_bounds:
+        if not self._is_bounded:
             return "t" if self.std_err else "nothing varies"
         fits = self.spread >= LEAST_SPREAD and self.skew <= MOST_SKEW and not self._right_or_wrong
         return "t" if fits else "bounded"
 
     @cached_property
     def _right_or_wrong(self) -> bool:
-        """Units of equal weight that have only the two ends of the scale: the exact interval is as narrow as t there,
-        and does not miss where a few right answers more or less decide (t with 25 units covers 92.9 % at worst)."""
+        """Return whether units have equal weight and only values at the two ends of the scale.
+
+        The exact interval is as narrow as t there, and keeps its coverage where a few right answers more or less decide
+        (t with 25 units covers 92.9 % at worst).
+        """
         alike = bool(np.ptp(self._p) <= 1e-12 * self._p[0])
         return alike and bool(np.all((self._y == self.bounds[0]) | (self._y == self.bounds[1])))
 
     @property
-    def _one_counts(self) -> bool:
-        """Whether one unit has all the weight that there is, but for rounding."""
+    def _one_unit_dominates(self) -> bool:
+        """Return whether one unit has all of the weight, up to rounding."""
         return self.units > 1 and float(self._p.max()) > 1 - 1e-9
 
     @property
     def method_words(self) -> str:
-        """The method, and whether clusters are its units."""
+        """Return the method, and whether its units are clusters."""
         return f"{self.method}, over clusters" if self.clustered and self.units > 1 else self.method
 
     @property
-    def _known_bounds(self) -> bool:
+    def _is_bounded(self) -> bool:
         return all(math.isfinite(bound) for bound in self.bounds)
 
     @property
     def rough(self) -> bool:
-        """Whether t is used where it may not hold, because nothing says what values can be."""
-        return self.method == "t" and not self._known_bounds and self.skew > MOST_SKEW
+        """Return whether t is used although it may not be valid, because the limits of the values are unknown."""
+        return self.method == "t" and not self._is_bounded and self.skew > MOST_SKEW
 
     def interval(self, alpha: float = ALPHA) -> Bounds | None:
-        """The 1 − alpha interval of the mean."""
+        """Return the 1 − alpha interval of the mean."""
         if self.mean is None or self.method not in ("t", "bounded"):
             return None
         if self.method == "bounded":
@@ -187,70 +190,70 @@ class Mean:
         return max(self.bounds[0], self.mean - half), min(self.bounds[1], self.mean + half)
 
     def bounded_interval(self, alpha: float = ALPHA) -> Bounds:
-        """The bounded interval, whatever the rule says; it needs one unit and two bounds."""
+        """Return the bounded interval, whichever method the rule chooses; it needs one unit and two bounds."""
         return (
-            _quantile(*self._drawn(self.bounds[0]), alpha / 2),
-            _quantile(*self._drawn(self.bounds[1]), 1 - alpha / 2),
+            _quantile(*self._dirichlet(self.bounds[0]), alpha / 2),
+            _quantile(*self._dirichlet(self.bounds[1]), 1 - alpha / 2),
         )
 
     def p_value(self, point: float = 0.0) -> float | None:
-        """The largest alpha at which the interval still has the point in it."""
+        """Return the largest alpha at which the interval still contains the point."""
         if self.mean is None or self.method not in ("t", "bounded"):
             return None
         return min(1.0, 2 * min(self.p_below(point), self.p_above(point)))
 
     def p_above(self, point: float) -> float:
-        """Against a mean at or below the point: half the alpha at which the interval's lower limit reaches it."""
+        """Return p against a mean at or below the point: half the alpha at which the lower limit reaches it."""
         if self.method == "t":
             assert self.mean is not None and self.std_err
             return t_cdf((point - self.mean) / self.std_err, self.freedom)
-        if ("above", point) not in self._known:
-            self._known["above", point] = 1 - _above(*self._drawn(self.bounds[0]), point)
-        return self._known["above", point]
+        if ("above", point) not in self._p_cache:
+            self._p_cache["above", point] = 1 - _above(*self._dirichlet(self.bounds[0]), point)
+        return self._p_cache["above", point]
 
     def p_below(self, point: float) -> float:
-        """Against a mean at or above the point."""
+        """Return p against a mean at or above the point."""
         if self.method == "t":
             assert self.mean is not None and self.std_err
             return t_cdf((self.mean - point) / self.std_err, self.freedom)
-        if ("below", point) not in self._known:
-            self._known["below", point] = _above(*self._drawn(self.bounds[1]), point)
-        return self._known["below", point]
+        if ("below", point) not in self._p_cache:
+            self._p_cache["below", point] = _above(*self._dirichlet(self.bounds[1]), point)
+        return self._p_cache["below", point]
 
     def p_within(self, margin: float) -> float | None:
-        """Against a mean outside ±margin: the largest alpha at which the interval still reaches out of it."""
+        """Return p against a mean outside ±margin: the largest alpha at which the interval still reaches beyond it."""
         if self.mean is None or self.method not in ("t", "bounded"):
             return None
         return min(1.0, 2 * max(self.p_above(-margin), self.p_below(margin)))
 
-    def _drawn(self, end: float) -> tuple[Floats, Floats]:
-        """Values and their Dirichlet shapes: every unit by its weight, and one more that nobody has seen, at the end
-        of the scale."""
+    def _dirichlet(self, end: float) -> tuple[Floats, Floats]:
+        """Return values and their Dirichlet shapes: every unit by its weight, and one unseen unit at the end of the
+        scale."""
         values, codes = np.unique(np.append(self._y, end), return_inverse=True)
         shapes = np.bincount(codes, weights=np.append(self.effective * self._p, 1.0))
         return values, np.asarray(shapes, dtype=np.float64)
 
 
 def _above(values: Floats, shapes: Floats, point: float) -> float:
-    """P(Σ w·values > point) for w ~ Dirichlet(shapes).
+    """Return P(Σ w·values > point) for w ~ Dirichlet(shapes).
 
-    A Dirichlet is gammas over their sum, so this asks for the sign of Σ gamma·(value − point). Its probability is an
-    integral over the moment generating function along any vertical line of the complex plane; through the saddle point
-    nothing oscillates, however many units there are, and small probabilities keep their digits.
+    A Dirichlet is gammas divided by their sum, so only the sign of Σ gamma·(value − point) matters. Its probability is
+    an integral over the moment generating function along any vertical line of the complex plane. On the line through
+    the saddle point nothing oscillates, however many units there are, and small probabilities keep their digits.
     """
     if point <= values[0] or point >= values[-1]:
         return 0.0 if point >= values[-1] else 1.0
     if len(values) == 2:  # a beta distribution
         low, high = (float(value) for value in values)
         return 1 - beta_inc(float(shapes[1]), float(shapes[0]), (point - low) / (high - low))
-    c = (values - point) / float(values[-1] - values[0])  # the sign does not change, and no square gets too small
+    c = (values - point) / float(values[-1] - values[0])  # the sign stays the same, and no square gets too small
     apart = np.abs(c) > 1e-13
     c, shapes = c[apart], shapes[apart]
     if c[0] > 0 or c[-1] < 0:
         return 1.0 if c[0] > 0 else 0.0
     line = _saddle(c, shapes)
     spread = math.sqrt(float(np.sum(shapes * c**2)))
-    if abs(line) * spread < _AWAY:  # the integrand has a pole at 0: pass it at some distance
+    if abs(line) * spread < _AWAY:  # the integrand has a pole at 0: keep the line at some distance
         line = min(_AWAY / spread, 0.5 / float(c[-1]))
     tilted = c / (1 - line * c)
     height = math.exp(-float(shapes @ np.log1p(-line * c)))  # of the moment generating function on the line
@@ -266,7 +269,7 @@ def _above(values: Floats, shapes: Floats, point: float) -> float:
             faded += np.log1p(turned**2) @ shapes[part]
         curve = (np.exp(1j * angle - 0.5 * faded) / (line + 1j * y)).real * y
         total += float(curve.sum())
-        before = before or float(curve[0]) / math.expm1(_STEP)  # left of the grid it is e^v times a constant
+        before = before or float(curve[0]) / math.expm1(_STEP)  # left of the grid the integrand is e^v times a constant
         if start > 0 and abs(float(curve[-1])) < 1e-17:
             break
     tail = _STEP / math.pi * height * (total + before)
@@ -274,13 +277,13 @@ def _above(values: Floats, shapes: Floats, point: float) -> float:
 
 
 def _saddle(c: Floats, shapes: Floats) -> float:
-    """About where the moment generating function of Σ gamma·c is smallest: Newton's steps, kept inside a bracket."""
+    """Return roughly where the moment generating function of Σ gamma·c is smallest, by Newton steps in a bracket."""
     low, high = 1 / float(c[0]), 1 / float(c[-1])  # c[0] < 0 < c[-1]
     at = 0.0
     for _ in range(80):
         tilted = c / (1 - at * c)
         slope, curvature = float(shapes @ tilted), float(shapes @ tilted**2)
-        if abs(slope) < 1e-3 * math.sqrt(curvature):  # near enough: the integral is the same along every line
+        if abs(slope) < 1e-3 * math.sqrt(curvature):  # close enough: the integral is the same along every line
             break
         low, high = (at, high) if slope < 0 else (low, at)
         step = at - slope / curvature
@@ -289,16 +292,16 @@ def _saddle(c: Floats, shapes: Floats) -> float:
 
 
 def _quantile(values: Floats, shapes: Floats, share: float) -> float:
-    """The point below which Σ w·values falls with this probability."""
+    """Return the point below which Σ w·values falls with probability `share`."""
     low, span = float(values[0]), float(values[-1] - values[0])
     return low + span * _unit_quantile((values - low) / span, shapes, share) if span else low
 
 
 def _unit_quantile(values: Floats, shapes: Floats, share: float) -> float:
-    """The same for values from 0 to 1.
+    """Return the same quantile for values from 0 to 1.
 
-    On the scale of normal deviates its distribution is nearly a straight line, so false position (Illinois) takes a
-    few steps from the first guess by mean and variance.
+    On the scale of normal deviates the distribution function is nearly a straight line, so false position (Illinois)
+    takes a few steps from the first guess by mean and variance.
     """
     low, high = 0.0, 1.0
     count = float(shapes.sum())
@@ -312,10 +315,10 @@ def _unit_quantile(values: Floats, shapes: Floats, share: float) -> float:
 
     guess = min(1 - 1e-9, max(1e-9, middle + wanted * spread))
     spread = max(1e-9, spread)
-    found = off(guess)
-    f_low, f_high = (found, None) if found < 0 else (None, found)
-    low, high = (guess, high) if found < 0 else (low, guess)
-    while f_low is None or f_high is None:  # a bracket: step out until the sign changes, or the scale ends
+    at_guess = off(guess)
+    f_low, f_high = (at_guess, None) if at_guess < 0 else (None, at_guess)
+    low, high = (guess, high) if at_guess < 0 else (low, guess)
+    while f_low is None or f_high is None:  # find a bracket: step out until the sign changes or the scale ends
         spread *= 2
         edge = 1.0 if f_high is None else 0.0
         point = min(edge, guess + spread) if f_high is None else max(edge, guess - spread)

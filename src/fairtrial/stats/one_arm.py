@@ -1,4 +1,4 @@
-"""One arm: the weighted mean over cases, and how far to trust it."""
+"""One arm: the weighted mean over cases, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bounds = tuple[float | None, float | None]  # worst and best; None where there i
 
 
 class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean of an arm over its cases. `ci95` is None where one value says nothing about spread."""
+    """The mean of an arm over its cases. `ci95` is None if a single value says nothing about the spread."""
 
     mean: Measured | None
     std_dev: Measured | None
@@ -27,7 +27,7 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Interval | None
     std_err: Measured | None = None
     method: str = "none"
-    rough: bool = False  # few cases carry the spread, and no scale says what others could be
+    rough: bool = False  # few cases account for the spread, and no scale bounds what others could be
 
 
 def aggregate(
@@ -36,9 +36,9 @@ def aggregate(
     clusters: ArrayLike | None = None,
     scale: Bounds = (0.0, 1.0),
 ) -> Aggregate:
-    """The aggregate of per-case scores. A weight of 0 is shown elsewhere, not counted here.
+    """Aggregate per-case scores. Cases of weight 0 are shown elsewhere, not counted here.
 
-    The interval is the one of `Mean`: t, or bounded by the scale. `std_dev` is the plain sample deviation of the
+    The interval is that of `Mean`: t, or bounded by the scale. `std_dev` is the plain sample standard deviation of the
     counted scores.
     """
     scores = np.asarray(values, dtype=np.float64)
@@ -46,26 +46,26 @@ def aggregate(
     counted = w > 0
     groups = None if clusters is None else np.asarray(clusters)[counted]
     scores, w = scores[counted], w[counted]
-    found = Mean(scores, w, groups, bounds=limits(scale, scores))
-    some = len(scores) > 0
+    estimate = Mean(scores, w, groups, bounds=limits(scale, scores))
+    any_scores = len(scores) > 0
     return Aggregate(
-        mean=found.mean,
+        mean=estimate.mean,
         std_dev=float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        min=float(scores.min()) if some else None,
-        max=float(scores.max()) if some else None,
-        count=found.count,
+        min=float(scores.min()) if any_scores else None,
+        max=float(scores.max()) if any_scores else None,
+        count=estimate.count,
         total_weight=float(w.sum()),
-        ci95=found.interval(),
-        std_err=found.std_err,
-        method=found.method_words,
-        rough=found.rough,
+        ci95=estimate.interval(),
+        std_err=estimate.std_err,
+        method=estimate.method_words,
+        rough=estimate.rough,
     )
 
 
 def limits(scale: Bounds, values: Floats) -> tuple[float, float]:
-    """Between what values can lie: the scale from below to above, without a bound that values have crossed."""
+    """Return the lower and upper limit of values: those of the scale, unless a value lies beyond them."""
     worst, best = scale
-    if worst is None:  # less is better, and nothing is too bad to be
+    if worst is None:  # lower is better, and there is no worst value
         low, high = (-math.inf if best is None else best), math.inf
     else:
         low, high = (worst, math.inf) if best is None else (min(worst, best), max(worst, best))

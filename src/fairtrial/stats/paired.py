@@ -1,4 +1,4 @@
-"""Two arms on the same cases: the mean difference, and how far to trust it."""
+"""Two arms on the same cases: the mean difference with its interval, and tests of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _METHODS = {"no scores": "no common cases", "n = 1": "one case"}
 
 
 class Paired(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean of the differences a − b over cases. What cannot be said is None, and `method` tells why."""
+    """The mean of the differences a − b over cases. Results that cannot be computed are None; `method` says why."""
 
     difference: Measured | None
     ci95: Interval | None
@@ -38,18 +38,18 @@ def paired(
     *,
     scale: Bounds = (0.0, 1.0),
 ) -> Paired:
-    """The mean difference with the interval of `Mean`; without one where values lie outside their scale, or alone."""
-    d, found = np.subtract(a, b, dtype=np.float64), mean_difference(a, b, clusters, weights, scale=scale)
+    """Return the mean difference with the interval of `Mean`, or without one for a single value or off the scale."""
+    d, mean = np.subtract(a, b, dtype=np.float64), mean_difference(a, b, clusters, weights, scale=scale)
     counted = d if weights is None else d[np.asarray(weights, dtype=np.float64) > 0]
     return Paired(
-        difference=found.mean,
-        ci95=found.interval(),
-        p_value=found.p_value(),
-        std_err=found.std_err,
+        difference=mean.mean,
+        ci95=mean.interval(),
+        p_value=mean.p_value(),
+        std_err=mean.std_err,
         std_dev=float(np.std(counted, ddof=1)) if len(counted) > 1 else None,
-        count=found.count,
-        method=_METHODS.get(found.method, found.method_words),
-        units=found.units,
+        count=mean.count,
+        method=_METHODS.get(mean.method, mean.method_words),
+        units=mean.units,
     )
 
 
@@ -62,21 +62,23 @@ def mean_difference(
     scale: Bounds = (0.0, 1.0),
     most: float | None = None,
 ) -> Mean:
-    """The mean of a − b, at whatever level it is asked for. `most` is the largest difference that a case can show,
-    where that is known to be less than the scale allows."""
-    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    low, high = limits(scale, np.concatenate([one, other]))
-    d, span = one - other, high - low
+    """Return the mean of a − b, with intervals at any level.
+
+    `most` is the largest difference that a case can show, if that is known to be less than the scale allows.
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    low, high = limits(scale, np.concatenate([first, second]))
+    d, span = first - second, high - low
     if most is not None and most < span:
-        seen = float(np.abs(d).max(initial=0.0))
-        if seen > most * (1 + 1e-9):
-            raise ValueError(f"a case differs by {seen:g}, more than the {most:g} that was declared as the most")
+        largest = float(np.abs(d).max(initial=0.0))
+        if largest > most * (1 + 1e-9):
+            raise ValueError(f"a case differs by {largest:g}, more than the declared largest difference of {most:g}")
         span = most
     return Mean(d, weights, clusters, bounds=(-span, span), span=span)
 
 
 class McNemar(msgspec.Struct, frozen=True, kw_only=True):
-    """0/1 scores on the same cases: how often only one of the two was right."""
+    """0/1 scores on the same cases: how often only one of the two arms was right."""
 
     only_a: int
     only_b: int
@@ -84,14 +86,14 @@ class McNemar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mcnemar(a: ArrayLike, b: ArrayLike) -> McNemar:
-    """The exact test: of the cases where only one was right, is it one of them more often than chance?"""
-    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    only_a, only_b = int(np.sum(one > other)), int(np.sum(one < other))
+    """Run McNemar's exact test: among cases where only one arm was right, is it one arm more often than by chance?"""
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    only_a, only_b = int(np.sum(first > second)), int(np.sum(first < second))
     return McNemar(only_a=only_a, only_b=only_b, p_value=_binomial_two_sided(min(only_a, only_b), only_a + only_b))
 
 
 def _binomial_two_sided(k: int, n: int) -> float:
-    """P(at least as uneven as k of n) with a fair coin."""
+    """Return the probability of a split at least as uneven as k of n with a fair coin."""
     if n == 0:
         return 1.0
     logs = [math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) - n * math.log(2) for i in range(k + 1)]
@@ -99,9 +101,9 @@ def _binomial_two_sided(k: int, n: int) -> float:
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a difference is smaller than what matters: its interval lies inside ±margin.
+    """Whether a difference is smaller than the margin that matters: its interval lies inside ±margin.
 
-    `p_value` is the largest alpha at which the 1 − alpha interval still reaches out of the margin.
+    `p_value` is the largest alpha at which the 1 − alpha interval still reaches beyond the margin.
     """
 
     equivalent: bool
@@ -117,19 +119,19 @@ def equivalence(
     *,
     most: float = 1.0,
 ) -> Equivalence | None:
-    """Of differences that are at most `most`. None where nothing can be said."""
+    """Test the equivalence of differences that are at most `most`; None if there is no interval."""
     if margin <= 0:
         raise ValueError("the margin must be above 0")
     values = np.asarray(d, dtype=np.float64)
-    found = mean_difference(values, np.zeros(len(values)), clusters, weights, scale=(-most, most), most=most)
-    p = found.p_within(margin)
+    mean = mean_difference(values, np.zeros(len(values)), clusters, weights, scale=(-most, most), most=most)
+    p = mean.p_within(margin)
     return None if p is None else Equivalence(equivalent=p < ALPHA, margin=margin, p_value=p)
 
 
 def sign_flip(d: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> float:
-    """The permutation p-value of a mean difference: under the null each sign could be the other one.
+    """Return the permutation p-value of a mean difference: under the null hypothesis each sign is equally likely.
 
-    Exact for up to 12 differences, else from random signs, the observed ones among them.
+    Exact for up to 12 differences, otherwise from random signs, counting the observed ones among them.
     """
     values = np.asarray(d, dtype=np.float64)
     n = len(values)
@@ -138,24 +140,24 @@ def sign_flip(d: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> float:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return float(np.mean(np.abs(signs @ values) >= observed))
     rng = np.random.default_rng(seed)
-    sizes, often = np.unique(np.abs(values[values != 0]), return_counts=True)
-    few = len(sizes) * 4 < n  # then it is quicker to draw how many of each size get a plus
-    extreme, left = 0, resamples
-    while left:
-        chunk = min(left, max(1, 4_000_000 // n))
+    sizes, counts = np.unique(np.abs(values[values != 0]), return_counts=True)
+    few = len(sizes) * 4 < n  # then it is faster to draw how many of each size are positive
+    extreme, remaining = 0, resamples
+    while remaining:
+        chunk = min(remaining, max(1, 4_000_000 // n))
         if few:
-            sums = (2 * rng.binomial(often, 0.5, (chunk, len(sizes))) - often) @ sizes
+            sums = (2 * rng.binomial(counts, 0.5, (chunk, len(sizes))) - counts) @ sizes
         else:
             width = -(-n // 8)
             bits = np.frombuffer(rng.bytes(chunk * width), dtype=np.uint8).reshape(chunk, width)
             sums = 2 * (np.unpackbits(bits, axis=1, count=n) @ values) - values.sum()
         extreme += int(np.sum(np.abs(sums) >= observed))
-        left -= chunk
+        remaining -= chunk
     return (extreme + 1) / (resamples + 1)
 
 
 def wilcoxon(d: ArrayLike) -> float | None:
-    """Wilcoxon's signed-rank test: exact for up to 12 differences, else the normal approximation; 0 is left out."""
+    """Run Wilcoxon's signed-rank test without zeros: exact for up to 12 differences, else normal approximation."""
     values = np.asarray(d, dtype=np.float64)
     values = values[values != 0]
     n = len(values)
@@ -172,6 +174,6 @@ def wilcoxon(d: ArrayLike) -> float | None:
 
 
 def superiority(d: ArrayLike) -> float:
-    """The share of cases on which a is ahead; ties count half."""
+    """Return the share of cases on which a is ahead; ties count half."""
     values = np.asarray(d, dtype=np.float64)
     return float(np.mean(values > 0) + np.mean(values == 0) / 2)

@@ -1,4 +1,4 @@
-"""Pairs judged in both orders: who wins, how often the order decides, and which place is preferred."""
+"""Pairs judged in both orders: win rate, how often the order decides, and which position is preferred."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairtrial.stats.one_arm import Aggregate, aggregate
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """What verdicts in both orders say; shares are 0–1, each with its interval."""
+    """Results of verdicts in both orders; shares are 0–1, each with its interval."""
 
     pairs: int
     wins: int
@@ -18,27 +18,27 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     losses: int
     win_rate: Aggregate  # ties count half
     flip_rate: Aggregate  # how often the two orders disagree
-    first_share: Aggregate  # how much goes to whatever stands first; ½ is no preference
+    first_share: Aggregate  # the share that goes to the answer shown first; ½ is no preference
 
 
 def both_orders(forward: ArrayLike, backward: ArrayLike, clusters: ArrayLike | None = None) -> Orders:
-    """Verdicts on the same pairs in both orders, each the worth of `one`: 1, ½ or 0. Disagreement is a tie.
+    """Summarise verdicts on the same pairs in both orders, each the result of `one`: 1, ½ or 0. Disagreement is a tie.
 
-    Shares are means over clusters (the cases that pairs belong to): a cluster's pairs are alike, and count as one.
+    Shares are means over clusters (the cases that pairs belong to): the pairs of a cluster are alike and count as one.
     """
-    there, back = np.asarray(forward, dtype=np.float64), np.asarray(backward, dtype=np.float64)
-    worth = np.where(there == back, there, 0.5)
-    groups = np.arange(len(worth)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    first, second = np.asarray(forward, dtype=np.float64), np.asarray(backward, dtype=np.float64)
+    results = np.where(first == second, first, 0.5)
+    groups = np.arange(len(results)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
 
     def share(values: NDArray[np.float64]) -> Aggregate:
         return aggregate(np.bincount(groups, weights=values) / np.bincount(groups))
 
     return Orders(
-        pairs=len(worth),
-        wins=int(np.sum(worth == 1)),
-        ties=int(np.sum(worth == 0.5)),
-        losses=int(np.sum(worth == 0)),
-        win_rate=share(worth),
-        flip_rate=share((there != back).astype(np.float64)),
-        first_share=share((there + 1 - back) / 2),
+        pairs=len(results),
+        wins=int(np.sum(results == 1)),
+        ties=int(np.sum(results == 0.5)),
+        losses=int(np.sum(results == 0)),
+        win_rate=share(results),
+        flip_rate=share((first != second).astype(np.float64)),
+        first_share=share((first + 1 - second) / 2),
     )

@@ -1,7 +1,7 @@
-"""Ratings from comparisons in pairs: Bradley–Terry with intervals over prompts, and Elo for those who expect it.
+"""Ratings from pairwise comparisons: Bradley–Terry with intervals over prompts, and Elo for those who expect it.
 
-One prompt yields all its battles, so prompts are what was sampled: each is left out once (the jackknife), and what then
-moves is how far a rating, or the gap between two, can be trusted. Resampling them failed with few prompts.
+One prompt yields many battles, so prompts are the sample: each is left out once (the jackknife), and the resulting
+changes give the uncertainty of a rating or of the gap between two. Resampling prompts failed with few of them.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ _MOST_GROUPS = 200
 
 
 class StyleEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What one standard deviation more of something (length, say) is worth in rating points, whoever has it."""
+    """The effect of a covariate (such as length) in rating points per standard deviation, the same for all players."""
 
     points: float
     interval: tuple[float, float] | None
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """By how much one player is stronger than another, as a log-odds; p is not adjusted."""
+    """The difference in strength between two players, in log-odds; p is not adjusted."""
 
     one: int
     other: int
     difference: float
     std_err: float
-    p_value: float | None  # None where nothing varies, or where no chain of battles leads from one to the other
+    p_value: float | None  # None if nothing varies, or no chain of battles links the two
 
 
 class Ratings(msgspec.Struct, frozen=True, kw_only=True):
-    """One rating for each player, in the order of their numbers; intervals where prompts were given."""
+    """One rating for each player, in the order of their numbers; intervals if prompts were given."""
 
     ratings: tuple[float, ...]
     intervals: tuple[tuple[float, float] | None, ...] | None
     battles: int
     prompts: int | None
     method: str
-    gaps: tuple[Gap, ...] = ()  # of every two players, where prompts were given
-    groups: tuple[int, ...] = ()  # which players can be told apart at all: those that battles link have one number
+    gaps: tuple[Gap, ...] = ()  # for every pair of players, if prompts were given
+    groups: tuple[int, ...] = ()  # players linked by battles have the same number; only those can be compared
     effects: tuple[StyleEffect, ...] = ()  # one for each covariate
-    confounded: bool = False  # whether strength and covariates cannot be told apart: they always go together
-    bounded: bool = True  # whether everybody has lost and won, directly or in a chain: else ratings have no bound
+    confounded: bool = False  # whether strength and covariates cannot be separated, as they always go together
+    bounded: bool = True  # whether chains of wins link all players both ways; otherwise ratings have no bound
 
 
 def bradley_terry(
@@ -66,11 +66,12 @@ def bradley_terry(
     covariates: ArrayLike | None = None,
     prior: float | None = None,
 ) -> Ratings:
-    """Maximum likelihood; `worth` is what `one` got: 1, ½ (a tie is half a win each) or 0. The mean rating is 1000.
+    """Fit ratings by maximum likelihood. The mean rating is 1000.
 
-    `covariates` (battles × things) say by how much `one` has more of something than `other`; the ratings are then
-    those of equals in these things. Gaps are tested with `prior` wins of everybody against everybody added, half a win
-    shared by all players unless it is said: so somebody who only wins has a place too.
+    `worth` is the result of `one`: 1, ½ (a tie is half a win each) or 0. `covariates` (battles × features) say how much
+    more of a feature `one` has than `other`; ratings are then adjusted to equal features. For the tests of gaps,
+    `prior` wins are added for each player of a pair that met, by default half a win divided by the number of players,
+    so that a player who only wins can be placed too.
     """
     if covariates is not None:
         z = np.asarray(covariates, dtype=np.float64)
@@ -91,10 +92,10 @@ def bradley_terry(
     theta = _strengths(table)
     met = table + table.T > 0
     added = (0.5 / k if prior is None else prior) * met
-    moved = None if prompts is None else _left_out(prompts, lambda weights: _strengths(wins(weights) + added))
+    moved = None if prompts is None else _leave_one_out(prompts, lambda weights: _strengths(wins(weights) + added))
     return Ratings(
-        ratings=tuple(float(rating) for rating in _rated(theta)),
-        intervals=None if moved is None else _bounds(_rated(theta), _SCALE * moved),
+        ratings=tuple(float(rating) for rating in _to_rating(theta)),
+        intervals=None if moved is None else _bounds(_to_rating(theta), _SCALE * moved),
         battles=len(w),
         prompts=None if prompts is None else len(np.unique(np.asarray(prompts))),
         method="Bradley–Terry",
@@ -104,8 +105,8 @@ def bradley_terry(
     )
 
 
-def _left_out(prompts: ArrayLike, fitted: Callable[[Floats], Floats]) -> Floats:
-    """What is fitted with every prompt left out in turn; of many prompts, with every one of 200 groups of them."""
+def _leave_one_out(prompts: ArrayLike, fitted: Callable[[Floats], Floats]) -> Floats:
+    """Return the fits with each prompt left out in turn or, with many prompts, each of 200 groups of them."""
     codes = np.unique(np.asarray(prompts), return_inverse=True)[1]
     count = int(codes.max()) + 1
     if count > _MOST_GROUPS:
@@ -114,13 +115,13 @@ def _left_out(prompts: ArrayLike, fitted: Callable[[Floats], Floats]) -> Floats:
 
 
 def _jackknife(moved: Floats) -> Floats:
-    """The standard error from values with each group left out."""
+    """Return the standard error from the values with each group left out."""
     n = len(moved)
     return np.asarray(np.sqrt((n - 1) / n * np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)), dtype=np.float64)
 
 
 def _bounds(values: Floats, moved: Floats) -> tuple[tuple[float, float] | None, ...]:
-    """95 % intervals; None where nothing moves, whoever is left out: that tells nothing."""
+    """Return 95 % intervals; None where leaving out prompts changes nothing, so that no error can be estimated."""
     n = len(moved)
     if n < 2:
         return (None,) * len(values)
@@ -132,15 +133,15 @@ def _bounds(values: Floats, moved: Floats) -> tuple[tuple[float, float] | None, 
 
 
 def _gaps(theta: Floats, moved: Floats, groups: tuple[int, ...]) -> tuple[Gap, ...]:
-    """Every two players: their gap, its jackknife error over prompts, and p by Student's t."""
-    n, found = len(moved), []
+    """Return the gap of every two players, its jackknife error over prompts, and p by Student's t."""
+    n, gaps = len(moved), []
     for i, j in combinations(range(len(theta)), 2):
         difference = float(theta[i] - theta[j])
         error = float(_jackknife((moved[:, i] - moved[:, j])[:, None])[0]) if n > 1 else 0.0
-        told = error > 1e-9 and groups[i] == groups[j]
-        p = t_two_sided(difference / error, n - 1) if told else None
-        found.append(Gap(one=i, other=j, difference=difference, std_err=error, p_value=p))
-    return tuple(found)
+        testable = error > 1e-9 and groups[i] == groups[j]
+        p = t_two_sided(difference / error, n - 1) if testable else None
+        gaps.append(Gap(one=i, other=j, difference=difference, std_err=error, p_value=p))
+    return tuple(gaps)
 
 
 def _controlled(
@@ -152,29 +153,29 @@ def _controlled(
     *,
     players: int | None,
 ) -> Ratings:
-    """The same with covariates: a logistic regression on who plays and on how they differ."""
+    """Fit ratings with covariates, by a logistic regression on the players and on their differences."""
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
     w = np.asarray(worth, dtype=np.float64)
     k = players or int(max(a.max(), b.max())) + 1
-    spread = np.sqrt(np.mean(covariates**2, axis=0))  # about zero: which of two is called the first means nothing
+    spread = np.sqrt(np.mean(covariates**2, axis=0))  # around zero, as it is arbitrary which of two is called the first
     z = covariates / np.where(spread > 0, spread, 1.0)
     design = np.hstack([np.eye(k)[a] - np.eye(k)[b], z])
 
     def fitted(weights: Floats | None) -> Floats:
-        found = _logistic(design, w, weights)
-        return np.concatenate([found[:k] - found[:k].mean(), found[k:]])
+        theta = _logistic(design, w, weights)
+        return np.concatenate([theta[:k] - theta[:k].mean(), theta[k:]])
 
-    found = fitted(None)
-    moved = None if prompts is None else _left_out(prompts, fitted)
-    bounds = None if moved is None else _bounds(_SCALE * found, _SCALE * moved)
-    free = np.linalg.matrix_rank(design)
-    told = np.linalg.matrix_rank(design[:, :k]) + int(np.sum(spread > 0))
+    estimate = fitted(None)
+    moved = None if prompts is None else _leave_one_out(prompts, fitted)
+    bounds = None if moved is None else _bounds(_SCALE * estimate, _SCALE * moved)
+    rank = np.linalg.matrix_rank(design)
+    full_rank = np.linalg.matrix_rank(design[:, :k]) + int(np.sum(spread > 0))
     table = np.zeros((k, k))
     np.add.at(table, (a, b), w)
     np.add.at(table, (b, a), 1 - w)
     groups = _linked(table + table.T > 0)
     return Ratings(
-        ratings=tuple(float(rating) for rating in _rated(found[:k])),
+        ratings=tuple(float(rating) for rating in _to_rating(estimate[:k])),
         intervals=None
         if bounds is None
         else tuple(None if own is None else (own[0] + _FLOOR, own[1] + _FLOOR) for own in bounds[:k]),
@@ -182,18 +183,18 @@ def _controlled(
         prompts=None if prompts is None else len(np.unique(np.asarray(prompts))),
         method="Bradley–Terry with covariates",
         bounded=_connected(table),
-        confounded=bool(free < told),
-        gaps=() if moved is None else _gaps(found[:k], moved[:, :k], groups),
+        confounded=bool(rank < full_rank),
+        gaps=() if moved is None else _gaps(estimate[:k], moved[:, :k], groups),
         groups=groups,
         effects=tuple(
             StyleEffect(points=_SCALE * float(effect), interval=bounds[k + place] if bounds else None)
-            for place, effect in enumerate(found[k:])
+            for place, effect in enumerate(estimate[k:])
         ),
     )
 
 
 def _logistic(design: Floats, worth: Floats, weights: Floats | None) -> Floats:
-    """Maximum likelihood by Newton's method, with the same hair of shrinkage as without covariates."""
+    """Fit by maximum likelihood with Newton's method, with the same slight shrinkage as without covariates."""
     scale = np.ones(len(worth)) if weights is None else weights
     theta = np.zeros(design.shape[1])
     for _ in range(100):
@@ -209,7 +210,7 @@ def _logistic(design: Floats, worth: Floats, weights: Floats | None) -> Floats:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """Log-strengths that make the wins most likely, by Newton's method; a hair of shrinkage keeps them finite."""
+    """Return the maximum-likelihood log-strengths, by Newton's method; slight shrinkage keeps them finite."""
     k = len(wins)
     games = wins + wins.T
     np.fill_diagonal(games, 0)
@@ -229,7 +230,7 @@ def _strengths(wins: Floats) -> Floats:
 
 
 def _connected(wins: Floats) -> bool:
-    """Whether from everybody a chain of wins leads to everybody else."""
+    """Return whether a chain of wins leads from every player to every other player."""
     reach = (wins > 0) | np.eye(len(wins), dtype=bool)
     for _ in range(max(1, len(wins)).bit_length()):
         reach = reach @ reach
@@ -237,24 +238,24 @@ def _connected(wins: Floats) -> bool:
 
 
 def _linked(met: NDArray[np.bool_]) -> tuple[int, ...]:
-    """A number for each player, the same where a chain of battles leads from one to the other."""
+    """Return a group number for each player, the same for players linked by a chain of battles."""
     reach = met | np.eye(len(met), dtype=bool)
     for _ in range(max(1, len(met)).bit_length()):
         reach = reach @ reach
     return tuple(int(number) for number in np.unique(reach, axis=0, return_inverse=True)[1].ravel())
 
 
-def _rated(theta: Floats) -> Floats:
+def _to_rating(theta: Floats) -> Floats:
     return _FLOOR + _SCALE * theta
 
 
 def elo(
     one: ArrayLike, other: ArrayLike, worth: ArrayLike, *, k: float = 32.0, orders: int = 100, seed: int = 0
 ) -> Ratings:
-    """Elo's running ratings, averaged over random orders of the battles: the order is nobody's merit.
+    """Return Elo ratings, averaged over random orders of the battles, because the order is arbitrary.
 
-    One order is the given one. Elo forgets: of a million battles only the last thousands matter, so every order takes
-    at most 20,000 of them.
+    With `orders=1`, the given order is used. Elo forgets: of a million battles only the last thousands matter, so every
+    order takes at most 20,000 of them.
     """
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
     w = np.asarray(worth, dtype=np.float64)
@@ -262,12 +263,12 @@ def elo(
     ratings = np.full((orders, int(max(a.max(), b.max())) + 1), _FLOOR)
     rows = np.arange(orders)
     most = min(len(w), _REMEMBERED)
-    given = orders == 1
-    turns = np.arange(len(w))[None, -most:] if given else _random_orders(rng, len(w), most, orders)
+    in_given_order = orders == 1
+    turns = np.arange(len(w))[None, -most:] if in_given_order else _random_orders(rng, len(w), most, orders)
     for turn in turns.T:  # one battle of every order at a time
-        first, second, got = a[turn], b[turn], w[turn]
+        first, second, results = a[turn], b[turn], w[turn]
         expected = 1 / (1 + 10 ** ((ratings[rows, second] - ratings[rows, first]) / 400))
-        change = k * (got - expected)
+        change = k * (results - expected)
         ratings[rows, first] += change
         ratings[rows, second] -= change
     return Ratings(
@@ -275,7 +276,7 @@ def elo(
         intervals=None,
         battles=len(w),
         prompts=None,
-        method=f"Elo, K = {k:g}" if given else f"Elo, K = {k:g}, mean of {orders} orders",
+        method=f"Elo, K = {k:g}" if in_given_order else f"Elo, K = {k:g}, mean of {orders} orders",
     )
 
 

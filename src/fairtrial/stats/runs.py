@@ -1,4 +1,4 @@
-"""Several runs of one plan: how far run means vary, and the classical test on them."""
+"""Several runs of one plan: how much their means vary, and the classical test on run means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
 
 class MultiRunStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Run means in numbers; one run says nothing about spread."""
+    """Summary statistics of run means; a single run says nothing about the spread."""
 
     mean: Measured
     std_dev: Measured | None
@@ -26,7 +26,7 @@ class MultiRunStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunMeansTest(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms by their run means: the pooled-variance Student t."""
+    """Two arms compared by their run means with the pooled-variance Student t-test."""
 
     mean_a: Measured
     mean_b: Measured
@@ -41,7 +41,7 @@ class RunMeansTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def multi_run(scores: ArrayLike) -> MultiRunStats:
-    """Mean, sample deviation, extremes and Student-t interval of run means."""
+    """Return mean, sample standard deviation, extremes and Student t interval of run means."""
     values = np.asarray(scores, dtype=np.float64)
     n = len(values)
     if n == 0:
@@ -58,31 +58,31 @@ def multi_run(scores: ArrayLike) -> MultiRunStats:
 
 
 def run_means_test(a: ArrayLike, b: ArrayLike) -> RunMeansTest | None:
-    """Pooled variance, nA + nB − 2 degrees of freedom; None with fewer than two runs of either.
+    """Run the t-test with pooled variance and nA + nB − 2 degrees of freedom; None with fewer than two runs of either.
 
     It treats runs as the sample and cases as fixed: for "which is better on questions like these?" see `paired`.
     """
-    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    na, nb = len(one), len(other)
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    na, nb = len(first), len(second)
     if na < 2 or nb < 2:
         return None
     freedom = na + nb - 2
-    difference = float(one.mean() - other.mean())
-    squares = float(np.sum((one - one.mean()) ** 2) + np.sum((other - other.mean()) ** 2))
+    difference = float(first.mean() - second.mean())
+    squares = float(np.sum((first - first.mean()) ** 2) + np.sum((second - second.mean()) ** 2))
     pooled = math.sqrt(squares / freedom)
     error = pooled * math.sqrt(1 / na + 1 / nb)
     note = ""
-    if error > 1e-12 * max(1.0, abs(float(one.mean())), abs(float(other.mean()))):  # else it is rounding
+    if error > 1e-12 * max(1.0, abs(float(first.mean())), abs(float(second.mean()))):  # otherwise it is rounding error
         t = difference / error
         p, effect = t_two_sided(t, freedom), difference / pooled
     else:
-        note = "no run differs from another of its arm: run-to-run variation cannot be judged"
+        note = "the runs of each arm have the same mean: run-to-run variation cannot be estimated"
         error, equal = 0.0, abs(difference) < 1e-12
         t, p, effect = (0.0, 1.0, 0.0) if equal else (math.copysign(math.inf, difference), 0.0, math.inf)
         effect = math.copysign(effect, difference)
     return RunMeansTest(
-        mean_a=float(one.mean()),
-        mean_b=float(other.mean()),
+        mean_a=float(first.mean()),
+        mean_b=float(second.mean()),
         score_diff=difference,
         pooled_std_err=error,
         t_statistic=t,
@@ -95,5 +95,5 @@ def run_means_test(a: ArrayLike, b: ArrayLike) -> RunMeansTest | None:
 
 
 def effect_words(d: float) -> str:
-    """Cohen's words for a standardised difference."""
+    """Return Cohen's word for the size of a standardised difference."""
     return next((word for bound, word in _WORDS if abs(d) < bound), "large")

@@ -1,4 +1,4 @@
-"""Which numbers are on the scale of what was measured; counts, p-values, shares and effect sizes have none."""
+"""Types for numbers on a measurement scale, unlike counts, p-values, shares and effect sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the uncertainty of a mean comes from: cases, repeats, judgements."""
+"""Variance components of a mean: cases, repeats and judgements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Floats = NDArray[np.float64]
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
-    """Variances by the method of moments, and what each contributes to the variance of the mean.
+    """Variances by the method of moments, and their contributions to the variance of the mean.
 
-    `repeats` and `judgements` are harmonic means where cases have different numbers of them; `repeat` is None
-    where no case has two answers, and `judge` where no answer has two judgements: then they are part of the one above.
+    `repeats` and `judgements` are harmonic means if cases have different numbers of them. `repeat` is None if no case
+    has two answers, and `judge` if no answer has two judgements: they are then contained in the component above.
     """
 
     case: float
@@ -28,7 +28,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shares(self) -> dict[str, float | None]:
-        """Each source's share in the variance of the mean; None where it is unknown, and part of the one above."""
+        """Return each source's share of the variance of the mean; None if unknown and contained in the one above."""
         parts = {
             "case": self.case,
             "repeat": None if self.repeat is None else self.repeat / self.repeats,
@@ -38,11 +38,11 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
         return {name: None if value is None else value / total if total else 0.0 for name, value in parts.items()}
 
     def variance(self, cases: float, repeats: float, judgements: float) -> float:
-        """The variance that the mean would have with so many of each."""
+        """Return the variance that the mean would have with these numbers of cases, repeats and judgements."""
         return (self.case + ((self.repeat or 0.0) + (self.judge or 0.0) / judgements) / repeats) / cases
 
     def best_repeats(self, cost_case: float = 1.0, cost_repeat: float = 1.0) -> float | None:
-        """R* = √(c_case/c_repeat · σ²_repeat/σ²_case): repeats that a case is worth; None where cases do not vary."""
+        """Return the best repeats per case, R* = √(c_case/c_repeat · σ²_repeat/σ²_case); None if cases do not vary."""
         if self.case <= 0 or self.repeat is None:
             return None
         noise = self.repeat + (self.judge or 0.0) / self.judgements
@@ -50,7 +50,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def variance_components(cube: ArrayLike) -> Components:
-    """Of cases × repeats × judgements; NaN where there is none. Two axes mean one judgement each."""
+    """Estimate the components from cases × repeats × judgements; NaN is missing. Two axes mean one judgement each."""
     y = np.asarray(cube, dtype=np.float64)
     if y.ndim == 2:
         y = y[:, :, None]
@@ -66,7 +66,7 @@ def variance_components(cube: ArrayLike) -> Components:
     repeat = None if between_repeats is None else max(0.0, between_repeats - (judge or 0.0) / judgements)
     between_cases = float(np.var(means, ddof=1)) if n > 1 else 0.0
     noise = judge / judgements if between_repeats is None and judge is not None else (between_repeats or 0.0)
-    found = Components(
+    components = Components(
         case=max(0.0, between_cases - noise / repeats),
         repeat=repeat,
         judge=judge,
@@ -75,11 +75,11 @@ def variance_components(cube: ArrayLike) -> Components:
         judgements=judgements,
         mean_variance=0.0,
     )
-    return msgspec.structs.replace(found, mean_variance=found.variance(n, repeats, judgements))
+    return msgspec.structs.replace(components, mean_variance=components.variance(n, repeats, judgements))
 
 
 def _pooled(values: Floats, means: Floats, counts: NDArray[np.int64]) -> float | None:
-    """The variance within, over all that have two at least; None where none has."""
+    """Return the pooled variance within groups of at least two values; None if there is no such group."""
     freedom = int(np.sum(np.maximum(0, counts - 1)))
     return float(np.nansum((values - means) ** 2)) / freedom if freedom else None
 

@@ -1,4 +1,4 @@
-"""Where runs live: SQLite through SQLAlchemy Core. Everything needed to understand a run later is in it."""
+"""The store of runs: SQLite through SQLAlchemy Core. It holds everything needed to understand a run later."""
 
 from fairtrial.store.saver import Saver
 from fairtrial.store.store import Store

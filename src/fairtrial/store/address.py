@@ -1,4 +1,4 @@
-"""Where a store is: a file name or a URL, and the database that it means."""
+"""Resolve a store's address, a file name or a URL, to a database."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ DEFAULT_URL = "sqlite:///.fairtrial/fairtrial.db"
 
 
 def as_url(store: str | None) -> str:
-    """A store URL; a plain path means a SQLite file."""
+    """Return a store's URL; a plain path means a SQLite file."""
     if not store:
         return DEFAULT_URL
     return store if "://" in store else f"sqlite:///{store}"
 
 
 def dialect_of(store: str | None) -> Dialect:
-    """The database that a store's name means."""
+    """Return the database for a store's address."""
     return Sqlite(sqlite_path(store))
 
 
 def sqlite_path(store: str | None) -> Path:
-    """The file that a SQLite store is in."""
+    """Return the file of a SQLite store."""
     url = as_url(store)
     try:
         parsed = make_url(url)
     except ArgumentError:
         raise StoreError(f"`{url}` is not a store: use sqlite:///path/to/file.db or a file name") from None
     if parsed.get_backend_name() != "sqlite":
-        raise StoreError(f"this version keeps runs in SQLite only; `{parsed.drivername}` is not supported")
+        raise StoreError(f"this version stores runs in SQLite only; `{parsed.drivername}` is not supported")
     return Path(parsed.database or "")

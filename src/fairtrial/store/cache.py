@@ -1,4 +1,4 @@
-"""What was worked out about runs, kept until something is added to them."""
+"""A cache of results computed from runs, valid until something is added to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairtrial.store.store import Store
 
 
 def cached(store: Store, name: str, stamp: str) -> bytes | None:
-    """What is kept under a name, if nothing has changed since."""
+    """Return the cached result of this name, if nothing has changed since."""
     table = schema.digests
     query = select(table.c.body).where(table.c.name == name, table.c.stamp == stamp)
     with store.reading() as connection:
@@ -22,7 +22,7 @@ def cached(store: Store, name: str, stamp: str) -> bytes | None:
 
 
 def keep(store: Store, name: str, run_id: str, stamp: str, body: bytes) -> None:
-    """Keep something; it goes with its run. A store that cannot be written keeps nothing, which is no loss."""
+    """Cache a result, which is deleted with its run. If the store cannot be written, nothing is cached."""
     row = {"name": name, "run_id": run_id, "stamp": stamp, "body": body, "made_at": time.time()}
     with suppress(StoreError):
         store.write({"digests": [row]})

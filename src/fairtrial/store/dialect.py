@@ -1,4 +1,4 @@
-"""The seam between the store and a database: what differs from one to the next. SQLite is the one there is today."""
+"""The interface between the store and a database. SQLite is the only one implemented today."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from fairtrial.core.errors import BadRowError, StoreError
 
 
 class Lock(Protocol):
-    """A lock between processes that goes with its process, however that ends. A context manager."""
+    """A lock between processes, released when its process ends for any reason. A context manager."""
 
     def acquire(self, *, timeout: float, poll_interval: float = 0.05) -> Any:
-        """Take it within so many seconds, or raise `filelock.Timeout`."""
+        """Acquire the lock within `timeout` seconds, or raise `filelock.Timeout`."""
 
     def __enter__(self) -> Any:
-        """Take it, however long that takes."""
+        """Acquire the lock, waiting as long as necessary."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Let go of it."""
+        """Release the lock."""
 
 
 class Dialect(Protocol):
-    """One kind of database: how it is opened, locked and written to, and what its errors mean to people."""
+    """One kind of database: how to open, lock and write it, and how to explain its errors."""
 
     name: str
-    place: str  # what people call this store: a path, or an address without its password
+    place: str  # the store's name in messages: a path, or an address without its password
 
     def open(self, *, create: bool) -> Engine:
-        """An engine on the database; where there is none and `create` is false, an error says so."""
+        """Open the database; raise an error if it does not exist and `create` is false."""
 
     def lock(self, name: str) -> Lock:
-        """The lock of that name, shared by everybody who uses this store."""
+        """Return the lock with this name, shared by all users of the store."""
 
     def insert(self, table: Table) -> Any:
-        """An insert that knows `on_conflict_do_update` and `on_conflict_do_nothing`."""
+        """Return an insert that supports `on_conflict_do_update` and `on_conflict_do_nothing`."""
 
     def explain(self, error: DBAPIError) -> StoreError:
-        """A sentence for people about what the database said."""
+        """Turn a database error into a readable message."""
 
 
 @contextmanager
 def translated(dialect: Dialect) -> Iterator[None]:
-    """The one place where database errors become sentences."""
+    """Turn database errors into readable messages; the only place where that happens."""
     try:
         yield
     except (DataError, IntegrityError, InterfaceError, ProgrammingError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "orig", None) or error
-        raise BadRowError(f"the store {dialect.place} cannot hold this: {reason}") from error
+        raise BadRowError(f"the store {dialect.place} cannot store this row: {reason}") from error
     except DBAPIError as error:
         raise dialect.explain(error) from error
     except SQLAlchemyError as error:

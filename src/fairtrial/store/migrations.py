@@ -1,4 +1,4 @@
-"""Migrations: an append-only list. Opening a store brings it up to date; a newer one is refused."""
+"""Schema migrations, an append-only list. Opening a store upgrades it; a store from a newer version is refused."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def _columns(connection: Connection, table: str) -> set[str]:
 
 
 def _add_columns(connection: Connection, table: str, *columns: str) -> None:
-    """Add the columns that are not there; a table that an earlier step has just made has them already."""
-    there = _columns(connection, table)
+    """Add missing columns; a table that an earlier step has just created already has them."""
+    existing = _columns(connection, table)
     for column in columns:
-        if column.split()[0] not in there:
+        if column.split()[0] not in existing:
             connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
@@ -38,7 +38,7 @@ def _add_calibrations(connection: Connection) -> None:
 def _add_pairs_and_labels(connection: Connection) -> None:
     _add_tables(connection, schema.pairs, schema.labels)
     old = _columns(connection, "judgements")
-    if "judge_key" in old:  # a store older than judgements has just got the table as it is now
+    if "judge_key" in old:  # an earlier step has just created the table in its current form
         return
     connection.exec_driver_sql("ALTER TABLE judgements RENAME TO old_judgements")
     _add_tables(connection, schema.judgements)
@@ -66,17 +66,17 @@ def _add_digests(connection: Connection) -> None:
 
 
 def _add_charges(connection: Connection) -> None:
-    """What was charged beside what is known; runs in the order in which they were begun."""
+    """Add charged amounts beside known costs, and number the runs in the order in which they started."""
     maybe_billed = "'stream', 'timeout', 'malformed'"
     answered = {
         "trials": f"failure_kind IS NULL OR failure_kind IN ({maybe_billed})",
         "judgements": "asked > 0",
         "pairs": "asked > 0",
     }
-    for table, called in answered.items():
+    for table, was_called in answered.items():
         _add_columns(connection, table, "charged_usd FLOAT DEFAULT 0", "unknown_costs INTEGER DEFAULT 0")
-        connection.exec_driver_sql(  # what a call of unknown cost was charged is not known any more
-            f"UPDATE {table} SET unknown_costs = CASE WHEN cost_usd IS NULL AND ({called}) THEN 1 ELSE 0 END, "  # noqa: S608
+        connection.exec_driver_sql(  # what a call of unknown cost was charged was not stored
+            f"UPDATE {table} SET unknown_costs = CASE WHEN cost_usd IS NULL AND ({was_called}) THEN 1 ELSE 0 END, "  # noqa: S608
             "charged_usd = coalesce(cost_usd, 0), cost_usd = coalesce(cost_usd, 0)"
         )
     _add_tables(connection, schema.ledgers)
@@ -89,13 +89,13 @@ def _add_several_answers(connection: Connection) -> None:
 
 
 def _add_automatic(connection: Connection) -> None:
-    """Whether a score was given without looking; until now its notes said so."""
+    """Mark automatic scores, given without looking at the answer; so far only their notes said so."""
     _add_columns(connection, "scores", "automatic BOOLEAN NOT NULL DEFAULT 0")
     connection.exec_driver_sql("UPDATE scores SET automatic = 1 WHERE notes LIKE 'automatic pass%'")
 
 
 def _add_plan_targets(connection: Connection) -> None:
-    """Which targets a plan has, until now only inside its arms."""
+    """Add the table of each plan's targets; so far they were only inside the arms."""
     _add_tables(connection, schema.plan_targets)
     for plan_id, arms in connection.execute(select(schema.plans.c.id, schema.plans.c.arms)).all():
         rows = schema.target_rows(plan_id, arms)
@@ -103,7 +103,7 @@ def _add_plan_targets(connection: Connection) -> None:
         connection.execute(insert(schema.plan_targets), rows)
 
 
-# From version 1 to 2, from 2 to 3, …: what a store lacks that was made before. A new store is made as it should be.
+# The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
     _add_calibrations,
@@ -121,22 +121,22 @@ CURRENT = 1 + len(UPGRADES)
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether nothing needs to be done."""
+    """Return whether the schema is up to date."""
     return _version(connection) == CURRENT
 
 
 def migrate(connection: Connection) -> None:
-    """Apply what is missing; refuse a store from the future."""
+    """Apply the missing upgrades; refuse a store from a newer version."""
     version = _version(connection)
     if version > CURRENT:
         raise StoreError(
-            f"this store was written by a newer fairtrial (schema {version}, this one knows {CURRENT}): "
-            "upgrade fairtrial, or name another store with --store"
+            f"this store was written by a newer fairtrial (schema {version}; this version supports up to {CURRENT}): "
+            "upgrade fairtrial, or choose another store with --store"
         )
     if version == CURRENT:
         return
     if version == 0:
-        schema.metadata.create_all(connection, checkfirst=False)  # nothing is there yet
+        schema.metadata.create_all(connection, checkfirst=False)  # the store is empty
     else:
         for step in UPGRADES[version - 1 :]:
             step(connection)

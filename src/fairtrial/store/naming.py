@@ -1,4 +1,4 @@
-"""What a run may be called."""
+"""Check the names (tags) of runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 
 
 def check_tag(store: Store, name: str) -> None:
-    """Refuse a name that could not be told from an id, or not be typed."""
+    """Refuse a name that could be confused with an id or is hard to type."""
     if not _NAME.fullmatch(name) or name == "latest":
-        raise FairtrialError(f"`{name}` cannot be a name: up to 64 letters, digits, dots, dashes; not `latest`")
-    if any(found.id.startswith(name) or (found.series_id or "").startswith(name) for found in store.runs()):
-        raise FairtrialError(f"`{name}` could be the beginning of an id: choose another name")
+        raise FairtrialError(f"`{name}` is not a valid name: use up to 64 letters, digits, dots, dashes; not `latest`")
+    if any(run.id.startswith(name) or (run.series_id or "").startswith(name) for run in store.runs()):
+        raise FairtrialError(f"`{name}` is the start of an existing id: choose another name")

@@ -1,4 +1,4 @@
-"""What judges and people said behind and beside the scores: verdicts, pairs of answers compared, human labels."""
+"""Opinions of judges and people besides the scores: verdicts, pairwise comparisons and human labels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fairtrial.store.store import RunRecord, Store
 def pair_row(
     run_id: str, place: tuple[int, int, int, int], verdicts: tuple[Judgement, Judgement], variables: Variables
 ) -> dict[str, Any]:
-    """A pair as stored; `place` is case, repeat, arm and other arm. Without both verdicts there is none."""
-    case, repeat, one, other = place
+    """Return a pair's row; `place` is case, repeat, arm and other arm. A pair needs both verdicts to have a value."""
+    case, repeat, arm_one, arm_other = place
     forward, backward = verdicts
     failed = next((verdict for verdict in verdicts if verdict.failure_kind is not None), None)
     return {
@@ -31,12 +31,12 @@ def pair_row(
         "prompt_hash": forward.prompt_hash,
         "case_position": case,
         "repeat": repeat,
-        "arm_one": one,
-        "arm_other": other,
+        "arm_one": arm_one,
+        "arm_other": arm_other,
         "judge": variables.hide(forward.judge),
         "forward": None if failed else forward.value,
         "backward": None if failed else backward.value,
-        "verdicts": rows.encode([variables.hide_all(_kept(verdict)) for verdict in verdicts]),
+        "verdicts": rows.encode([variables.hide_all(_stored_fields(verdict)) for verdict in verdicts]),
         "asked": forward.asked + backward.asked,
         **rows.cost_columns(total(verdict.cost for verdict in verdicts)),
         "failure_kind": failed.failure_kind if failed else None,
@@ -45,13 +45,13 @@ def pair_row(
     }
 
 
-def _kept(verdict: Judgement) -> dict[str, Any]:
+def _stored_fields(verdict: Judgement) -> dict[str, Any]:
     names = ("value", "reasoning", "reply", "model", "params", "prompt_tokens", "completion_tokens", "latency_ms")
     return {name: getattr(verdict, name) for name in names}
 
 
 def pairs(store: Store, run_id: str, *, first: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
-    """Pairs that were judged, by judge and arms, streamed."""
+    """Stream the judged pairs, ordered by judge and arms."""
     table = schema.pairs
     query = select(table).where(table.c.run_id == run_id, table.c.case_position >= first)
     if count is not None:
@@ -63,43 +63,42 @@ def pairs(store: Store, run_id: str, *, first: int = 0, count: int | None = None
 
 
 def yardstick(judgements: Sequence[tuple[str | None, str]]) -> str:
-    """Which judges, asked in which words, stand behind a score: (key, prompt hash) of each."""
+    """Return a hash of the judges and prompts behind a score, given as (key, prompt hash) pairs."""
     return content_hash(sorted({(key or "", prompt) for key, prompt in judgements}))[:16]
 
 
 def add_labels(store: Store, run_id: str, scoring: int, labels: Sequence[dict[str, Any]]) -> None:
-    """Write labels, each tied to the judges whose score it is held against; a labeller's earlier one is replaced."""
+    """Store labels, each tied to the judges whose score it is compared with; replaces a labeller's earlier label."""
     table = schema.labels
     places = {place_of(label) for label in labels}
-    sticks = _yardsticks(store, run_id, scoring, places)
-    found = [
+    yardsticks = _yardsticks(store, run_id, scoring, places)
+    label_rows = [
         {
             **label,
             "run_id": run_id,
-            "yardstick": sticks[place_of(label)],
+            "yardstick": yardsticks[place_of(label)],
             "labelled_at": time.time(),
         }
         for label in labels
     ]
-    store.write({table.name: found})
+    store.write({table.name: label_rows})
 
 
 def renew_labels(store: Store, run_id: str, scoring: int) -> int:
-    """Hold every label against the judges of today; how many were held against others before."""
+    """Tie every label to the current judges; return how many were tied to other judges before."""
     table = schema.labels
-    found = list(labelled(store, run_id, scoring))
-    stale = [row for row in found if row["stale"]]
-    sticks = _yardsticks(store, run_id, scoring, {place_of(row) for row in stale})
+    stale = [row for row in labelled(store, run_id, scoring) if row["stale"]]
+    yardsticks = _yardsticks(store, run_id, scoring, {place_of(row) for row in stale})
     with store.writing() as connection:
         for row in stale:
             place = place_of(row)
-            here = schema.at(table, place)
-            connection.execute(update(table).where(table.c.run_id == run_id, *here).values(yardstick=sticks[place]))
+            label = (table.c.run_id == run_id, *schema.at(table, place))
+            connection.execute(update(table).where(*label).values(yardstick=yardsticks[place]))
     return len(stale)
 
 
 def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]]:
-    """Every label with the score it is held against (`score`), and whether that came from other judges (`stale`)."""
+    """Yield every label with the score it is compared with (`score`), and whether other judges gave it (`stale`)."""
     table, scores = schema.labels, schema.scores
     query = (
         select(table, scores.c.value.label("score"))
@@ -108,14 +107,14 @@ def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]
         .order_by(*(table.c[name] for name in COLUMNS), table.c.labeller)
     )
     with store.reading() as connection:
-        found = [dict(row) for row in connection.execute(query).mappings()]
-    sticks = _yardsticks(store, run_id, scoring, {place_of(row) for row in found})
-    for row in found:
-        yield {**row, "stale": row["yardstick"] != sticks[place_of(row)]}
+        labels = [dict(row) for row in connection.execute(query).mappings()]
+    yardsticks = _yardsticks(store, run_id, scoring, {place_of(label) for label in labels})
+    for label in labels:
+        yield {**label, "stale": label["yardstick"] != yardsticks[place_of(label)]}
 
 
 def _yardsticks(store: Store, run_id: str, scoring: int, places: set[Place]) -> dict[Place, str]:
-    """What stands behind the scores of these trials."""
+    """Return the yardstick of each of these trials: the judges and prompts behind its score."""
     table = schema.judgements
     columns = [table.c[name] for name in COLUMNS]
     query = (
@@ -124,17 +123,17 @@ def _yardsticks(store: Store, run_id: str, scoring: int, places: set[Place]) -> 
         .distinct()
         .execution_options(yield_per=2000)
     )
-    found: dict[Place, list[tuple[str | None, str]]] = {place: [] for place in places}
+    judges: dict[Place, list[tuple[str | None, str]]] = {place: [] for place in places}
     with store.reading() as connection:
         for row in connection.execute(query) if places else ():
             place = Place(row[0], row[1], row[2])
-            if place in found:
-                found[place].append((row[3], row[4]))
-    return {place: yardstick(said) for place, said in found.items()}
+            if place in judges:
+                judges[place].append((row[3], row[4]))
+    return {place: yardstick(asked) for place, asked in judges.items()}
 
 
 class JudgeValues(NamedTuple):
-    """Every usable verdict as columns: which judge, which answer, what value."""
+    """Every usable verdict as columns: judge, answer and value."""
 
     judges: list[str]
     answers: list[Place]
@@ -144,7 +143,7 @@ class JudgeValues(NamedTuple):
 
 
 def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str | None, str]]:
-    """(name, key, prompt hash) of every judge that had a say."""
+    """Return (name, key, prompt hash) of every judge that was asked."""
     table = schema.judgements
     query = (
         select(table.c.judge, table.c.judge_key, table.c.prompt_hash)
@@ -157,7 +156,7 @@ def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str
 
 
 def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
-    """Whether a judge has given a usable verdict in a run."""
+    """Return whether a judge has given a usable verdict in a run."""
     table = schema.judgements
     query = select(table.c.number).where(
         table.c.run_id == run_id, table.c.judge_key == judge_key, table.c.failure_kind.is_(None)
@@ -167,7 +166,7 @@ def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
 
 
 def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place, str, float | None, str]]:
-    """(place, judge, value, what it said or why it said nothing) of every verdict, streamed."""
+    """Stream (place, judge, value, reasoning or failure message) of every verdict."""
     table = schema.judgements
     columns = [table.c[name] for name in COLUMNS]
     query = (
@@ -178,14 +177,14 @@ def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place,
     )
     with store.reading() as connection:
         for row in connection.execute(query):
-            said = rows.decode(row[5])
-            if isinstance(said, dict):
-                said = "\n".join(f"{name}: {text}" for name, text in said.items())
-            yield Place(row[0], row[1], row[2]), row[3], row[4], str(said or row[6] or "")
+            reasoning = rows.decode(row[5])
+            if isinstance(reasoning, dict):
+                reasoning = "\n".join(f"{name}: {text}" for name, text in reasoning.items())
+            yield Place(row[0], row[1], row[2]), row[3], row[4], str(reasoning or row[6] or "")
 
 
 def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
-    """What judges said of single answers. Verdicts on pairs are left out: two orders are no repetition."""
+    """Return the judges' verdicts on single answers. Verdicts on pairs are excluded: two orders are no repetition."""
     table, scores = schema.judgements, schema.scores
     query = (
         select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.judge, table.c.value)
@@ -206,18 +205,18 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
 
 
 def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
-    """The answers that a judge gave a verdict on."""
+    """Return the answers on which a judge gave a verdict."""
     table = schema.judgements
     query = select(*(table.c[name] for name in COLUMNS)).distinct()
-    here = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
+    conditions = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
     with store.reading() as connection:
-        return {Place(row[0], row[1], row[2]) for row in connection.execute(query.where(*here))}
+        return {Place(row[0], row[1], row[2]) for row in connection.execute(query.where(*conditions))}
 
 
 def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
-    """A scored answer drawn at random, of the arm with the fewest labels, to a case that has none under it.
+    """Return a random scored answer of the arm with the fewest labels, to a case without a label in that arm.
 
-    Where judges score, one that a judge scored: people's marks are held against theirs.
+    If judges score the run, return an answer that a judge scored, because labels are compared with judges' scores.
     """
     table, scores, verdicts = schema.labels, schema.scores, schema.judgements
     by_judges = [verdicts.c.run_id == run.id, verdicts.c.scoring == run.scoring, verdicts.c.value.is_not(None)]
@@ -237,14 +236,14 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
                 drawn = drawn.where(
                     select(verdicts.c.run_id).where(*by_judges, schema.same_trial(verdicts, scores)).exists()
                 )
-            found = connection.execute(drawn.order_by(func.random()).limit(1)).first()
-            if found is not None:
-                return Place(found[0], arm, found[1])
+            answer = connection.execute(drawn.order_by(func.random()).limit(1)).first()
+            if answer is not None:
+                return Place(answer[0], arm, answer[1])
     return None
 
 
 def label_count(store: Store, run_id: str) -> int:
-    """How many labels the answers of a run have."""
+    """Return the number of labels on a run's answers."""
     table = schema.labels
     query = select(func.count()).select_from(table).where(table.c.run_id == run_id)
     with store.reading() as connection:
@@ -252,8 +251,8 @@ def label_count(store: Store, run_id: str) -> int:
 
 
 def forget_label(store: Store, run_id: str, place: Place, labeller: str) -> None:
-    """Take a mark back."""
+    """Delete a label."""
     table = schema.labels
-    here = schema.at(table, place)
+    conditions = schema.at(table, place)
     with store.writing() as connection:
-        connection.execute(delete(table).where(table.c.run_id == run_id, table.c.labeller == labeller, *here))
+        connection.execute(delete(table).where(table.c.run_id == run_id, table.c.labeller == labeller, *conditions))

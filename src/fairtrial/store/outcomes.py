@@ -1,4 +1,4 @@
-"""How every trial of a run ended, and what is known of its case: small columns without the texts."""
+"""How every trial of a run ended, and the facts about its case, without the long texts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SEPARATOR = b"\x1f"
 
 
 class Ending(NamedTuple):
-    """How one trial ended: with a score, or with a failure that is the arm's own, or neither (`value` is None)."""
+    """How one trial ended: with a score, with a failure caused by the arm, or with neither (`value` is None)."""
 
     arm: int
     case: int
     value: float | None
     metrics: dict[str, tuple[float, float | None, float | None]]  # name: value, worst, best
     failed: bool
-    pending: bool  # answered, and not yet scored
+    pending: bool  # answered, but not yet scored
 
 
 class CaseFacts(NamedTuple):
-    """What is known of a case beside its texts; `key` is the same for the same question and expected answer."""
+    """The facts about a case except its texts; cases with equal input and expected answer have the same `key`."""
 
     position: int
     key: str
@@ -37,11 +37,11 @@ class CaseFacts(NamedTuple):
     category: str | None
     difficulty: str | None
     tags: tuple[str, ...]
-    scorer: bytes | None  # its own, where it has one
+    scorer: bytes | None  # the case's own scorer, if it has one
 
 
 def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
-    """Every trial that was answered or failed, streamed by case, arm and repeat; what it took is among its metrics."""
+    """Stream every answered or failed trial by case, arm and repeat; the metrics include latency and cost."""
     trials, scores = schema.trials, schema.scores
     place = (trials.c.case_position, trials.c.arm_position, trials.c.repeat)
     query = (
@@ -49,7 +49,7 @@ def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
             trials.c.arm_position,
             trials.c.case_position,
             scores.c.value,
-            # An answer without the required tool use counts as the arm's own failure; a judge's outage does not.
+            # An answer without the required tool use counts as a failure of the arm; a judge's outage does not.
             or_(trials.c.failure_kind.is_not(None), scores.c.unscored_kind == "tool_use"),
             and_(trials.c.failure_kind.is_(None), scores.c.value.is_(None), scores.c.unscored_kind.is_(None)),
             scores.c.metrics,
@@ -63,26 +63,26 @@ def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
     )
     with store.reading() as connection:
         for row in connection.execute(query):
-            found = {name: item for name, item in (decode(row[5]) or {}).items() if item[0] is not None}
+            metrics = {name: item for name, item in (decode(row[5]) or {}).items() if item[0] is not None}
             for name, value in (("latency_ms", row[6]), ("cost_usd", row[7])):
                 if value is not None:
-                    found.setdefault(name, (value, None, 0.0))  # less is better
-            yield Ending(row[0], row[1], row[2], found, bool(row[3]), bool(row[4]))
+                    metrics.setdefault(name, (value, None, 0.0))  # lower is better
+            yield Ending(row[0], row[1], row[2], metrics, bool(row[3]), bool(row[4]))
 
 
 def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
-    """Every case of a plan, streamed in its order. Equal cases are told apart by how often they came before."""
+    """Stream every case of a plan in order. Equal cases get different keys by their number of earlier occurrences."""
     table = schema.cases
     names = ("position", "id", "input", "expected", "weight", "cluster", "category", "difficulty", "tags", "scorer")
     query = select(*(table.c[name] for name in names)).where(table.c.plan_id == plan_id).order_by(table.c.position)
-    seen: dict[str, int] = {}
+    occurrences: dict[str, int] = {}
     with store.reading() as connection:
         for row in connection.execute(query.execution_options(yield_per=2000)).mappings():
-            content = _content(row["input"], row["expected"])
-            seen[content] = seen.get(content, 0) + 1
+            content = _content_key(row["input"], row["expected"])
+            occurrences[content] = occurrences.get(content, 0) + 1
             yield CaseFacts(
                 position=row["position"],
-                key=content if seen[content] == 1 else f"{content}-{seen[content]}",
+                key=content if occurrences[content] == 1 else f"{content}-{occurrences[content]}",
                 id=row["id"],
                 weight=row["weight"],
                 cluster=row["cluster"],
@@ -94,13 +94,13 @@ def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
 
 
 def case_scorers(store: Store, plan_id: str) -> set[bytes | None]:
-    """The cases' own scorers, as JSON; None if some have none."""
+    """Return the cases' own scorers as JSON; includes None if some cases have none."""
     table = schema.cases
     query = select(table.c.scorer).where(table.c.plan_id == plan_id).distinct()
     with store.reading() as connection:
         return set(connection.scalars(query))
 
 
-def _content(asked: str, expected: Any) -> str:
-    parts = (asked, "" if expected is None else str(expected))
+def _content_key(prompt: str, expected: Any) -> str:
+    parts = (prompt, "" if expected is None else str(expected))
     return hashlib.blake2b(_SEPARATOR.join(part.encode() for part in parts), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""Between the nouns of the core and the rows of the tables."""
+"""Convert between the core's objects and the rows of the tables."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from fairtrial.core.variables import Variables, display
 from fairtrial.store import schema
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
-_LONGEST_MESSAGE = 500
-_MOST_TOKENS = 2**53
+_MAX_MESSAGE = 500
+_MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "params", "metadata")
 _USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
-# Every row has every column, so that one statement fits all.
+# Every row has every column, so that one statement works for all rows.
 _EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
 _EMPTY_SCORE: dict[str, Any] = {**dict.fromkeys(schema.scores.c.keys()), "automatic": False, "retryable": False}
 
 
 def encode(value: Any) -> bytes:
-    """JSON of whatever a plug-in made: what JSON cannot say is written as text, never a reason to fail."""
+    """Encode any value from a plug-in as JSON; what JSON does not support is written as text, never an error."""
     try:
         return _encode(value)
     except (TypeError, ValueError):
@@ -41,7 +41,7 @@ def encode(value: Any) -> bytes:
 
 
 def clean(text: str) -> str:
-    """A text that every database and file can hold: halves of surrogate pairs are replaced."""
+    """Replace unpaired surrogates, so that every database and file can store the text."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -50,21 +50,21 @@ def clean(text: str) -> str:
 
 
 def message(text: str, variables: Variables) -> str:
-    """A reason, of bounded length; values are hidden before it is cut, or half of one might stay."""
+    """Return a reason of limited length; secrets are hidden before truncating, or part of one might remain."""
     hidden = variables.hide(clean(text))
-    if len(hidden) <= _LONGEST_MESSAGE:
+    if len(hidden) <= _MAX_MESSAGE:
         return hidden
-    half = _LONGEST_MESSAGE // 2
+    half = _MAX_MESSAGE // 2
     return f"{hidden[:half]} … {hidden[-half:]}"
 
 
 def decode(value: bytes | None) -> Any:
-    """JSON from a column that may be empty."""
+    """Decode JSON from a column that may be empty."""
     return None if value is None else msgspec.json.decode(value)
 
 
 def case_row(plan_id: str, case: Case, variables: Variables) -> dict[str, Any]:
-    """A case as stored: templates, never values of variables."""
+    """Return a case's row: with templates, never with values of variables."""
     fields = msgspec.structs.asdict(case)
     fields["several"] = False
     if isinstance(case.expected, tuple):
@@ -81,15 +81,15 @@ def case_row(plan_id: str, case: Case, variables: Variables) -> dict[str, Any]:
 
 
 def read_case(row: Any, variables: Variables | None) -> Case:
-    """A case from its row: live with `variables`, else as people read it."""
+    """Read a case from its row: with `variables` filled in if given, otherwise for display."""
     fields = dict(row)
     del fields["plan_id"]
     for name in _CASE_JSON:
         fields[name] = decode(fields[name])
-    change = variables.reveal if variables else display
+    fill = variables.reveal if variables else display
     for name in _CASE_TEXTS:
-        fields[name] = change(fields[name]) if fields[name] else fields[name]
-    fields["expected"] = _read_expected(fields.pop("several"), fields["expected"], change)
+        fields[name] = fill(fields[name]) if fields[name] else fields[name]
+    fields["expected"] = _read_expected(fields.pop("several"), fields["expected"], fill)
     if variables:
         for name in _CASE_JSON:
             fields[name] = variables.reveal_all(fields[name])
@@ -97,14 +97,14 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     return Case(**fields)
 
 
-def _read_expected(several: bool | None, expected: str | None, change: Callable[[str], str]) -> Expected:
+def _read_expected(several: bool | None, expected: str | None, fill: Callable[[str], str]) -> Expected:
     if not expected:
         return expected
-    return tuple(map(change, msgspec.json.decode(expected))) if several else change(expected)
+    return tuple(map(fill, msgspec.json.decode(expected))) if several else fill(expected)
 
 
 def read_arms(blob: bytes, variables: Variables | None) -> tuple[Arm, ...]:
-    """A plan's arms: live with `variables`, else as people read them."""
+    """Read a plan's arms: with `variables` filled in if given, otherwise for display."""
     arms = msgspec.json.decode(blob)
     if variables:
         arms = variables.reveal_all(arms)
@@ -115,7 +115,7 @@ def read_arms(blob: bytes, variables: Variables | None) -> tuple[Arm, ...]:
 
 
 def place(trial: Trial) -> dict[str, Any]:
-    """Which trial of the run a row is about."""
+    """Return the columns that identify a trial of a run."""
     return {
         "case_position": trial.case.position,
         "arm_position": trial.arm.position,
@@ -124,7 +124,7 @@ def place(trial: Trial) -> dict[str, Any]:
 
 
 def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables) -> dict[str, Any]:
-    """An answer or a failure as stored."""
+    """Return the row of an answer or a failure."""
     result = outcome.result
     row = {
         **_EMPTY_TRIAL,
@@ -144,12 +144,12 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
 
 
 def cost_columns(cost: Cost) -> dict[str, Any]:
-    """What calls cost, as stored."""
+    """Return the cost of calls as columns."""
     return {"cost_usd": cost.known, "charged_usd": cost.charged, "unknown_costs": cost.unknown}
 
 
 def read_cost(row: Any) -> Cost:
-    """What calls cost, from the columns of any table that has them."""
+    """Read the cost of calls from the cost columns of any table."""
     return Cost(known=row["cost_usd"] or 0.0, charged=row["charged_usd"] or 0.0, unknown=int(row["unknown_costs"] or 0))
 
 
@@ -183,13 +183,13 @@ def _usage_columns(usage: Usage | None) -> dict[str, Any]:
     if usage is None:
         return {}
     counts = (usage.prompt, usage.completion, usage.cache_read, usage.cache_write, usage.reasoning)
-    if not all(0 <= count < _MOST_TOKENS for count in counts):
-        return {}  # whoever counted cannot count
+    if not all(0 <= count < _MAX_TOKENS for count in counts):
+        return {}  # these counts cannot be right
     return dict(zip(_USAGE, counts, strict=True))
 
 
 def read_answer(row: Any, variables: Variables) -> Answer:
-    """A stored answer, live again."""
+    """Read a stored answer with its variables filled in."""
     usage = None
     if row["prompt_tokens"] is not None:
         usage = Usage(
@@ -220,7 +220,7 @@ def score_row(
     variables: Variables,
     scales: dict[str, Scale] | None = None,
 ) -> dict[str, Any]:
-    """A score, or why there is none, as stored; every metric with its scale."""
+    """Return the row of a score, or of the reason for none; every metric includes its scale."""
     row = {
         **_EMPTY_SCORE,
         "run_id": run_id,
@@ -250,7 +250,7 @@ def score_row(
 
 
 def file_rows(run_id: str, trial: Trial, file: File) -> dict[str, dict[str, Any]]:
-    """What was made while scoring, and whose it is; the same content is stored once."""
+    """Return the rows of a file created while scoring, by table; equal content is stored once."""
     sha256 = hashlib.sha256(file.body).hexdigest()
     return {
         "files": {"sha256": sha256, "media": file.media, "body": file.body},
@@ -261,7 +261,7 @@ def file_rows(run_id: str, trial: Trial, file: File) -> dict[str, dict[str, Any]
 def judgement_row(
     run_id: str, trial: Trial, scoring: int, judgement: Judgement, variables: Variables
 ) -> dict[str, Any]:
-    """One judge's verdict as stored, with the whole reply."""
+    """Return the row of a judge's verdict, with the whole reply."""
     hide = variables.hide_all
     return {
         "run_id": run_id,
@@ -290,7 +290,7 @@ def judgement_row(
 
 
 def read_judgement(row: Any) -> Judgement:
-    """A stored verdict that can be used."""
+    """Read a stored, usable verdict."""
     return Judgement(
         judge=row["judge"],
         judge_key=row["judge_key"] or "",

@@ -1,4 +1,4 @@
-"""Group commits: many coroutines wait for their row to be durable, one thread writes."""
+"""Group commits: many coroutines wait until their row is durable, one thread writes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from fairtrial.core.errors import BadRowError, StoreLockedError
 
 Rows = dict[str, list[dict[str, Any]]]
-# Seconds in which rows gather for one commit, beside the time that the commit before takes. What has arrived in them
-# is lost in a crash, and bought again: design note 0011 has what shorter and longer ones cost.
-_LINGER = 0.002
-_LONGEST_LOCK = 600.0  # seconds after which a lock of another program ends the session
+# Seconds during which rows are gathered for one commit, in addition to the duration of the previous commit. Rows that
+# arrive in this time are lost in a crash and paid for again: design note 0011 shows the effect of other values.
+_GATHER_SECONDS = 0.002
+_LONGEST_LOCK = 600.0  # seconds after which another program's lock ends the session
 
 
 class _Entry(NamedTuple):
@@ -25,10 +25,10 @@ class _Entry(NamedTuple):
 
 
 class Saver:
-    """Rows in, durable rows out. A row is taken the moment `save` is called: cancelling the wait loses nothing."""
+    """Makes rows durable. A row is accepted as soon as `save` is called: cancelling the wait does not lose it."""
 
     def __init__(self, write: Callable[[Rows], None], locked: Callable[[bool], None] = lambda _: None) -> None:
-        """`locked` hears when another program holds the store, and when it has let go of it; from a thread."""
+        """`locked` is called from a thread with whether another program has locked the store."""
         self._write, self._locked = write, locked
         self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
@@ -44,7 +44,7 @@ class Saver:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
-        self._closing = True  # whoever pressed Ctrl-C is not kept waiting for a lock
+        self._closing = True  # after Ctrl-C, do not wait for a lock
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
@@ -55,12 +55,12 @@ class Saver:
             raise self._error
 
     def save(self, table: str, row: dict[str, Any], then: Callable[[], None] | None = None) -> asyncio.Future[None]:
-        """Take a row; the future is done when it is durable, and `then` is called, whoever still waits.
+        """Accept a row; once it is durable, the future is done and `then` is called, even if nothing waits any more.
 
-        A row that cannot be stored whatever is done raises BadRowError.
+        The future raises BadRowError for a row that can never be stored.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(_look_at)
+        future.add_done_callback(_retrieve_exception)
         if self._error is not None:
             future.set_exception(self._error)
             return future
@@ -69,15 +69,15 @@ class Saver:
         return future
 
     async def flush(self) -> None:
-        """Make durable what was taken so far."""
+        """Make all rows accepted so far durable."""
         async with self._one_at_a_time:
             await self._commit()
 
     async def _commit_forever(self) -> None:
         while True:
             await self._wake.wait()
-            await asyncio.sleep(_LINGER)
-            # Shielded, so that a commit under way is finished and its waiters are told, whoever stops the loop.
+            await asyncio.sleep(_GATHER_SECONDS)
+            # Shielded, so that stopping the loop lets a running commit finish and notify its waiters.
             await asyncio.shield(self.flush())
 
     async def _commit(self) -> None:
@@ -87,7 +87,7 @@ class Saver:
             return
         try:
             errors = await asyncio.get_running_loop().run_in_executor(self._thread, self._write_all, entries)
-        except Exception as error:  # whatever it was, nothing can be stored any more: everyone must know
+        except Exception as error:  # nothing can be stored any more, so all waiters must know
             self._error = error
             errors = [error] * len(entries)
         for entry, failure in zip(entries, errors, strict=True):
@@ -101,28 +101,28 @@ class Saver:
                 entry.future.set_exception(failure)
 
     def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
-        """Write them in one transaction, or one by one where one of them is such that no database takes it."""
+        """Write the rows in one transaction, or one by one if any of them can never be stored."""
         try:
-            self._patiently(_by_table(entries))
+            self._write_when_unlocked(_by_table(entries))
         except BadRowError:
             return [self._write_one(entry) for entry in entries]
         return [None] * len(entries)
 
     def _write_one(self, entry: _Entry) -> BadRowError | None:
         try:
-            self._patiently({entry.table: [entry.row]})
+            self._write_when_unlocked({entry.table: [entry.row]})
         except BadRowError as error:
             return error
         return None
 
-    def _patiently(self, rows: Rows) -> None:
-        """Write; while another program holds the store, wait, and say so: answers that were paid for are at stake."""
-        waited_until = time.monotonic() + _LONGEST_LOCK
+    def _write_when_unlocked(self, rows: Rows) -> None:
+        """Write, waiting and reporting it while another program locks the store: paid answers must not be lost."""
+        deadline = time.monotonic() + _LONGEST_LOCK
         while True:
             try:
                 self._write(rows)
             except StoreLockedError:
-                if time.monotonic() > waited_until or self._closing:
+                if time.monotonic() > deadline or self._closing:
                     raise
                 self._locked(True)
             else:
@@ -137,7 +137,7 @@ def _by_table(entries: Sequence[_Entry]) -> Rows:
     return rows
 
 
-def _look_at(future: asyncio.Future[None]) -> None:
-    """Not everybody waits for every row; that the store failed is said once, when the saver ends."""
+def _retrieve_exception(future: asyncio.Future[None]) -> None:
+    """Retrieve a future's exception, as not every row is waited for; a failed store is reported when the saver ends."""
     if not future.cancelled():
         future.exception()

@@ -1,4 +1,4 @@
-"""The tables. Answers and scores are only ever added; a plan is written once and shared by its runs."""
+"""The tables. Answers and scores are only added; a plan is written once and shared by its runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from sqlalchemy import (
 from fairtrial.core.place import COLUMNS, Place
 
 metadata = MetaData()
-Json = LargeBinary  # msgspec writes and reads bytes; the database never looks inside
+Json = LargeBinary  # encoded and decoded by msgspec; opaque to the database
 
 
 def _cost() -> list[Column[Any]]:
-    """What calls cost: what is known, what a budget counted, and how many calls nobody knows the cost of."""
+    """Return the cost columns: the known cost, the cost charged to the budget, and the number of unknown costs."""
     return [
         Column("cost_usd", Float, server_default="0"),
         Column("charged_usd", Float, server_default="0"),
@@ -36,7 +36,7 @@ def _cost() -> list[Column[Any]]:
 
 
 def _place() -> list[Column[int]]:
-    """Which trial of a run a row is about."""
+    """Return the columns that identify a trial of a run."""
     return [
         Column("case_position", Integer, primary_key=True),
         Column("arm_position", Integer, primary_key=True),
@@ -55,12 +55,12 @@ plans = Table(
     Column("suite_sha256", String, nullable=False),
     Column("dataset_sha256", String, nullable=False),
     Column("folder", Text, nullable=False),
-    Column("arms", Json, nullable=False),  # templates: no value of a variable is in them
+    Column("arms", Json, nullable=False),  # templates, without values of variables
     Column("case_count", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
 )
 
-# So that runs can be found by a target.
+# To find runs by target.
 plan_targets = Table(
     "plan_targets",
     metadata,
@@ -76,7 +76,7 @@ cases = Table(
     Column("id", Text, nullable=False),
     Column("input", Text, nullable=False),
     Column("expected", Text),
-    Column("several", Boolean),  # whether `expected` is a JSON list of texts, any of which is right
+    Column("several", Boolean),  # whether `expected` is a JSON list of texts, any of which is correct
     Column("weight", Float, nullable=False),
     Column("tags", Json),
     Column("category", Text),
@@ -98,19 +98,19 @@ runs = Table(
     Column("reason", Text),
     Column("settings", Json, nullable=False),
     Column("context", Json, nullable=False),
-    Column("scoring", Integer, nullable=False),  # the number of the scoring that counts
+    Column("scoring", Integer, nullable=False),  # the number of the current scoring
     Column("created_at", Float, nullable=False),
     Column("ended_at", Float),
-    Column("number", Integer, nullable=False),  # in the order in which runs were begun, whatever the clock said
+    Column("number", Integer, nullable=False),  # the order in which runs started, independent of the clock
 )
 
-# What a run has cost beside the rows of its trials and verdicts: judges tried, calls given up or lost in a crash.
+# What a run has cost in addition to its trials and verdicts: test calls to judges, calls cancelled or lost in a crash.
 ledgers = Table(
     "ledgers",
     metadata,
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     *_cost(),
-    Column("at_risk_usd", Float, nullable=False),  # may be spent by calls under way, and is in no row
+    Column("at_risk_usd", Float, nullable=False),  # may be spent by calls in flight, and is in no row
 )
 
 trials = Table(
@@ -139,7 +139,7 @@ trials = Table(
     *_cost(),
     Column("reasoning", Text),
     Column("trace", Json),
-    Column("tool_calls", Integer),  # of the condition's servers; None where the target tells nothing of tools
+    Column("tool_calls", Integer),  # of the condition's servers; None if the target does not report tool use
     Column("tool_errors", Integer),
     Column("tools", Json),  # {"server.tool": [calls, errors]}
     Index("trials_by_id", "trial_id"),
@@ -150,7 +150,7 @@ scorings = Table(
     metadata,
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
-    Column("scorer", Json),  # None: what the suite says
+    Column("scorer", Json),  # None: as the suite says
     Column("created_at", Float, nullable=False),
     Column("completed", Boolean, nullable=False),
 )
@@ -174,7 +174,7 @@ scores = Table(
     Column("unscored_message", Text),
     Column("retryable", Boolean, nullable=False),
     Column("scored_at", Float, nullable=False),
-    # Whoever sorts cases by their scores reads this alone: a third of the time.
+    # Sorting cases by score reads only this index, which takes a third of the time.
     Index("scores_by_case", "run_id", "scoring", "case_position", "arm_position", "value"),
 )
 
@@ -185,7 +185,7 @@ judgements = Table(
     Column("scoring", Integer, primary_key=True),
     *_place(),
     Column("judge", String, primary_key=True),
-    Column("prompt_hash", String, primary_key=True),  # a scorer made of scorers may ask a judge several things
+    Column("prompt_hash", String, primary_key=True),  # a composite scorer may ask a judge several questions
     Column("number", Integer, primary_key=True),
     Column("judge_key", String),
     Column("value", Float),
@@ -230,9 +230,9 @@ pairs = Table(
     Column("arm_one", Integer, primary_key=True),
     Column("arm_other", Integer, primary_key=True),
     Column("judge", Text, nullable=False),
-    Column("forward", Float),  # what `one` is worth: 1, ½ or 0
-    Column("backward", Float),  # the same, asked the other way round
-    Column("verdicts", Json, nullable=False),  # both judgements, whole
+    Column("forward", Float),  # the value of `one`: 1, ½ or 0
+    Column("backward", Float),  # the same, with the answers swapped
+    Column("verdicts", Json, nullable=False),  # both complete judgements
     Column("asked", Integer, nullable=False),
     *_cost(),
     Column("failure_kind", String),
@@ -248,11 +248,11 @@ labels = Table(
     Column("labeller", String, primary_key=True),
     Column("value", Float, nullable=False),
     Column("note", Text),
-    Column("yardstick", String, nullable=False),  # which judges and prompts the label is held against
+    Column("yardstick", String, nullable=False),  # a hash of the judges and prompts that the label is compared with
     Column("labelled_at", Float, nullable=False),
 )
 
-# What was made while scoring, such as screenshots: each content once, however many trials have it.
+# Files created while scoring, such as screenshots; equal content is stored once for all trials.
 files = Table(
     "files",
     metadata,
@@ -270,7 +270,7 @@ attachments = Table(
     Column("sha256", String, nullable=False, index=True),
 )
 
-# Two arms' answers to one case, seen side by side by somebody who did not know whose they were.
+# Two arms' answers to one case, compared side by side by a person who did not know which arm gave which.
 votes = Table(
     "votes",
     metadata,
@@ -281,12 +281,12 @@ votes = Table(
     Column("arm_one", Integer, nullable=False),
     Column("arm_other", Integer, nullable=False),
     Column("choice", String, nullable=False),  # one, other, tie or neither (both are bad)
-    Column("left", Integer, nullable=False),  # which arm stood on the left
+    Column("left", Integer, nullable=False),  # the arm shown on the left
     Column("voter", Text, nullable=False),
     Column("voted_at", Float, nullable=False),
 )
 
-# What was worked out about runs, packed (JSON knows no infinity), for whoever asks again.
+# A cache of results computed from runs, packed because JSON does not support infinity.
 digests = Table(
     "digests",
     metadata,
@@ -302,22 +302,22 @@ tags = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
-    Column("series_id", String),  # where the whole series is meant, of which the run is the first
+    Column("series_id", String),  # set if the tag is for the whole series, of which the run is the first
     Column("tagged_at", Float, nullable=False),
 )
 
 
 def target_rows(plan_id: str, arms: bytes) -> list[dict[str, str]]:
-    """The rows of `plan_targets` for a plan with these arms."""
+    """Return the rows of `plan_targets` for a plan with these arms."""
     names = {arm["target"]["id"] for arm in msgspec.json.decode(arms)}
     return [{"plan_id": plan_id, "target": name} for name in sorted(names)]
 
 
 def same_trial(one: Table, other: Table) -> Any:
-    """The join condition between two tables that are about trials."""
+    """Return the join condition between two tables that have one row per trial."""
     return and_(*(one.c[name] == other.c[name] for name in ("run_id", *COLUMNS)))
 
 
 def at(table: Table, place: Place) -> list[Any]:
-    """The conditions for rows about the trial at that place."""
+    """Return the conditions for the rows of the trial at this place."""
     return [table.c[name] == value for name, value in zip(COLUMNS, place, strict=True)]

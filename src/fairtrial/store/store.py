@@ -1,4 +1,4 @@
-"""The store: plans, runs, trials and scores, written in batches and read in streams."""
+"""The store of plans, runs, trials and scores, written in batches and read as streams."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import Lock, translated
 from fairtrial.store.migrations import is_current, migrate
-from fairtrial.store.statements import INSERT_CASES, UPSERTS, replacing
+from fairtrial.store.statements import INSERT_CASES, UPSERTS, upsert_replacing
 
 _BATCH = 1000
-_UNFINISHED = -1  # the number of cases of a plan that is being written
+_UNFINISHED = -1  # the case count of a plan that is still being written
 _PATIENCE = 1.0
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored plan: what was asked."""
+    """A stored plan: the cases and arms to run."""
 
     id: str
     suite_name: str
@@ -43,7 +43,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored run: when and how a plan was carried out."""
+    """A stored run: when and how a plan was executed."""
 
     id: str
     plan_id: str
@@ -60,7 +60,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoringRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One way in which a run was scored; `how` has `scorer` and `judge` where that is not what the suite says."""
+    """One scoring of a run; `how` has the `scorer` and `judge` that differ from the suite's."""
 
     number: int
     how: dict[str, Any]
@@ -69,7 +69,7 @@ class ScoringRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Store:
-    """One store. Methods are synchronous; the engine calls them from threads."""
+    """A store of runs. Methods are synchronous; the engine calls them from threads."""
 
     def __init__(self, url: str | None = None, *, create: bool = True) -> None:
         self._dialect = dialect_of(url)
@@ -77,15 +77,15 @@ class Store:
         with translated(self._dialect):
             self.engine = self._dialect.open(create=create)
             self._upgrade()
-        # However a process ends, the last connection to go moves what is in the log into the one file.
+        # However the process ends, closing the last connection merges the write-ahead log into the main file.
         self._finalizer = weakref.finalize(self, self.engine.dispose)
 
     def close(self) -> None:
-        """Let go of the database; what was written is in one file then, unless another process has it open."""
+        """Close the database; all data is then in one file, unless another process has it open."""
         self._finalizer()
 
     def _upgrade(self) -> None:
-        """One process brings the schema up to date, the others wait."""
+        """Bring the schema up to date in one process while the others wait."""
         with self.engine.connect() as connection:
             current = is_current(connection)
         if not current:
@@ -94,22 +94,22 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to read with; what the database says is a sentence."""
+        """Open a connection for reading; database errors become readable messages."""
         with translated(self._dialect), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction, written whole or not at all."""
+        """Open a transaction, which is committed completely or not at all."""
         with translated(self._dialect), self.engine.begin() as connection:
             yield connection
 
     # -- writing ---------------------------------------------------------------------------------
 
     def add_plan(self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables) -> None:
-        """Write a plan and, in one stream, its cases; a plan that is there already is not written again.
+        """Write a plan and stream its cases; an existing plan is not written again.
 
-        Batch by batch, so that nobody else who writes has to wait for all of them.
+        Cases are written in batches, so that other writers do not have to wait for all of them.
         """
         with self._dialect.lock("plans"):
             if not self._begin_plan(plan):
@@ -125,7 +125,7 @@ class Store:
                 connection.execute(whole.values(case_count=count))
 
     def _begin_plan(self, plan: dict[str, Any]) -> bool:
-        """Whether a plan is still to be written; one that somebody began and did not end is begun anew."""
+        """Return whether a plan has yet to be written; one that was left incomplete is written from the start."""
         table = schema.plans
         this = table.c.id == plan["id"]
         with self.writing() as connection:
@@ -138,7 +138,7 @@ class Store:
         return True
 
     def add_run(self, run: dict[str, Any]) -> None:
-        """Write a run that is about to begin."""
+        """Write a run that is about to start."""
         with self.writing() as connection:
             number = (connection.scalar(select(func.max(schema.runs.c.number))) or 0) + 1
             fresh = {"status": "running", "scoring": 0, "created_at": time.time(), "number": number}
@@ -148,18 +148,18 @@ class Store:
             )
 
     def set_run(self, run_id: str, **values: Any) -> None:
-        """Change a run's own row."""
+        """Update columns of a run."""
         with self.writing() as connection:
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(**values))
 
     def write(self, batch: dict[str, list[dict[str, Any]]]) -> None:
-        """Write answers and scores in one transaction."""
+        """Write rows, by table, in one transaction."""
         with self.writing() as connection:
             for table, items in batch.items():
                 UPSERTS[table].execute(connection, self._dialect, items)
 
     def add_scoring(self, run_id: str, scorer: bytes | None) -> int:
-        """The number of a new scoring, or of an unfinished one with the same scorer."""
+        """Add a scoring and return its number, or return that of an unfinished one with the same scorer."""
         table = schema.scorings
         with self.writing() as connection:
             unfinished = connection.scalar(
@@ -167,7 +167,7 @@ class Store:
                     table.c.run_id == run_id, table.c.completed.is_(False), table.c.scorer == scorer
                 )
             )
-            # A function may have been changed since: its scores of then and now do not go together.
+            # A user's function may have changed since: do not mix its old and new scores.
             if unfinished is not None and not _runs_own_code(rows.decode(scorer)):
                 return int(unfinished)
             last = connection.scalar(select(func.max(table.c.number)).where(table.c.run_id == run_id)) or 0
@@ -176,14 +176,14 @@ class Store:
             return int(last) + 1
 
     def scoring(self, run_id: str, number: int) -> dict[str, Any]:
-        """How a scoring scores, where that is not what the suite says: `scorer` and `judge`."""
+        """Return the `scorer` and `judge` of a scoring that differ from the suite's."""
         table = schema.scorings
         query = select(table.c.scorer).where(table.c.run_id == run_id, table.c.number == number)
         with self.reading() as connection:
             return rows.decode(connection.scalar(query)) or {}
 
     def scorings(self, run_id: str) -> list[ScoringRecord]:
-        """Every way in which a run was scored, oldest first."""
+        """Return all scorings of a run, oldest first."""
         table = schema.scorings
         query = select(table).where(table.c.run_id == run_id).order_by(table.c.number)
         with self.reading() as connection:
@@ -198,7 +198,7 @@ class Store:
             ]
 
     def finish_scoring(self, run_id: str, number: int) -> None:
-        """From now on this scoring is the one that counts."""
+        """Make this scoring the run's current one."""
         table = schema.scorings
         with self.writing() as connection:
             chosen = and_(table.c.run_id == run_id, table.c.number == number)
@@ -206,35 +206,35 @@ class Store:
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(scoring=number))
 
     def add_calibration(self, row: dict[str, Any]) -> None:
-        """Keep how a judge did on its samples."""
+        """Store the calibration of a judge."""
         with self.writing() as connection:
             connection.execute(insert(schema.calibrations).values(row))
 
     def calibrations(self, judge_key: str) -> list[dict[str, Any]]:
-        """How a judge did, with whatever prompts, newest first."""
+        """Return all calibrations of a judge, with any prompt, newest first."""
         table = schema.calibrations
         query = select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc())
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def set_tag(self, name: str, run_id: str, series_id: str | None = None) -> str | None:
-        """Name a run, or the series that begins with it; the id of what had the name before."""
+        """Tag a run, or the series that starts with it; return the id that had the tag before."""
         table = schema.tags
         row = {"name": name, "run_id": run_id, "series_id": series_id, "tagged_at": time.time()}
         with self.writing() as connection:
-            had = func.coalesce(table.c.series_id, table.c.run_id)
-            before: str | None = connection.scalar(select(had).where(table.c.name == name))
-            connection.execute(replacing(self._dialect, table).values(row))
+            tagged_id = func.coalesce(table.c.series_id, table.c.run_id)
+            before: str | None = connection.scalar(select(tagged_id).where(table.c.name == name))
+            connection.execute(upsert_replacing(self._dialect, table).values(row))
         return before
 
     def delete_tag(self, name: str) -> bool:
-        """Forget a name; whether there was one."""
+        """Delete a tag; return whether it existed."""
         table = schema.tags
         with self.writing() as connection:
             return connection.execute(delete(table).where(table.c.name == name)).rowcount > 0
 
     def delete_run(self, run_id: str) -> None:
-        """Delete a run with its answers and scores, and its plan if no other run has it."""
+        """Delete a run with its answers and scores, and its plan if no other run uses it."""
         with self.writing() as connection:
             plan_id = connection.scalar(select(schema.runs.c.plan_id).where(schema.runs.c.id == run_id))
             connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
@@ -247,12 +247,13 @@ class Store:
             connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
     def lease(self, run_id: str) -> Lock:
-        """A lock that only one process has; it goes with the process, however that ends."""
+        """Acquire the run's lock, which only one process can hold and which is released when the process ends."""
         lock = self._lock(run_id)
         try:
-            lock.acquire(timeout=_PATIENCE, poll_interval=0.02)  # somebody may be looking, which takes a moment
+            # Another process may hold the lock for a moment to check the run's status.
+            lock.acquire(timeout=_PATIENCE, poll_interval=0.02)
         except Timeout:
-            raise FairtrialError(f"run {run_id} is still going on in another process") from None
+            raise FairtrialError(f"run {run_id} is still running in another process") from None
         return lock
 
     def _lock(self, run_id: str) -> Lock:
@@ -265,79 +266,79 @@ class Store:
         except Timeout:
             return True
         except StoreError:
-            return False  # where nothing can be written, nothing is running
+            return False  # in a store that cannot be written, nothing is running
 
     # -- reading ---------------------------------------------------------------------------------
 
     def runs(self) -> list[RunRecord]:
-        """All runs, newest first."""
+        """Return all runs, newest first."""
         query = run_query().order_by(schema.runs.c.number.desc())
         with self.reading() as connection:
-            found = [RunRecord(**row) for row in connection.execute(query).mappings()]
-        return [self.as_it_is(run) for run in found]
+            records = [RunRecord(**row) for row in connection.execute(query).mappings()]
+        return [self.with_live_status(record) for record in records]
 
-    def as_it_is(self, run: RunRecord) -> RunRecord:
-        """A process that was killed could not say so; its lock is gone with it."""
+    def with_live_status(self, run: RunRecord) -> RunRecord:
+        """Return the run, marked as interrupted if its process was killed: its lock is then released."""
         if run.status == "running" and not self._leased(run.id):
             return msgspec.structs.replace(run, status="interrupted")
         return run
 
     def run_of_id(self, run_id: str) -> RunRecord:
-        """The run of exactly that id."""
+        """Return the run with exactly this id."""
         query = run_query().where(schema.runs.c.id == run_id)
         with self.reading() as connection:
             row = connection.execute(query).mappings().first()
         if row is None:
             raise FairtrialError(f"there is no run `{run_id}` in this store")
-        return self.as_it_is(RunRecord(**row))
+        return self.with_live_status(RunRecord(**row))
 
     def find_run(self, name: str) -> RunRecord:
-        """The run of that id, tag or unambiguous prefix of an id, or the latest."""
-        everything = self.runs()
-        if not everything:
-            raise FairtrialError("there is no run in this store yet; `fairtrial run SUITE` makes one")
+        """Return the run with this id, tag or unambiguous id prefix, or the `latest`."""
+        all_runs = self.runs()
+        if not all_runs:
+            raise FairtrialError("there is no run in this store yet; `fairtrial run SUITE` creates one")
         if name == "latest":
-            return everything[0]
+            return all_runs[0]
         tagged = self.tags().get(name)
-        found = [run for run in everything if run.id in (name, tagged)]
-        found = found or [run for run in everything if run.id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        series = [run for run in everything if run.series_id and run.series_id.startswith(tagged or name)]
-        if not found and series:
-            shown = ", ".join(run.id for run in series[::-1])
-            raise FairtrialError(f"`{name}` is a series: name one of its runs ({shown})")
-        if not found:
-            raise FairtrialError(f"there is no run `{name}`, and no tag of that name; `fairtrial list` shows them all")
-        shown = ", ".join(run.id for run in found[:5])
-        raise FairtrialError(f"`{name}` could be {len(found)} runs ({shown}); write more of the id")
+        matches = [run for run in all_runs if run.id in (name, tagged)]
+        matches = matches or [run for run in all_runs if run.id.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        series = [run for run in all_runs if run.series_id and run.series_id.startswith(tagged or name)]
+        if not matches and series:
+            ids = ", ".join(run.id for run in series[::-1])
+            raise FairtrialError(f"`{name}` is a series: choose one of its runs ({ids})")
+        if not matches:
+            raise FairtrialError(f"there is no run `{name}` and no tag with that name; `fairtrial list` shows them all")
+        ids = ", ".join(run.id for run in matches[:5])
+        raise FairtrialError(f"`{name}` matches {len(matches)} runs ({ids}); give more of the id")
 
     def tags(self) -> dict[str, str]:
-        """The names that people gave to runs and series, with their ids."""
+        """Return the tags of runs and series with their ids."""
         table = schema.tags
         query = select(table.c.name, func.coalesce(table.c.series_id, table.c.run_id))
         with self.reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
     def find_runs(self, name: str) -> list[RunRecord]:
-        """The run of that name, or the runs of the series of that id or tag, oldest first."""
-        everything = self.runs()
-        wanted = self.tags().get(name, name)
-        series = [run for run in everything if run.series_id is not None and run.series_id.startswith(wanted)]
+        """Return the run with this id or tag, or all runs of the series with this id or tag, oldest first."""
+        all_runs = self.runs()
+        prefix = self.tags().get(name, name)
+        series = [run for run in all_runs if run.series_id is not None and run.series_id.startswith(prefix)]
         if not series or len({run.series_id for run in series}) > 1:
             return [self.find_run(name)]
-        if any(run.id.startswith(wanted) for run in everything):
-            raise FairtrialError(f"`{name}` could be a run or a series; write more of the id")
+        if any(run.id.startswith(prefix) for run in all_runs):
+            raise FairtrialError(f"`{name}` matches both a run and a series; give more of the id")
         return series[::-1]
 
     def series_of(self, name: str) -> list[RunRecord]:
-        """The runs of the series of that name, or of the series that the run of that name belongs to, oldest first."""
-        found = self.find_runs(name)
-        series = found[0].series_id
-        return found if series is None else [run for run in self.runs()[::-1] if run.series_id == series]
+        """Return the runs of this series, or of the series that this run belongs to, oldest first."""
+        runs = self.find_runs(name)
+        series = runs[0].series_id
+        return runs if series is None else [run for run in self.runs()[::-1] if run.series_id == series]
 
     def plan(self, plan_id: str) -> PlanRecord:
-        """A stored plan."""
+        """Return a stored plan."""
         with self.reading() as connection:
             row = connection.execute(select(schema.plans).where(schema.plans.c.id == plan_id)).mappings().first()
         if row is None:
@@ -345,11 +346,11 @@ class Store:
         return PlanRecord(**row)
 
     def arms(self, plan: PlanRecord, variables: Variables | None = None) -> tuple[Arm, ...]:
-        """A plan's arms: live with `variables`, else as people read them."""
+        """Return a plan's arms: with `variables` filled in if given, otherwise for display."""
         return rows.read_arms(plan.arms, variables)
 
     def cases(self, plan_id: str, first: int, count: int, variables: Variables | None = None) -> list[Case]:
-        """A slice of a plan's cases."""
+        """Return a slice of a plan's cases."""
         table = schema.cases
         query = (
             select(table)
@@ -360,15 +361,15 @@ class Store:
             return [rows.read_case(row, variables) for row in connection.execute(query).mappings()]
 
     def cases_at(self, plan_id: str, positions: Sequence[int], variables: Variables | None = None) -> list[Case]:
-        """These cases of a plan, in the given order."""
+        """Return these cases of a plan in the given order."""
         table = schema.cases
         query = select(table).where(table.c.plan_id == plan_id, table.c.position.in_(positions))
         with self.reading() as connection:
-            found = {row["position"]: row for row in connection.execute(query).mappings()}
-        return [rows.read_case(found[position], variables) for position in positions]
+            by_position = {row["position"]: row for row in connection.execute(query).mappings()}
+        return [rows.read_case(by_position[position], variables) for position in positions]
 
     def case_templates(self, plan_id: str) -> Iterator[str]:
-        """The texts of a plan's cases that may hold variables."""
+        """Yield the texts of a plan's cases that may contain variables."""
         table = schema.cases
         texts = (table.c.input, table.c.expected, cast(table.c.scorer, Text))
         query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
@@ -377,7 +378,7 @@ class Store:
                 yield from (text for text in row if text)
 
     def case_scorers(self, plan_id: str) -> list[ScorerSpec]:
-        """The different scorers that cases of a plan have of their own."""
+        """Return the distinct scorers that a plan's cases set themselves."""
         table = schema.cases
         query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
         with self.reading() as connection:
@@ -393,7 +394,7 @@ class Store:
         cases: Sequence[int] | None = None,
         trial: str | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Trials with their score columns (prefixed `score_`), by position, streamed."""
+        """Stream the trials with their score columns (prefixed `score_`), ordered by position."""
         table, scores = schema.trials, schema.scores
         score_columns = [
             column.label(f"score_{column.name}")
@@ -418,7 +419,7 @@ class Store:
                 yield dict(row)
 
     def cached_answer(self, trial_id: str, run_id: str, series_id: str | None) -> dict[str, Any] | None:
-        """An answer to the same trial from an earlier run that is not of the same series."""
+        """Return the answer to the same trial from an earlier run outside this series."""
         table, runs = schema.trials, schema.runs
         query = (
             select(table)
@@ -434,7 +435,7 @@ class Store:
             return None if row is None else dict(row)
 
     def judgements(self, run_id: str, place: Place, scoring: int | None = None) -> list[dict[str, Any]]:
-        """Every verdict on one trial's answer, in one scoring or in all of them."""
+        """Return every verdict on a trial's answer, in one scoring or in all."""
         table = schema.judgements
         query = select(table).where(table.c.run_id == run_id, *schema.at(table, place))
         if scoring is not None:
@@ -444,13 +445,13 @@ class Store:
 
 
 def run_query() -> Select[Any]:
-    """Runs with the names of their suites: the columns of a `RunRecord`."""
+    """Select runs with the names of their suites: the columns of a `RunRecord`."""
     runs, plans = schema.runs, schema.plans
     return select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
 
 
 def _runs_own_code(how: Any) -> bool:
-    """Whether a scorer, or one inside it, is a function of somebody's own."""
+    """Return whether a scorer, or one inside it, is a user's function."""
     if isinstance(how, dict):
         return how.get("type") == "python" or any(map(_runs_own_code, how.values()))
     return isinstance(how, list) and any(map(_runs_own_code, how))

@@ -1,4 +1,4 @@
-"""What is left to do about a trial, by what is stored of it."""
+"""Decide what is left to do for a trial from its stored row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Step = Literal["ask", "score", "nothing"]
 
 
 def status_of(row: Mapping[str, Any]) -> str:
-    """A stored trial's status: failed, answered (not yet scored), unscored or scored."""
+    """Return a stored trial's status: failed, answered (not yet scored), unscored or scored."""
     if row["failure_kind"] is not None:
         return "failed"
     if row["score_value"] is not None:
@@ -19,7 +19,10 @@ def status_of(row: Mapping[str, Any]) -> str:
 
 
 def next_step(row: Mapping[str, Any] | None, mode: Mode) -> Step:
-    """No finished call is repeated: `resume` goes on, `retry` takes failures, `rescore` asks nobody anything."""
+    """Return the next step: `resume` continues, `retry` repeats failures, `rescore` only scores stored answers.
+
+    No finished call is repeated.
+    """
     if row is None:
         return "ask" if mode == "resume" else "nothing"
     status = status_of(row)
@@ -27,5 +30,5 @@ def next_step(row: Mapping[str, Any] | None, mode: Mode) -> Step:
         return "ask" if mode == "retry" else "nothing"
     if status == "answered":
         return "score"
-    again = status == "unscored" and (mode != "resume" or row["score_retryable"])
-    return "score" if again else "nothing"
+    score_again = status == "unscored" and (mode != "resume" or row["score_retryable"])
+    return "score" if score_again else "nothing"

@@ -1,4 +1,4 @@
-"""Sums over a run, made in SQL: what the analysis and the progress display begin with."""
+"""Totals of a run, computed in SQL, for the analysis and the progress display."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairtrial.store.store import Store
 
 
 class ArmTotals(NamedTuple):
-    """Counts and sums of one arm."""
+    """The counts and sums of one arm."""
 
     stored: int
     failed: int
@@ -41,12 +41,12 @@ class CaseScores:
         self.positions = array("q")
         self.means, self.weights = array("d"), array("d")
         self.repeats, self.squares = array("q"), array("d")  # how many scores a case has, and the sum of their squares
-        self.clusters = array("q")  # a number for each cluster; a case without one is a cluster of its own
+        self.clusters = array("q")  # a number per cluster; a case without a cluster gets its own
         self.clustered = False
 
 
 def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[int]:
-    """How many trials each arm of a plan has."""
+    """Return the number of trials of each arm of a plan."""
     table = schema.cases
     query = select(func.count(), func.count(table.c.repeats), func.coalesce(func.sum(table.c.repeats), 0)).where(
         table.c.plan_id == plan_id
@@ -57,7 +57,7 @@ def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[in
 
 
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
-    """Counts and sums by arm position; an arm of which nothing is stored is not in it."""
+    """Return counts and sums by arm position; arms without stored trials are missing."""
     trials, scores = schema.trials, schema.scores
     query = (
         select(
@@ -81,11 +81,11 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
         .group_by(trials.c.arm_position)
     )
     with store.reading() as connection:
-        found: dict[int, ArmTotals] = {}
+        totals: dict[int, ArmTotals] = {}
         for row in connection.execute(query):
             fields: list[Any] = [*row[1:-3], read_cost(row._mapping)]
-            found[row[0]] = ArmTotals(*fields)
-        return found
+            totals[row[0]] = ArmTotals(*fields)
+        return totals
 
 
 def _cost_sums(table: Table) -> list[ColumnElement[Any]]:
@@ -93,7 +93,7 @@ def _cost_sums(table: Table) -> list[ColumnElement[Any]]:
 
 
 def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, CaseScores]:
-    """The mean over repeats of every case that has a score, by arm position; streamed, for there may be many."""
+    """Return the mean over repeats of every scored case, by arm position; rows are streamed, as there may be many."""
     scores, cases = schema.scores, schema.cases
     query = (
         select(
@@ -110,12 +110,12 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
         .group_by(scores.c.arm_position, scores.c.case_position, cases.c.weight, cases.c.cluster)
         .execution_options(yield_per=2000)
     )
-    found: dict[int, CaseScores] = {}
-    names: dict[str, int] = {}
+    by_arm: dict[int, CaseScores] = {}
+    cluster_numbers: dict[str, int] = {}
     with store.reading() as connection:
         for number, row in enumerate(connection.execute(query), 1):
             arm, position, mean, repeats, squares, weight, cluster = row
-            columns = found.get(arm) or found.setdefault(arm, CaseScores())
+            columns = by_arm.get(arm) or by_arm.setdefault(arm, CaseScores())
             columns.positions.append(position)
             columns.means.append(mean)
             columns.repeats.append(repeats)
@@ -124,27 +124,27 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
             if cluster is None:
                 columns.clusters.append(-number)
             else:
-                columns.clusters.append(names.setdefault(cluster, len(names)))
+                columns.clusters.append(cluster_numbers.setdefault(cluster, len(cluster_numbers)))
                 columns.clustered = True
-    return found
+    return by_arm
 
 
 class TrialScores:
-    """One arm's scores by case, repeat by repeat."""
+    """One arm's scores by case, one per repeat."""
 
     def __init__(self) -> None:
         self.by_case: dict[int, list[float]] = {}
-        self.clusters: dict[int, str] = {}  # of the cases that belong to one
+        self.clusters: dict[int, str] = {}  # only of cases that have a cluster
         self.weights: dict[int, float] = {}
-        self.uneven = False  # cases differ in weight, or come in clusters
+        self.uneven = False  # whether any case has a weight other than 1 or a cluster
 
     def means(self) -> dict[int, float]:
-        """The mean over repeats of every case."""
+        """Return the mean over repeats of every case."""
         return {case: sum(values) / len(values) for case, values in self.by_case.items()}
 
 
 def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Sequence[int]) -> dict[int, TrialScores]:
-    """The scores of these arms, by position."""
+    """Return the scores of these arms by position."""
     scores, cases = schema.scores, schema.cases
     query = (
         select(scores.c.arm_position, scores.c.case_position, scores.c.value, cases.c.weight, cases.c.cluster)
@@ -153,19 +153,20 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
         .where(scores.c.arm_position.in_(arms))
         .execution_options(yield_per=2000)
     )
-    found = {arm: TrialScores() for arm in arms}
+    by_arm = {arm: TrialScores() for arm in arms}
     with store.reading() as connection:
         for arm, case_position, value, weight, cluster in connection.execute(query):
-            found[arm].by_case.setdefault(case_position, []).append(value)
-            found[arm].weights[case_position] = weight
-            found[arm].uneven = found[arm].uneven or weight != 1 or cluster is not None
+            scores_of_arm = by_arm[arm]
+            scores_of_arm.by_case.setdefault(case_position, []).append(value)
+            scores_of_arm.weights[case_position] = weight
+            scores_of_arm.uneven = scores_of_arm.uneven or weight != 1 or cluster is not None
             if cluster is not None:
-                found[arm].clusters[case_position] = cluster
-    return found
+                scores_of_arm.clusters[case_position] = cluster
+    return by_arm
 
 
 class MetricScores:
-    """One metric of one arm: its mean on each case, over repeats, with the cases' weights."""
+    """One metric of one arm: its mean over repeats on each case, with the cases' weights."""
 
     def __init__(self, scale: Scale) -> None:
         self.scale = scale
@@ -174,18 +175,18 @@ class MetricScores:
         self.weights: dict[int, float] = {}
 
     def add(self, case: int, value: float, weight: float) -> None:
-        """One more value of a case."""
+        """Add a value of a case."""
         self.sums[case] = self.sums.get(case, 0.0) + value
         self.counts[case] = self.counts.get(case, 0) + 1
         self.weights[case] = weight
 
     def means(self) -> dict[int, float]:
-        """The mean of every case, in the order of `weights`."""
+        """Return the mean of every case, in the order of `weights`."""
         return {case: self.sums[case] / self.counts[case] for case in self.weights}
 
 
 def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, dict[str, MetricScores]]:
-    """What was measured beside the scores, by arm position and name."""
+    """Return the metrics besides the score, by arm position and name."""
     scores, cases = schema.scores, schema.cases
     query = (
         select(scores.c.arm_position, scores.c.case_position, scores.c.metrics, cases.c.weight)
@@ -193,29 +194,29 @@ def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.metrics.is_not(None))
         .execution_options(yield_per=2000)
     )
-    found: dict[int, dict[str, MetricScores]] = {}
+    by_arm: dict[int, dict[str, MetricScores]] = {}
     with store.reading() as connection:
         for arm, case_position, metrics, weight in connection.execute(query):
             for name, (value, low, high) in decode(metrics).items():
                 if value is None:
                     continue
-                metric = found.setdefault(arm, {}).setdefault(name, MetricScores((low, high)))
+                metric = by_arm.setdefault(arm, {}).setdefault(name, MetricScores((low, high)))
                 metric.add(case_position, value, weight)
-    return found
+    return by_arm
 
 
 class ToolRow(NamedTuple):
-    """One answer that tells of tools."""
+    """The tool use of one answer."""
 
     arm_position: int
     case_position: int
-    tools: dict[str, tuple[int, int]] | None  # None where the target tells nothing of tools
+    tools: dict[str, tuple[int, int]] | None  # None if the target does not report tool use
     score: float | None
     weight: float
 
 
 def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator[ToolRow]:
-    """Every answer with the tools it used, streamed."""
+    """Stream every answer with the tools it used."""
     trials, scores, cases = schema.trials, schema.scores, schema.cases
     query = (
         select(
@@ -233,12 +234,12 @@ def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator
     )
     with store.reading() as connection:
         for arm, case_position, calls, tools, value, weight in connection.execute(query):
-            found = {name: (made, failed) for name, (made, failed) in (decode(tools) or {}).items()}
-            yield ToolRow(arm, case_position, None if calls is None else found, value, weight)
+            by_tool = {name: (made, failed) for name, (made, failed) in (decode(tools) or {}).items()}
+            yield ToolRow(arm, case_position, None if calls is None else by_tool, value, weight)
 
 
 class JudgeTotals(NamedTuple):
-    """What judging one arm took."""
+    """The verdicts, calls and cost of judging one arm."""
 
     verdicts: int
     calls: int
@@ -246,9 +247,9 @@ class JudgeTotals(NamedTuple):
 
 
 def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTotals]:
-    """Verdicts, the calls made for them and their cost by arm position, apart from what the answers cost.
+    """Return verdicts, the calls made for them and their cost by arm position, excluding the cost of the answers.
 
-    Verdicts of an earlier scoring that are used again took no call.
+    Verdicts reused from an earlier scoring took no call.
     """
     table = schema.judgements
     counts = (func.count().label("verdicts"), func.sum(table.c.asked).label("calls"))
@@ -263,22 +264,22 @@ def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTota
 
 
 def latencies(store: Store, run_id: str) -> dict[int, array[float]]:
-    """Every latency in milliseconds, by arm position; answers from the cache have none."""
+    """Return all latencies in milliseconds by arm position; answers from the cache have none."""
     table = schema.trials
     query = (
         select(table.c.arm_position, table.c.latency_ms)
         .where(table.c.run_id == run_id, table.c.latency_ms.is_not(None), table.c.cached.is_(False))
         .execution_options(yield_per=2000)
     )
-    found: dict[int, array[float]] = {}
+    by_arm: dict[int, array[float]] = {}
     with store.reading() as connection:
         for arm, latency in connection.execute(query):
-            found.setdefault(arm, array("d")).append(latency)
-    return found
+            by_arm.setdefault(arm, array("d")).append(latency)
+    return by_arm
 
 
 def failure_reasons(store: Store, run_id: str, scoring: int) -> list[tuple[str, str, int]]:
-    """(kind, message, count) of what went wrong, commonest first."""
+    """Return (kind, message, count) of all failures and missing scores, most frequent first."""
     trials, scores = schema.trials, schema.scores
     failed = (
         select(trials.c.failure_kind, trials.c.failure_message, func.count())

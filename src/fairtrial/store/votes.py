@@ -1,4 +1,4 @@
-"""Votes of people on pairs of answers, each cast without knowing whose they were."""
+"""Blind votes of people on pairs of answers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from fairtrial.store import schema
 from fairtrial.store.store import Store
 
 Choice = Literal["one", "other", "tie", "neither"]
-WORTH: dict[str, float] = {"one": 1.0, "other": 0.0, "tie": 0.5, "neither": 0.5}  # of `one`; neither: both are bad
+# The value of `one`; `neither` means that both are bad.
+WORTH: dict[str, float] = {"one": 1.0, "other": 0.0, "tie": 0.5, "neither": 0.5}
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
-    """One choice between two arms' answers to one case."""
+    """A choice between two arms' answers to one case."""
 
     case_position: int
     repeat: int
@@ -30,14 +31,14 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_vote(store: Store, run_id: str, vote: Vote) -> str:
-    """Keep a vote; its id."""
+    """Store a vote and return its id."""
     row = {"id": new_id(), "run_id": run_id, **msgspec.structs.asdict(vote), "voted_at": time.time()}
     store.write({"votes": [row]})
     return str(row["id"])
 
 
 def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
-    """Every vote on a run's answers, oldest first."""
+    """Yield every vote on a run's answers, oldest first."""
     table = schema.votes
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.id)
     with store.reading() as connection:
@@ -46,25 +47,26 @@ def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
 
 
 def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tuple[int, int], list[int]]:
-    """Which arms have answered, by case and repeat; of one case, or of all."""
+    """Return the arms that have answered by case and repeat, for one case or for all."""
     table = schema.trials
     query = select(table.c.case_position, table.c.repeat, table.c.arm_position).where(
         table.c.run_id == run_id, table.c.failure_kind.is_(None)
     )
     if case is not None:
         query = query.where(table.c.case_position == case)
-    found: dict[tuple[int, int], list[int]] = {}
+    arms: dict[tuple[int, int], list[int]] = {}
     with store.reading() as connection:
         for position, repeat, arm in connection.execute(query):
-            found.setdefault((position, repeat), []).append(arm)
-    return found
+            arms.setdefault((position, repeat), []).append(arm)
+    return arms
 
 
 def pair_count(store: Store, run_id: str) -> int:
-    """How many pairs of answers to the same case there are."""
+    """Return the number of pairs of answers to the same case."""
     table = schema.trials
-    here = (table.c.run_id == run_id, table.c.failure_kind.is_(None))
-    sizes = select(func.count().label("arms")).where(*here).group_by(table.c.case_position, table.c.repeat).subquery()
+    conditions = (table.c.run_id == run_id, table.c.failure_kind.is_(None))
+    counts = select(func.count().label("arms")).where(*conditions).group_by(table.c.case_position, table.c.repeat)
+    sizes = counts.subquery()
     query = select(func.sum(sizes.c.arms * (sizes.c.arms - 1)))
     with store.reading() as connection:
         return (connection.scalar(query) or 0) // 2

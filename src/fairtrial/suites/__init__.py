@@ -1,4 +1,4 @@
-"""Suites that come with fairtrial."""
+"""Built-in suites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FOLDER = Path(__file__).parent
 
 
 def suite_path(name: str) -> Path:
-    """The file of a built-in suite."""
+    """Return the path of a built-in suite."""
     path = _FOLDER / f"{name}.yaml"
     if not path.is_file():
         raise FairtrialError(f"there is no built-in suite `{name}`")

@@ -1,1 +1,1 @@
-"""Kinds of targets, one per file: anything that answers a request."""
+"""The kinds of targets, one per file. A target is anything that answers a request."""

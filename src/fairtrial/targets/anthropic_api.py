@@ -1,4 +1,4 @@
-"""`anthropic_api`: Anthropic's Messages."""
+"""`anthropic_api`: Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import BAD_TURN, Call, Conversation, Result, Turn
-from fairtrial.providers.params import PENALTIES, Api, model_of, taken, thinking_of
+from fairtrial.providers.params import PENALTIES, Api, model_of, supported_params, thinking_of
 from fairtrial.providers.replies import (
     UNREADABLE,
     anthropic_usage,
     calls_trace,
+    decode_or_none,
     finish_of,
-    loose,
-    name_of,
     refusal_text,
+    text_or_none,
 )
 from fairtrial.providers.streams import sse_data
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
-# Sent with every call to Messages, and not to be raised lightly: from 2026-10-21 on the API refuses temperature, top_p
-# and top_k on every model, even at their defaults, while 2023-06-01 still takes them on models that know them.
+# Sent with every call to Messages. Do not raise it without care: from 2026-10-21 on the API rejects temperature, top_p
+# and top_k on every model, even at their defaults, while 2023-06-01 still accepts them on models that support them.
 ANTHROPIC_VERSION = "2023-06-01"
 
-REPLY_TOOL = "reply"  # through which an older Claude answers in a given form
+REPLY_TOOL = "reply"  # the tool through which older Claude models return JSON
 
 _PATH = "/v1/messages"
 _NAMES = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"}
-_LONGEST = 2048  # tokens: the API wants to be told how long an answer may be
+_LONGEST = 2048  # tokens: the API requires a maximum length for the answer
 _STATUS = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -57,7 +57,7 @@ class _Block(msgspec.Struct):
     input: Any = None
     partial_json: Any = None
     thinking: Any = None
-    stop_reason: Any = None  # in a message_delta, where `delta` has another shape
+    stop_reason: Any = None  # in a message_delta, whose `delta` has a different structure
     stop_details: msgspec.Raw = msgspec.Raw()
 
 
@@ -95,10 +95,10 @@ _decode_message = msgspec.json.Decoder(_Message).decode
 
 
 def messages_params(spec: TargetSpec, request: Request) -> dict[str, Any]:
-    """For Messages; `extra` as it is. A schema goes with them."""
-    found = taken(spec, request.params)
-    extra = found.pop("extra", {})
-    body: dict[str, Any] = {_NAMES[name]: value for name, value in found.items() if name in _NAMES}
+    """Return the parameters of a Messages request, with `extra` unchanged and the schema if there is one."""
+    params = supported_params(spec, request.params)
+    extra = params.pop("extra", {})
+    body: dict[str, Any] = {_NAMES[name]: value for name, value in params.items() if name in _NAMES}
     body |= extra
     if request.schema is None:
         return body
@@ -106,23 +106,24 @@ def messages_params(spec: TargetSpec, request: Request) -> dict[str, Any]:
         shape = {"type": "json_schema", "schema": without_ranges(request.schema)}
         return {**body, "output_config": {**body.get("output_config", {}), "format": shape}}
     tool = {"name": REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}
-    choice = {"type": "auto"} if thinking_of(extra) else {"type": "tool", "name": REPLY_TOOL}  # thinking forbids force
+    # A tool cannot be forced while thinking is on.
+    choice = {"type": "auto"} if thinking_of(extra) else {"type": "tool", "name": REPLY_TOOL}
     return {**body, "tools": [tool], "tool_choice": choice}
 
 
 def without_ranges(schema: Any) -> Any:
-    """A schema without what structured outputs do not take; ranges are checked by whoever reads the reply."""
+    """Return a schema without keywords that structured outputs reject; ranges are checked when reading the reply."""
     if isinstance(schema, list):
         return [without_ranges(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: value for key, value in schema.items() if key not in _RANGES}
+    result = {key: value for key, value in schema.items() if key not in _RANGES}
     for key in ("items", "anyOf"):
-        if key in found:
-            found[key] = without_ranges(found[key])
-    if "properties" in found:
-        found["properties"] = {name: without_ranges(value) for name, value in found["properties"].items()}
-    return found
+        if key in result:
+            result[key] = without_ranges(result[key])
+    if "properties" in result:
+        result["properties"] = {name: without_ranges(value) for name, value in result["properties"].items()}
+    return result
 
 
 _RANGES = frozenset(
@@ -134,7 +135,7 @@ _RANGES = frozenset(
 
 
 class AnthropicConversation(Conversation):
-    """Messages."""
+    """A conversation in the Messages format."""
 
     path = _PATH
 
@@ -154,8 +155,8 @@ class AnthropicConversation(Conversation):
 
     def read(self, reply: bytes) -> Turn | Failure:
         try:
-            found = _decode_turn(reply)
-            blocks = found.content
+            decoded = _decode_turn(reply)
+            blocks = decoded.content
             calls = tuple(
                 Call(id=block["id"], name=block["name"], arguments=block.get("input") or {})
                 for block in blocks
@@ -163,15 +164,15 @@ class AnthropicConversation(Conversation):
             )
             text = "".join(block["text"] for block in blocks if block["type"] == "text")
         except BAD_TURN as error:
-            return transport.unreadable(reply, "turn of a model", error)
-        finish = finish_of(found.stop_reason)
+            return transport.unreadable(reply, "model turn", error)
+        finish = finish_of(decoded.stop_reason)
         return Turn(
-            text=text or (refusal_text(loose(found.stop_details)) if finish == REFUSED else ""),
-            thinking="".join(name_of(block.get("thinking")) or "" for block in blocks),
+            text=text or (refusal_text(decode_or_none(decoded.stop_details)) if finish == REFUSED else ""),
+            thinking="".join(text_or_none(block.get("thinking")) or "" for block in blocks),
             calls=calls,
             finish_reason=finish,
-            usage=anthropic_usage(loose(found.usage)),
-            model=name_of(loose(found.model)),
+            usage=anthropic_usage(decode_or_none(decoded.usage)),
+            model=text_or_none(decode_or_none(decoded.model)),
             raw={"role": "assistant", "content": blocks},
         )
 
@@ -189,7 +190,7 @@ class AnthropicConversation(Conversation):
 
 
 class AnthropicApi(transport.HttpTarget):
-    """One model behind the Messages API."""
+    """A model behind the Messages API."""
 
     provider: ClassVar = Provider(
         kind="anthropic_api",
@@ -225,14 +226,14 @@ class AnthropicApi(transport.HttpTarget):
 
 
 def _content(request: Request) -> str | list[dict[str, Any]]:
-    """The question, with its pictures in front of it."""
+    """Return the prompt, preceded by its images."""
     if not request.images:
         return request.input
-    pictures = [
+    sources = [
         {"type": "base64", "media_type": image.media, "data": b64encode(image.body).decode()}
         for image in request.images
     ]
-    blocks: list[dict[str, Any]] = [{"type": "image", "source": picture} for picture in pictures]
+    blocks: list[dict[str, Any]] = [{"type": "image", "source": source} for source in sources]
     return [*blocks, {"type": "text", "text": request.input}]
 
 
@@ -245,22 +246,22 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     if message.error is not None:
         return _failure_in_reply(message.error)
     if message.type != "message":
-        return Failure(kind="malformed", message="HTTP 200 without a message", retryable=True)
+        return Failure(kind="malformed", message="HTTP 200, but the reply has no message", retryable=True)
     blocks = message.content or []
     return _answer(
         text=_text_of(blocks),
         calls=[(block.name, block.input) for block in blocks if block.type == "tool_use" and block.name != REPLY_TOOL],
         details=message.stop_details,
         finish_reason=finish_of(message.stop_reason),
-        usage=anthropic_usage(loose(message.usage)),
-        model=name_of(loose(message.model)),
+        usage=anthropic_usage(decode_or_none(message.usage)),
+        model=text_or_none(decode_or_none(message.model)),
         latency_ms=latency,
-        reasoning="".join(name_of(block.thinking) or "" for block in blocks) or None,
+        reasoning="".join(text_or_none(block.thinking) or "" for block in blocks) or None,
     )
 
 
 def _text_of(blocks: list[_Block]) -> str:
-    """The text, or the JSON where a schema was asked for."""
+    """Return the text, or the JSON if a schema was requested."""
     for block in blocks:
         if block.type == "tool_use" and block.name == REPLY_TOOL:
             return msgspec.json.encode(block.input).decode()
@@ -268,9 +269,9 @@ def _text_of(blocks: list[_Block]) -> str:
 
 
 def _answer(*, text: str, calls: list[tuple[Any, Any]], details: msgspec.Raw, **rest: Any) -> Answer:
-    """An answer, of its own kind where it is a refusal or nothing but calls of tools."""
+    """Build an answer, marked as such if it is a refusal or consists only of tool calls."""
     if rest["finish_reason"] == REFUSED:
-        text = text or refusal_text(loose(details))
+        text = text or refusal_text(decode_or_none(details))
     elif calls:
         rest["trace"] = calls_trace(calls)
         rest["finish_reason"] = rest["finish_reason"] if text.strip() else TOOL_CALLS
@@ -278,7 +279,7 @@ def _answer(*, text: str, calls: list[tuple[Any, Any]], details: msgspec.Raw, **
 
 
 class _Streamed:
-    """A message that comes in events."""
+    """A message assembled from stream events."""
 
     def __init__(self, collected: transport.Collected) -> None:
         self.collected = collected
@@ -289,7 +290,7 @@ class _Streamed:
         self._calls: dict[Any, tuple[Any, str]] = {}
 
     def take(self, event: _Event) -> None:
-        """One more event."""
+        """Add an event."""
         if event.message is not None:
             self.model = event.message.model
             self._count(event.message.usage)
@@ -305,20 +306,20 @@ class _Streamed:
         self.details = delta.stop_details or self.details
         if delta.text:
             self.collected.say(delta.text)
-        elif thought := name_of(delta.thinking):
+        elif thought := text_or_none(delta.thinking):
             self.collected.think(thought)
-        elif (arguments := name_of(delta.partial_json)) and place in self._calls:
+        elif (arguments := text_or_none(delta.partial_json)) and place in self._calls:
             name, so_far = self._calls[place]
             self._calls[place] = (name, so_far + arguments)
 
     def _count(self, usage: msgspec.Raw) -> None:
-        """Counts come in pieces; what is said later holds."""
-        if usage and isinstance(found := loose(usage), dict):
-            self.usage |= {name: value for name, value in found.items() if value is not None}
+        """Merge token counts, which arrive in pieces; later values replace earlier ones."""
+        if usage and isinstance(counts := decode_or_none(usage), dict):
+            self.usage |= {name: value for name, value in counts.items() if value is not None}
 
     @property
     def calls(self) -> list[tuple[Any, Any]]:
-        """The tools that the model asked for."""
+        """The tool calls that the model requested."""
         return list(self._calls.values())
 
 
@@ -329,18 +330,18 @@ async def _read_stream(response: ClientResponse, collected: transport.Collected)
             event = _decode_event(data)
         except UNREADABLE as error:
             return transport.unreadable_event(error)
-        if event.type == "error":  # what was said until then is counted
-            return transport.in_the_middle(_failure_in_reply(event.error), anthropic_usage(streamed.usage))
+        if event.type == "error":  # the usage until then is counted
+            return transport.failed_mid_stream(_failure_in_reply(event.error), anthropic_usage(streamed.usage))
         streamed.take(event)
     if not streamed.done:
-        return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
+        return Failure(kind="stream", message="the stream ended before the answer was complete", retryable=True)
     return _answer(
         text=collected.text,
         calls=streamed.calls,
         details=streamed.details,
         finish_reason=streamed.finish,
         usage=anthropic_usage(streamed.usage),
-        model=name_of(loose(streamed.model)),
+        model=text_or_none(decode_or_none(streamed.model)),
         latency_ms=collected.latency_ms,
         first_token_ms=collected.first_token_ms,
         reasoning=collected.reasoning,
@@ -348,7 +349,7 @@ async def _read_stream(response: ClientResponse, collected: transport.Collected)
 
 
 def _failure_in_reply(error: Any) -> Failure:
-    """An error that came with status 200, as in the middle of a stream."""
+    """Return the failure for an error that came with status 200, as in the middle of a stream."""
     kind = error.get("type") if isinstance(error, dict) else ""
     result = transport.error_of_status(_STATUS.get(str(kind), 500), msgspec.json.encode({"error": error}))
     assert isinstance(result, Failure), "Messages has no filter of its own"

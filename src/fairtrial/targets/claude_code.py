@@ -1,4 +1,4 @@
-"""`claude-code`: Anthropic's agent through its SDK, with the condition's tools and nothing else."""
+"""`claude-code`: Anthropic's agent through its SDK, with only the condition's tools."""
 
 from __future__ import annotations
 
@@ -20,17 +20,36 @@ from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
-from fairtrial.toolbox.supervised import own_folder, supervised_config, write_wrapper
+from fairtrial.toolbox.supervised import private_temp_folder, supervised_config, write_wrapper
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
 
-# Of our environment it gets what a program needs to run and to reach Anthropic, and nothing else.
-_KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TERM", "SHELL", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
-_KEPT_STARTS = ("ANTHROPIC_", "AWS_", "GOOGLE_", "CLOUD_ML_", "VERTEX_", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH_")
-_KEPT_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
-_WAYS_IN = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-_WAYS_IN_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+# The only environment variables that are passed on: those needed to run a program and to reach Anthropic.
+_PASSED_ON = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TERM",
+    "SHELL",
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+)
+_PASSED_ON_PREFIXES = (
+    "ANTHROPIC_",
+    "AWS_",
+    "GOOGLE_",
+    "CLOUD_ML_",
+    "VERTEX_",
+    "CLAUDE_CODE_USE_",
+    "CLAUDE_CODE_OAUTH_",
+)
+_PASSED_ON_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_CLOUD_CREDENTIALS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 _STATUS_KINDS = {401: "auth", 403: "auth", 404: "model", 429: "rate_limited"}
 _ERROR_KINDS = {
     "authentication_failed": "auth",
@@ -39,13 +58,13 @@ _ERROR_KINDS = {
     "server_error": "server",
     "invalid_request": "refused",
 }
-_WORTH_ANOTHER_TRY = {"rate_limited", "server", "mcp"}
-_MOST_MESSAGE = 64 * 2**20
+_RETRYABLE = {"rate_limited", "server", "mcp"}
+_MAX_MESSAGE = 64 * 2**20
 _UNCONNECTED = {"failed", "needs-auth", "disabled"}
 
 
 class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
-    """Built-in `tools` are off, and so are settings of user and project, unless they are named here."""
+    """Built-in `tools` and the settings of user and project are off unless they are listed here."""
 
     model: str | None = None
     tools: list[str] = []
@@ -58,7 +77,7 @@ class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
 
 
 class ClaudeCode(Target):
-    """One process of the Claude Code CLI for each trial, in an empty folder of its own."""
+    """Claude Code: one process of its CLI per trial, each in its own empty folder."""
 
     options_type: ClassVar[type[Options]] = ClaudeCodeOptions
     priced: ClassVar[bool] = True
@@ -75,8 +94,9 @@ class ClaudeCode(Target):
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         environment = {**os.environ, **options.env}
-        if not spec.api_key and not any(environment.get(name) for name in (*_WAYS_IN, *_WAYS_IN_CLOUDS)):
-            yield f"{spec.id} needs a way in: set ANTHROPIC_API_KEY (or {', '.join(_WAYS_IN[1:] + _WAYS_IN_CLOUDS)})"
+        if not spec.api_key and not any(environment.get(name) for name in (*_CREDENTIALS, *_CLOUD_CREDENTIALS)):
+            alternatives = ", ".join(_CREDENTIALS[1:] + _CLOUD_CREDENTIALS)
+            yield f"{spec.id} has no credentials: set ANTHROPIC_API_KEY (or {alternatives})"
 
     @property
     def lane(self) -> str:
@@ -87,7 +107,7 @@ class ClaudeCode(Target):
             import claude_agent_sdk
         except ImportError:
             raise NotInstalledError(self.spec.id, "agents") from None
-        self._home = own_folder("fairtrial-claude")
+        self._home = private_temp_folder("fairtrial-claude")
         bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
         program = str(bundled) if bundled.is_file() else shutil.which("claude")
         if program is None:
@@ -100,7 +120,7 @@ class ClaudeCode(Target):
             shutil.rmtree(self._home, ignore_errors=True)
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """Nothing: Claude Code chooses its parameters itself."""
+        """Return nothing: Claude Code chooses its parameters itself."""
         return {}
 
     def versions(self) -> dict[str, str]:
@@ -110,77 +130,84 @@ class ClaudeCode(Target):
         from claude_agent_sdk import ClaudeSDKError, query
 
         assert self._home is not None
-        seen = _Seen([server.name for server in request.mcp])
-        request.journal.read = seen.so_far
+        log = _SessionLog([server.name for server in request.mcp])
+        request.journal.read = log.so_far
         errors: list[str] = []
-        with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as place:
-            messages = query(prompt=request.input, options=self._sdk_options(request, Path(place), errors))
+        with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as folder:
+            messages = query(prompt=request.input, options=self._sdk_options(request, Path(folder), errors))
             try:
                 async for message in messages:
-                    failure = seen.take(message)
+                    failure = log.take(message)
                     if failure is not None:
                         return failure
             except ClaudeSDKError as error:
-                return seen.failure_of(error, errors)
+                return log.failure_of(error, errors)
             finally:
-                await messages.aclose()  # type: ignore[attr-defined]  # it is a generator: this ends the process
-        return seen.result()
+                await messages.aclose()  # type: ignore[attr-defined]  # it is a generator: closing it ends the process
+        return log.result()
 
-    def _sdk_options(self, request: Request, place: Path, errors: list[str]) -> ClaudeAgentOptions:
+    def _sdk_options(self, request: Request, folder: Path, errors: list[str]) -> ClaudeAgentOptions:
         from claude_agent_sdk import ClaudeAgentOptions
 
         options = self._options
-        work = place / "work"
+        work = folder / "work"
         work.mkdir()
-        # Files, because everybody on the machine can read a command line.
+        # Use files, because every user of the machine can read command lines.
         configs = {server.name: supervised_config(server) for server in request.mcp}
-        (place / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
-        (place / "system.txt").write_text(request.system, "utf-8")
+        (folder / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
+        (folder / "system.txt").write_text(request.system, "utf-8")
         limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]
         return ClaudeAgentOptions(
             tools=list(options.tools),
             allowed_tools=[*options.tools, *(f"mcp__{server.name}" for server in request.mcp)],
             permission_mode="dontAsk",
-            mcp_servers=str(place / "mcp.json"),
+            mcp_servers=str(folder / "mcp.json"),
             strict_mcp_config=True,
             setting_sources=list(options.setting_sources),
-            system_prompt={"type": "file", "path": str(place / "system.txt")} if request.system else None,
-            verbatim_prompts=True,  # a case may say `@/etc/passwd` or `/cost`: that is text, not a command
-            max_buffer_size=_MOST_MESSAGE,
+            system_prompt={"type": "file", "path": str(folder / "system.txt")} if request.system else None,
+            verbatim_prompts=True,  # a case may contain `@/etc/passwd` or `/cost`: that is text, not a command
+            max_buffer_size=_MAX_MESSAGE,
             model=self.spec.model or options.model,
             effort=options.effort,
             max_turns=options.max_turns,
             max_budget_usd=min((limit for limit in limits if limit is not None), default=None),
             cwd=str((self.folder / options.cwd).resolve()) if options.cwd else str(work),
-            env=self._environment(request, place),
+            env=self._environment(request, folder),
             cli_path=str(self._program),
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
 
-    def _environment(self, request: Request, place: Path) -> dict[str, str]:
-        patience = max((server.timeout for server in request.mcp), default=None)
-        own = {
-            "CLAUDE_CONFIG_DIR": str(place / "config"),
+    def _environment(self, request: Request, folder: Path) -> dict[str, str]:
+        timeout = max((server.timeout for server in request.mcp), default=None)
+        agent_variables = {
+            "CLAUDE_CONFIG_DIR": str(folder / "config"),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "0",  # retrying is the engine's, which knows how and says why
-            **({"MCP_TIMEOUT": f"{1000 * patience:.0f}"} if patience else {}),
+            "CLAUDE_CODE_MAX_RETRIES": "0",  # the engine retries, and records why
+            **({"MCP_TIMEOUT": f"{1000 * timeout:.0f}"} if timeout else {}),
             **({"ANTHROPIC_API_KEY": self.spec.api_key} if self.spec.api_key else {}),
             **({"ANTHROPIC_BASE_URL": self.spec.base_url} if self.spec.base_url else {}),
             **self._options.env,
         }
-        kept = [
+        passed_on = [
             name
             for name in os.environ
-            if name in (*_KEPT, *_KEPT_PROXIES) or name.startswith(_KEPT_STARTS) or name.startswith("LC_")
+            if name in (*_PASSED_ON, *_PASSED_ON_PROXIES)
+            or name.startswith(_PASSED_ON_PREFIXES)
+            or name.startswith("LC_")
         ]
-        # The SDK hands on all of our environment; the leash that the program is on keeps only these.
-        sdk = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_HAS_OAUTH_REFRESH", "PWD")
-        return {**own, "FAIRTRIAL_KEEP": ",".join((*kept, *own, *sdk))}
+        # The SDK passes on the whole environment; the supervisor that starts the program keeps only these.
+        sdk_variables = (
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_AGENT_SDK_VERSION",
+            "CLAUDE_CODE_SDK_HAS_OAUTH_REFRESH",
+            "PWD",
+        )
+        return {**agent_variables, "FAIRTRIAL_KEEP": ",".join((*passed_on, *agent_variables, *sdk_variables))}
 
 
-class _Seen:
-    """What the SDK has told of one session."""
+class _SessionLog:
+    """What the SDK has reported about one session."""
 
     def __init__(self, servers: list[str]) -> None:
         self._wanted = servers
@@ -191,17 +218,17 @@ class _Seen:
         self._calls: dict[str, ToolCall] = {}
         self._called_at: dict[str, float] = {}
         self._answered_calls: set[str] = set()
-        self._usages: dict[str, dict[str, Any]] = {}  # of each reply of the model, as far as it came
+        self._usages: dict[str, dict[str, Any]] = {}  # by reply of the model, as far as reported
         self._error: str | None = None
         self._model: str | None = None
         self._result: Any = None
 
     def take(self, message: Any) -> Failure | None:
-        """One message; a failure where it makes no sense to go on."""
+        """Process a message; return a failure if there is no point in continuing."""
         from claude_agent_sdk import AssistantMessage, ResultMessage, SystemMessage, UserMessage
 
         if isinstance(message, SystemMessage) and message.subtype == "init":
-            self._started = time.perf_counter()  # until now it and its servers were starting, which is no latency
+            self._started = time.perf_counter()  # start-up of the agent and its servers does not count as latency
             self._servers = {server["name"]: server["status"] for server in message.data.get("mcp_servers") or ()}
             return self._unconnected()
         if isinstance(message, AssistantMessage):
@@ -209,23 +236,23 @@ class _Seen:
             self._model, self._error = message.model, message.error or self._error
             self._usages[message.message_id or ""] = message.usage or {}
             for block in message.content:
-                self._said(block)
+                self._add_block(block)
         elif isinstance(message, UserMessage) and isinstance(message.content, list):
             for block in message.content:
-                self._answered(block)
+                self._add_tool_result(block)
         elif isinstance(message, ResultMessage):
             self._result = message
         return None
 
     def _unconnected(self) -> Failure | None:
         for name in self._wanted:
-            status = self._servers.get(name, "not there")
-            if status in _UNCONNECTED or status == "not there":
+            status = self._servers.get(name, "not listed")
+            if status in _UNCONNECTED or status == "not listed":
                 message = f"the MCP server `{name}` did not connect ({status})"
                 return Failure(kind="mcp", message=message, retryable=True)
         return None
 
-    def _said(self, block: Any) -> None:
+    def _add_block(self, block: Any) -> None:
         from claude_agent_sdk import TextBlock, ThinkingBlock, ToolUseBlock
 
         if isinstance(block, TextBlock):
@@ -237,7 +264,7 @@ class _Seen:
             self._calls[block.id] = ToolCall(tool=tool, server=server, arguments=block.input)
             self._called_at[block.id] = time.perf_counter()
 
-    def _answered(self, block: Any) -> None:
+    def _add_tool_result(self, block: Any) -> None:
         from claude_agent_sdk import ToolResultBlock
 
         if not isinstance(block, ToolResultBlock) or block.tool_use_id not in self._calls:
@@ -252,14 +279,14 @@ class _Seen:
         )
 
     def _split(self, name: str) -> tuple[str | None, str]:
-        """`mcp__server__tool` into its parts; a tool of the agent's own has no server."""
+        """Split `mcp__server__tool` into its parts; the agent's built-in tools have no server."""
         for server in self._wanted:
             if name.startswith(f"mcp__{server}__"):
                 return server, name.removeprefix(f"mcp__{server}__")
         return None, name
 
     def result(self) -> Answer | Failure:
-        """How the session ended."""
+        """Return the result of the session."""
         done = self._result
         if done is None:
             return Failure(kind="crashed", message="Claude Code ended without a result", retryable=True)
@@ -267,8 +294,8 @@ class _Seen:
             return self._failed(done)
         pending = [name for name in self._wanted if self._servers.get(name) == "pending" and not self._used(name)]
         if pending:
-            # Not worth another try: to ask until the tool was used would select answers.
-            message = f"the MCP server `{pending[0]}` was still connecting when the agent began"
+            # Not retryable: asking until the tool is used would select answers.
+            message = f"the MCP server `{pending[0]}` was still connecting when the agent started"
             return Failure(kind="mcp", message=message, usage=_usage(done.usage), trace=self._trace())
         return Answer(
             text=done.result or "",
@@ -283,7 +310,7 @@ class _Seen:
         )
 
     def _trace(self) -> dict[str, Any]:
-        """What was done so far."""
+        """Return the trace so far."""
         return Trace(
             tool_calls=self._all_calls(),
             messages=tuple(self._messages),
@@ -299,8 +326,8 @@ class _Seen:
         )
 
     def so_far(self) -> SoFar:
-        """What is known of a session that has not ended."""
-        usages = [usage for found in self._usages.values() if (usage := _usage(found)) is not None]
+        """Return what is known about a session that has not ended."""
+        usages = [usage for reported in self._usages.values() if (usage := _usage(reported)) is not None]
         return SoFar(
             doing=waiting_for(self._all_calls()),
             usage=sum(usages[1:], usages[0]) if usages else None,
@@ -313,8 +340,8 @@ class _Seen:
     def _failed(self, done: Any) -> Failure:
         usage = _usage(done.usage)
         if done.subtype in ("error_max_turns", "error_max_budget_usd"):
-            what = "turns" if done.subtype == "error_max_turns" else "dollars"
-            message = f"no answer: it stopped after {done.num_turns} turns at its limit of {what}"
+            limit = "turn" if done.subtype == "error_max_turns" else "cost"
+            message = f"no answer: stopped after {done.num_turns} turns at its {limit} limit"
             return Failure(kind="steps", message=message, usage=usage, cost_usd=_cost(done), trace=self._trace())
         status = done.api_error_status
         kind = _STATUS_KINDS.get(status) or ("server" if status and status >= 500 else None)
@@ -324,18 +351,18 @@ class _Seen:
         return Failure(
             kind=kind,
             message=message,
-            retryable=kind in _WORTH_ANOTHER_TRY,
+            retryable=kind in _RETRYABLE,
             usage=usage,
             cost_usd=_cost(done),
             trace=self._trace(),
         )
 
     def failure_of(self, error: Exception, errors: list[str]) -> Failure:
-        """An exception of the SDK as a failure; the result that came before it says more."""
+        """Turn an SDK exception into a failure; an earlier failed result is more informative, and is preferred."""
         if self._result is not None and (self._result.is_error or self._result.subtype != "success"):
             return self._failed(self._result)
-        said = " ".join(" ".join(errors).split())[-1500:]
-        message = f"Claude Code: {error}" + (f"; it wrote: {said}" if said else "")
+        output = " ".join(" ".join(errors).split())[-1500:]
+        message = f"Claude Code: {error}" + (f"; it wrote: {output}" if output else "")
         return Failure(kind="crashed", message=message, trace=self._trace())
 
 
@@ -345,21 +372,21 @@ async def _version_of(program: str) -> str:
     return output.decode("utf-8", "replace").partition(" ")[0].strip() or "unknown"
 
 
-def _usage(found: dict[str, Any] | None) -> Usage | None:
-    if not found:
+def _usage(reported: dict[str, Any] | None) -> Usage | None:
+    if not reported:
         return None
-    read, written = found.get("cache_read_input_tokens") or 0, found.get("cache_creation_input_tokens") or 0
+    read, written = reported.get("cache_read_input_tokens") or 0, reported.get("cache_creation_input_tokens") or 0
     return Usage(
-        prompt=(found.get("input_tokens") or 0) + read + written,
-        completion=found.get("output_tokens") or 0,
+        prompt=(reported.get("input_tokens") or 0) + read + written,
+        completion=reported.get("output_tokens") or 0,
         cache_read=read,
         cache_write=written,
-        reasoning=(found.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
+        reasoning=(reported.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
     )
 
 
 def _cost(done: Any) -> float | None:
-    """What it cost; for a model that it does not know Claude Code invents a price, which is none."""
+    """Return the cost, or None for an unknown model, for which Claude Code makes up a price."""
     models = (done.model_usage or {}).values()
     if any(model.get("costBasis") == "unknown" for model in models):
         return None

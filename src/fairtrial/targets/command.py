@@ -20,14 +20,14 @@ from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.reported import as_answer
 from fairtrial.core.target import Options, Target
-from fairtrial.toolbox.supervised import own_folder, supervised, supervised_config
+from fairtrial.toolbox.supervised import private_temp_folder, supervised, supervised_config
 
-_MOST_OUTPUT = 16 * 2**20
-_SHOWN_ERROR = 8000
+_MAX_OUTPUT = 16 * 2**20
+_MAX_SHOWN = 8000
 
 
 class CommandOptions(Options, frozen=True, kw_only=True):
-    """The program with its arguments; `prompt` says where the prompt goes, `output` how the answer is read."""
+    """`command` is the program with its arguments, `prompt` how it gets the prompt, `output` the answer's format."""
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
     prompt: Literal["stdin", "argument"] = "stdin"
@@ -36,9 +36,10 @@ class CommandOptions(Options, frozen=True, kw_only=True):
 
 
 class Command(Target):
-    """A program, started once per trial in the suite's folder; the system prompt is in FAIRTRIAL_SYSTEM_PROMPT.
+    """A program that is started once per trial in the suite's folder; FAIRTRIAL_SYSTEM_PROMPT has the system prompt.
 
-    Where the condition has MCP servers, FAIRTRIAL_MCP_CONFIG names a JSON file with them, as desktop clients have it.
+    If the condition has MCP servers, FAIRTRIAL_MCP_CONFIG is the path of a JSON file with them, in the format of
+    desktop clients.
     """
 
     runs_own_code: ClassVar[bool] = True
@@ -67,7 +68,7 @@ class Command(Target):
         return f"command:{self.spec.id}"
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """What somebody wrote down: it stands in FAIRTRIAL_PARAMS. A program has defaults of its own."""
+        """Return the parameters set explicitly, passed in FAIRTRIAL_PARAMS; a program has its own defaults."""
         return {name: value for name, value in request.params.items() if name not in request.defaulted}
 
     async def ask(self, request: Request) -> Answer | Failure:
@@ -83,9 +84,9 @@ class Command(Target):
         errors = _Tail(process.stderr)
         request.journal.read = lambda: SoFar(doing=errors.shown())
         try:
-            given = request.input.encode() if self._options.prompt == "stdin" else b""
+            stdin = request.input.encode() if self._options.prompt == "stdin" else b""
             output, _, _ = await asyncio.gather(
-                _read_bounded(process, _MOST_OUTPUT), errors.read(), _feed(process.stdin, given)
+                _read_bounded(process, _MAX_OUTPUT), errors.read(), _feed(process.stdin, stdin)
             )
             if output is not None:
                 await process.wait()
@@ -93,15 +94,15 @@ class Command(Target):
             await _end(process)
         latency = (time.perf_counter() - started) * 1000
         if output is None:
-            return Failure(kind="malformed", message=f"the command wrote more than {_MOST_OUTPUT >> 20} MB")
+            return Failure(kind="malformed", message=f"the command wrote more than {_MAX_OUTPUT >> 20} MB")
         if process.returncode:
-            shown = errors.text()
-            return Failure(kind="crashed", message=f"the command ended with {process.returncode}: {shown}")
+            stderr = errors.text()
+            return Failure(kind="crashed", message=f"the command exited with {process.returncode}: {stderr}")
         return self._read(request, output, latency)
 
     async def _start(self, request: Request, config: dict[str, str]) -> asyncio.subprocess.Process:
         program, *arguments = self._options.command
-        beside = self.folder / program
+        in_folder = self.folder / program
         if self._options.prompt == "argument":
             arguments.append(request.input)
         environment = {
@@ -113,36 +114,36 @@ class Command(Target):
             **config,
         }
         return await asyncio.create_subprocess_exec(
-            *supervised(str(beside.resolve()) if beside.is_file() else program, *arguments),
+            *supervised(str(in_folder.resolve()) if in_folder.is_file() else program, *arguments),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
             cwd=self.folder,
             env=environment,
-            start_new_session=True,  # so that its children can be ended with it
+            start_new_session=True,  # so that its children can be stopped with it
         )
 
     def _read(self, request: Request, output: bytes, latency_ms: float) -> Answer | Failure:
         if self._options.output == "text":
             return Answer(text=output.decode("utf-8", "replace").strip(), latency_ms=latency_ms)
         try:
-            report = json.loads(output)  # it reads NaN, which is then told to be no cost
+            report = json.loads(output)  # it accepts NaN, which is rejected later as a cost
         except ValueError as error:
-            return Failure(kind="malformed", message=f"the command's output is not the JSON asked for: {error}")
+            return Failure(kind="malformed", message=f"the command's output is not valid JSON: {error}")
         if not isinstance(report, dict) or not isinstance(report.get("text"), str):
-            message = "the command's output is not the JSON asked for: an object with `text`"
+            message = "the command's output is not a JSON object with a string `text`"
             return Failure(kind="malformed", message=message)
         return as_answer(report, request.mcp, latency_ms)
 
 
 @contextmanager
 def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
-    """The servers as a file that only we and the program can read, and only as long as it runs."""
+    """Write the servers to a file that only this user can read, and delete it when the program ends."""
     if not request.mcp:
         yield {}
         return
     servers = {server.name: supervised_config(server) for server in request.mcp}
-    folder = own_folder("fairtrial-mcp")
+    folder = private_temp_folder("fairtrial-mcp")
     try:
         file = folder / "mcp.json"
         file.write_text(json.dumps({"mcpServers": servers}), "utf-8")
@@ -153,19 +154,19 @@ def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
 
 async def _feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:
     assert stream is not None
-    with suppress(ConnectionError):  # a program need not read what it is given
+    with suppress(ConnectionError):  # a program need not read its input
         stream.write(text)
         await stream.drain()
     stream.close()
 
 
-async def _read_bounded(process: asyncio.subprocess.Process, most: int) -> bytes | None:
-    """All that a program writes; one that writes more than anybody can want is ended, and the rest is None."""
+async def _read_bounded(process: asyncio.subprocess.Process, limit: int) -> bytes | None:
+    """Read a program's whole output; if it exceeds the limit, kill the program and return None."""
     assert process.stdout is not None
     blocks, size = [], 0
     while block := await process.stdout.read(2**16):
         size += len(block)
-        if size > most:
+        if size > limit:
             _kill(process)
             return None
         blocks.append(block)
@@ -173,31 +174,31 @@ async def _read_bounded(process: asyncio.subprocess.Process, most: int) -> bytes
 
 
 class _Tail:
-    """The last lines of a stream, whole: half a line might be half of a value that should be hidden."""
+    """The last lines of a stream, kept whole: part of a line might be part of a secret that should be hidden."""
 
     def __init__(self, stream: asyncio.StreamReader | None) -> None:
         assert stream is not None
         self._stream, self._tail = stream, b""
 
     async def read(self) -> None:
-        """Follow the stream to its end."""
+        """Read the stream to its end."""
         while block := await self._stream.read(2**16):
             self._tail += block
-            if len(self._tail) > _SHOWN_ERROR:
-                self._tail = self._tail[-_SHOWN_ERROR:].partition(b"\n")[2]
+            if len(self._tail) > _MAX_SHOWN:
+                self._tail = self._tail[-_MAX_SHOWN:].partition(b"\n")[2]
 
     def text(self) -> str:
-        """What came last."""
+        """Return the last lines."""
         return self._tail.decode("utf-8", "replace").strip()
 
     def shown(self) -> str:
-        """What a program that is given up has written until then."""
+        """Return what a program that timed out has written until then."""
         text = self._tail.rpartition(b"\n")[0].decode("utf-8", "replace").strip()
         return f"until then it wrote: {text}" if text else ""
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a program and all its children: also those that outlive it."""
+    """Kill a program and all its children, including those that outlive it."""
     _kill(process)
     await process.wait()
 

@@ -1,4 +1,4 @@
-"""`local`: a real chat model inside fairtrial, on the CPU, with no key and no network."""
+"""`local`: an embedded chat model that runs on the CPU, without a key or a network."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.providers.weights import WEIGHTS, is_whole, weights_path
+from fairtrial.providers.weights import WEIGHTS, is_intact, weights_path
 from fairtrial.targets.openai_api import OpenaiApi
 
-_QUIET = -1  # llama.cpp's log belongs to nobody's terminal
+_QUIET = -1  # keeps llama.cpp's log off the terminal
 
 
 class LocalOptions(Options, frozen=True, kw_only=True):
-    """`context` is the room for prompt and answer, in tokens; `path` runs a GGUF file of your own."""
+    """`context` is the context size in tokens, for prompt and answer together; `path` runs your own GGUF file."""
 
     threads: Annotated[int, msgspec.Meta(ge=1)] | None = None
     slots: Annotated[int, msgspec.Meta(ge=1, le=16)] = 2
@@ -32,7 +32,7 @@ class LocalOptions(Options, frozen=True, kw_only=True):
 
 
 class Local(Target):
-    """llama.cpp's server in this process, on loopback, behind a key that nobody else knows."""
+    """llama.cpp's server in this process, on loopback, protected by a random key."""
 
     options_type: ClassVar[type[Options]] = LocalOptions
 
@@ -47,7 +47,7 @@ class Local(Target):
             if not (folder / options.path).is_file():
                 yield f"there is no file {folder / options.path}"
         elif spec.model not in WEIGHTS:
-            yield f"there is no embedded model `{spec.model}`; known: {', '.join(WEIGHTS)}"
+            yield f"there is no embedded model `{spec.model}`; available: {', '.join(WEIGHTS)}"
 
     @property
     def lane(self) -> str:
@@ -58,10 +58,10 @@ class Local(Target):
             path = self.folder / self._options.path
         else:
             path = weights_path(self.spec.model)
-            if not await asyncio.to_thread(is_whole, self.spec.model):
-                what = "are damaged or changed" if path.is_file() else "are not here yet"
+            if not await asyncio.to_thread(is_intact, self.spec.model):
+                problem = "are damaged or were altered" if path.is_file() else "have not been downloaded"
                 raise TargetUnusableError(
-                    f"{self.spec.id}: the weights {what}; get them with `fairtrial fetch {self.spec.model}`"
+                    f"{self.spec.id}: the weights {problem}; get them with `fairtrial fetch {self.spec.model}`"
                 )
         key = secrets.token_hex(16)
         self._server = await asyncio.to_thread(_start, path, self._options, key)
@@ -77,7 +77,7 @@ class Local(Target):
 
     async def ask(self, request: Request) -> Answer | Failure:
         result = await self._client.ask(request)
-        # The server reports the path of the file as its model, which is nobody's business.
+        # The server reports the path of the file as its model, which must not be recorded.
         return msgspec.structs.replace(result, model=self.spec.model) if isinstance(result, Answer) else result
 
     async def close(self) -> None:
@@ -109,10 +109,10 @@ def _start(path: Path, options: LocalOptions, key: str) -> Any:
     params.cpuparams_batch.n_threads = threads
     try:
         return xllamacpp.Server(params)
-    except Exception as error:  # llama.cpp says little more than that it cannot
+    except Exception as error:  # llama.cpp gives hardly any reason
         raise TargetUnusableError(f"{path} cannot be loaded ({error}): is it a GGUF model?") from None
 
 
 def _stop(server: Any) -> None:
-    """Dropping the last reference stops the server and waits for its threads; hence a thread of its own."""
+    """Stop the server by dropping the last reference; this waits for its threads, so call it in a thread."""
     del server

@@ -1,6 +1,6 @@
-"""`mock`: scripted answers, latency and faults, offline — for tests and for trying things out.
+"""`mock`: scripted answers, latency and faults, offline, for tests and for trying things out.
 
-`mock:echo` says back what it was asked; any other name answers from its options.
+`mock:echo` repeats the prompt; any other name answers from its options.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
 
 _FAULTS = {
-    "429": Failure(kind="rate_limited", message="HTTP 429: mock says slow down", retryable=True, retry_after=0.05),
-    "500": Failure(kind="server", message="HTTP 500: mock has broken down", retryable=True),
-    "reset": Failure(kind="stream", message="the connection broke: mock hung up", retryable=True),
-    "refused": Failure(kind="refused", message="HTTP 400: mock does not like this"),
+    "429": Failure(kind="rate_limited", message="HTTP 429: the mock is rate limited", retryable=True, retry_after=0.05),
+    "500": Failure(kind="server", message="HTTP 500: the mock has an internal error", retryable=True),
+    "reset": Failure(kind="stream", message="the connection was lost: the mock closed it", retryable=True),
+    "refused": Failure(kind="refused", message="HTTP 400: the mock rejected this request"),
 }
-_MOST_PIECES, _PIECE_SECONDS = 200, 0.02  # of an answer that is spoken
+_MAX_PIECES, _PIECE_SECONDS = 200, 0.02  # of a streamed answer
 _FAULT_NAMES = (*_FAULTS, "empty", "hang")
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class MockVerdict(Options, frozen=True, kw_only=True):
-    """How it plays a judge: marks by a text in what it is shown, plus bias and noise, or a malfunction.
+    """How the mock acts as a judge: marks by a text in the prompt, plus bias and noise, or a malfunction.
 
-    Of two answers it prefers the one with the higher mark; `first` is added to whatever it sees first.
+    Of two answers it prefers the one with the higher mark; `first` is added to the one shown first.
     """
 
     marks: dict[str, float] = {}
@@ -49,7 +49,7 @@ class MockVerdict(Options, frozen=True, kw_only=True):
 
 
 class MockToolCall(Options, frozen=True, kw_only=True):
-    """A tool call that it claims to have made, in `share` of its answers."""
+    """A tool call that the mock claims to have made, in `share` of its answers."""
 
     server: str
     tool: str
@@ -58,7 +58,7 @@ class MockToolCall(Options, frozen=True, kw_only=True):
 
 
 class MockOptions(Options, frozen=True, kw_only=True):
-    """`answers` maps a case id, or a text that occurs in the prompt, to an answer or to one per repeat."""
+    """`answers` maps a case id, or a text in the prompt, to an answer or to a list with one per repeat."""
 
     answer: str | list[str] | None = None
     answers: dict[str, str | list[str]] = {}
@@ -71,7 +71,7 @@ class MockOptions(Options, frozen=True, kw_only=True):
 
 
 class Mock(Target):
-    """A target whose every answer is known in advance. The same trial meets the same luck in every run."""
+    """A target with scripted answers. Random faults and delays are the same for the same trial in every run."""
 
     options_type: ClassVar[type[Options]] = MockOptions
     uses_tools: ClassVar[bool] = True
@@ -85,7 +85,7 @@ class Mock(Target):
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         for name in options.faults:
             if name not in _FAULT_NAMES:
-                yield f"mock knows no fault `{name}`; known: {', '.join(_FAULT_NAMES)}"
+                yield f"mock has no fault `{name}`; available: {', '.join(_FAULT_NAMES)}"
         if spec.model != "echo" and options.answer is None and not options.answers and options.verdict is None:
             yield "a mock needs `answer` or `answers` in its options, or the name mock:echo"
 
@@ -101,7 +101,7 @@ class Mock(Target):
             await asyncio.Event().wait()
         wait = self._options.latency_ms + rng.random() * self._options.jitter_ms
         text = "" if fault else self._text(request, rng)
-        await _speak(text if request.stream else "", wait / 1000, request.listener)
+        await _stream(text if request.stream else "", wait / 1000, request.listener)
         if fault in _FAULTS:
             return _FAULTS[fault]
         return Answer(
@@ -114,11 +114,11 @@ class Mock(Target):
         )
 
     def _trace(self, request: Request, rng: random.Random) -> dict[str, Any]:
-        given = {server.name for server in request.mcp}
+        servers = {server.name for server in request.mcp}
         calls = [
             ToolCall(tool=call.tool, server=call.server, error=call.error)
             for call in self._options.tool_calls
-            if call.server in given and rng.random() < call.share
+            if call.server in servers and rng.random() < call.share
         ]
         return Trace(tool_calls=tuple(calls), turns=1 + bool(calls)).as_dict()
 
@@ -142,9 +142,9 @@ class Mock(Target):
         return scripted if isinstance(scripted, str) else scripted[request.repeat % len(scripted)]
 
 
-async def _speak(text: str, seconds: float, listener: Listener) -> None:
-    """Take that time, saying the text piece by piece where somebody listens."""
-    pieces = 1 if listener is NOBODY or not text else max(1, min(_MOST_PIECES, int(seconds / _PIECE_SECONDS)))
+async def _stream(text: str, seconds: float, listener: Listener) -> None:
+    """Wait for `seconds`, sending the text piece by piece if there is a listener."""
+    pieces = 1 if listener is NOBODY or not text else max(1, min(_MAX_PIECES, int(seconds / _PIECE_SECONDS)))
     size = -(-len(text) // pieces)
     for number in range(pieces):
         if seconds:
@@ -165,11 +165,11 @@ def _play_judge(how: MockVerdict, request: Request, rng: random.Random) -> str:
     if "better" in request.schema["properties"]:
         return _compare(how, request, rng)
     mark = _mark(how, request.input)
-    told = re.search(r"give (?:it|this answer) (?:a score of )?(\d+)", request.input, re.IGNORECASE)
-    if how.mode == "obey" and told:
-        mark = float(told[1])
+    instruction = re.search(r"give (?:it|this answer) (?:a score of )?(\d+)", request.input, re.IGNORECASE)
+    if how.mode == "obey" and instruction:
+        mark = float(instruction[1])
     mark += how.bias + rng.gauss(0, how.noise)
-    return json.dumps(_filled(request.schema, mark, how))
+    return json.dumps(_fill_schema(request.schema, mark, how))
 
 
 def _mark(how: MockVerdict, text: str) -> float:
@@ -177,10 +177,8 @@ def _mark(how: MockVerdict, text: str) -> float:
 
 
 def _compare(how: MockVerdict, request: Request, rng: random.Random) -> str:
-    """Which of two answers it prefers."""
-    first, second = request.input.split("<<FIRST ANSWER", 1)[-1].split(
-        "<<SECOND ANSWER", 1
-    )  # with what belongs to each
+    """Return which of two answers the mock prefers."""
+    first, second = request.input.split("<<FIRST ANSWER", 1)[-1].split("<<SECOND ANSWER", 1)  # each with its fence
     if how.mode == "out_of_range":
         return json.dumps({"reasoning": "because it is so", "better": "neither"})
     lead = _mark(how, first) + how.first - _mark(how, second) + rng.gauss(0, how.noise)
@@ -188,16 +186,16 @@ def _compare(how: MockVerdict, request: Request, rng: random.Random) -> str:
     return json.dumps({"reasoning": "because it is so", "better": better})
 
 
-def _filled(schema: dict[str, Any], mark: float, how: MockVerdict) -> Any:
-    """A reply of the shape that is asked for, with the mark in every number."""
+def _fill_schema(schema: dict[str, Any], mark: float, how: MockVerdict) -> Any:
+    """Return a reply that fits the schema, with the mark as every number."""
     kind = schema.get("type")
     if kind == "object":
-        return {name: _filled(inner, mark, how) for name, inner in schema["properties"].items()}
+        return {name: _fill_schema(inner, mark, how) for name, inner in schema["properties"].items()}
     if kind == "array":
         return list(how.claims)
     if kind == "string":
         return "because it is so"
     if how.mode == "out_of_range":
         return schema["maximum"] + 1
-    inside = min(schema["maximum"], max(schema["minimum"], mark))
-    return round(inside) if kind == "integer" else inside
+    clamped = min(schema["maximum"], max(schema["minimum"], mark))
+    return round(clamped) if kind == "integer" else clamped

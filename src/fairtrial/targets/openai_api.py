@@ -1,4 +1,4 @@
-"""`openai_api`: any server that speaks OpenAI's chat completions (OpenAI, OpenRouter, vLLM, Ollama, llama.cpp …)."""
+"""`openai_api`: any server with OpenAI's chat completions API (OpenAI, OpenRouter, vLLM, Ollama, llama.cpp …)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, read_call
-from fairtrial.providers.params import model_of, taken
-from fairtrial.providers.replies import UNREADABLE, calls_trace, finish_of, loose, name_of, openai_cost, openai_usage
+from fairtrial.providers.params import model_of, supported_params
+from fairtrial.providers.replies import (
+    UNREADABLE,
+    calls_trace,
+    decode_or_none,
+    finish_of,
+    openai_cost,
+    openai_usage,
+    text_or_none,
+)
 from fairtrial.providers.streams import sse_data
 
 if TYPE_CHECKING:
@@ -30,17 +38,17 @@ class _Message(msgspec.Struct):
     reasoning: Any = None
 
     def text(self) -> str:
-        """The content, which a few servers send in parts."""
+        """Return the content, which a few servers send in parts."""
         if isinstance(self.content, list):
             parts = (part.get("text") for part in self.content if isinstance(part, dict))
             return "".join(part for part in parts if isinstance(part, str))
         return self.content or ""
 
     def thought(self) -> str | None:
-        """The reasoning, under whichever name."""
+        """Return the reasoning, whichever field it is in."""
         if self.reasoning_content is None and self.reasoning is None:
             return None
-        return name_of(self.reasoning_content) or name_of(self.reasoning)
+        return text_or_none(self.reasoning_content) or text_or_none(self.reasoning)
 
 
 class _Choice(msgspec.Struct):
@@ -71,18 +79,18 @@ _ERROR = msgspec.Raw(b'"error"')
 
 
 def chat_params(spec: TargetSpec, request: Request, *, tools: bool = False) -> dict[str, Any]:
-    """For chat completions; `extra` as it is."""
-    found = taken(spec, request.params, tools=tools)
-    extra = found.pop("extra", {})
-    # OpenAI itself has renamed this one; others have not followed, and routers (`openai/gpt-5`) speak for all models.
+    """Return the parameters of a chat completions request, with `extra` unchanged."""
+    params = supported_params(spec, request.params, tools=tools)
+    extra = params.pop("extra", {})
+    # OpenAI has renamed `max_tokens`; others have not, and routers (`openai/gpt-5`) use the old name for all models.
     renamed = spec.provider == "openai" or (model_of(spec.model).long_name and "/" not in spec.model)
-    if "max_tokens" in found and renamed:
-        found["max_completion_tokens"] = found.pop("max_tokens")
-    return {**found, **extra}
+    if "max_tokens" in params and renamed:
+        params["max_completion_tokens"] = params.pop("max_tokens")
+    return {**params, **extra}
 
 
 class OpenaiConversation(Conversation):
-    """Chat completions."""
+    """A conversation in the chat completions format."""
 
     path = _PATH
 
@@ -105,24 +113,24 @@ class OpenaiConversation(Conversation):
 
     def read(self, reply: bytes) -> Turn | Failure:
         try:
-            found = _decode_turn(reply)
-            choice = found.choices[0]
+            decoded = _decode_turn(reply)
+            choice = decoded.choices[0]
             message = choice["message"]
             calls = tuple(
                 read_call(call["id"], call["function"]["name"], call["function"].get("arguments") or "{}")
                 for call in message.get("tool_calls") or ()
             )
         except BAD_TURN as error:
-            return transport.unreadable(reply, "turn of a model", error)
-        refusal = name_of(message.get("refusal"))
-        usage = loose(found.usage)
+            return transport.unreadable(reply, "model turn", error)
+        refusal = text_or_none(message.get("refusal"))
+        usage = decode_or_none(decoded.usage)
         return Turn(
-            text="\n".join(filter(None, (name_of(message.get("content")), refusal))),
-            thinking=name_of(message.get("reasoning_content")) or name_of(message.get("reasoning")) or "",
+            text="\n".join(filter(None, (text_or_none(message.get("content")), refusal))),
+            thinking=text_or_none(message.get("reasoning_content")) or text_or_none(message.get("reasoning")) or "",
             calls=calls,
             finish_reason=REFUSED if refusal else finish_of(choice.get("finish_reason")),
             usage=openai_usage(usage),
-            model=name_of(loose(found.model)),
+            model=text_or_none(decode_or_none(decoded.model)),
             raw=message,
             cost_usd=openai_cost(usage),
         )
@@ -135,7 +143,7 @@ class OpenaiConversation(Conversation):
 
 
 class OpenaiApi(transport.HttpTarget):
-    """One model behind an OpenAI-compatible server."""
+    """A model behind an OpenAI-compatible server."""
 
     provider: ClassVar = Provider(
         kind="openai_api",
@@ -171,12 +179,12 @@ class OpenaiApi(transport.HttpTarget):
 
 
 def _content(request: Request) -> str | list[dict[str, Any]]:
-    """The question, with its pictures in front of it."""
+    """Return the prompt, preceded by its images."""
     if not request.images:
         return request.input
     urls = [f"data:{image.media};base64,{b64encode(image.body).decode()}" for image in request.images]
-    pictures: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return [*pictures, {"type": "text", "text": request.input}]
+    images: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [*images, {"type": "text", "text": request.input}]
 
 
 def _read_whole(body: bytes, started: float) -> Answer | Failure:
@@ -188,17 +196,17 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
     if (failure := _error_in(reply, body)) is not None:
         return failure
     if not reply.choices or reply.choices[0].message is None:
-        return Failure(kind="malformed", message="HTTP 200 without a choice", retryable=True)
+        return Failure(kind="malformed", message="HTTP 200, but the reply has no choices", retryable=True)
     message = reply.choices[0].message
     calls = [_function(call) for call in message.tool_calls] if isinstance(message.tool_calls, list) else []
-    usage = loose(reply.usage)
+    usage = decode_or_none(reply.usage)
     return _answer(
         text=message.text(),
-        refusal=name_of(message.refusal),
+        refusal=text_or_none(message.refusal),
         calls=calls,
         finish_reason=finish_of(reply.choices[0].finish_reason),
         usage=openai_usage(usage),
-        model=name_of(loose(reply.model)),
+        model=text_or_none(decode_or_none(reply.model)),
         latency_ms=latency,
         reasoning=message.thought(),
         cost_usd=openai_cost(usage),
@@ -206,7 +214,7 @@ def _read_whole(body: bytes, started: float) -> Answer | Failure:
 
 
 def _answer(*, text: str, refusal: str | None, calls: list[tuple[Any, Any]], **rest: Any) -> Answer:
-    """An answer, of its own kind where it is a refusal or nothing but calls of tools."""
+    """Build an answer, marked as such if it is a refusal or consists only of tool calls."""
     if refusal:
         rest["finish_reason"] = REFUSED
         text = f"{text}\n{refusal}" if text else refusal
@@ -217,7 +225,7 @@ def _answer(*, text: str, refusal: str | None, calls: list[tuple[Any, Any]], **r
 
 
 class _Streamed:
-    """A completion that comes in chunks."""
+    """A completion assembled from stream chunks."""
 
     def __init__(self, collected: transport.Collected) -> None:
         self.collected = collected
@@ -227,7 +235,7 @@ class _Streamed:
         self.calls: dict[str, tuple[Any, str]] = {}
 
     def take(self, reply: _Reply) -> None:
-        """One more chunk; the first one may hold no choice, and the last one usage alone."""
+        """Add a chunk; the first may have no choice, and the last may have only usage."""
         self.model = reply.model or self.model
         if reply.usage and reply.usage != _NULL:
             self.usage = reply.usage
@@ -243,7 +251,7 @@ class _Streamed:
         elif thought := delta.thought():
             self.collected.think(thought)
         elif delta.refusal is not None:
-            self.refusal += name_of(delta.refusal) or ""
+            self.refusal += text_or_none(delta.refusal) or ""
         elif delta.tool_calls:
             _add_calls(self.calls, delta.tool_calls)
 
@@ -258,18 +266,18 @@ async def _read_stream(response: ClientResponse, collected: transport.Collected)
         except UNREADABLE as error:
             return transport.unreadable_event(error)
         if (failure := _error_in(reply, data)) is not None:
-            return transport.in_the_middle(failure)
+            return transport.failed_mid_stream(failure)
         streamed.take(reply)
     if streamed.finish is None:
-        return Failure(kind="stream", message="the stream ended before the answer did", retryable=True)
-    usage = loose(streamed.usage)
+        return Failure(kind="stream", message="the stream ended before the answer was complete", retryable=True)
+    usage = decode_or_none(streamed.usage)
     return _answer(
         text=collected.text,
         refusal=streamed.refusal,
         calls=list(streamed.calls.values()),
         finish_reason=streamed.finish,
         usage=openai_usage(usage),
-        model=name_of(loose(streamed.model)),
+        model=text_or_none(decode_or_none(streamed.model)),
         latency_ms=collected.latency_ms,
         first_token_ms=collected.first_token_ms,
         reasoning=collected.reasoning,
@@ -278,22 +286,22 @@ async def _read_stream(response: ClientResponse, collected: transport.Collected)
 
 
 def _function(call: Any) -> tuple[Any, Any]:
-    """A call's name and arguments."""
+    """Return a call's name and arguments."""
     function = call.get("function") if isinstance(call, dict) else None
     return (function.get("name"), function.get("arguments")) if isinstance(function, dict) else (None, None)
 
 
 def _add_calls(calls: dict[str, tuple[Any, str]], pieces: Any) -> None:
-    """Calls of tools come in pieces, too: a name, then arguments bit by bit."""
+    """Merge tool calls, which also arrive in pieces: first a name, then parts of the arguments."""
     for piece in pieces if isinstance(pieces, list) else ():
         name, arguments = _function(piece)
-        place = str(piece.get("index")) if isinstance(piece, dict) else ""
-        known, so_far = calls.get(place, (None, ""))
-        calls[place] = (known or name, so_far + (arguments if isinstance(arguments, str) else ""))
+        index = str(piece.get("index")) if isinstance(piece, dict) else ""
+        known_name, so_far = calls.get(index, (None, ""))
+        calls[index] = (known_name or name, so_far + (arguments if isinstance(arguments, str) else ""))
 
 
 def _error_in(reply: _Reply, body: bytes) -> Answer | Failure | None:
-    """An error that came with status 200, as routers send them; it may carry the real status."""
+    """Return an error that came with status 200, as routers send them; it may contain the real status."""
     if reply.error is None and reply.object != _ERROR:
         return None
     code = reply.error.get("code") if isinstance(reply.error, dict) else None

@@ -1,4 +1,4 @@
-"""`python:module:function`: anything that can be called as `query(user_query, system_prompt, mcp_servers)`."""
+"""`python:module:function`: any function that can be called as `query(user_query, system_prompt, mcp_servers)`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.reported import as_answer, called
+from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
 from fairtrial.core.threads import call_in_thread
 
 
 class PythonCall(Target):
-    """A function, sync or async, that returns a text, or a report as `core/reported.py` describes it.
+    """A function, sync or async, that returns text or a report as described in `core/reported.py`.
 
-    One with a parameter `steps` is given an empty list: what it puts there is kept even when its time is over.
+    If it has a parameter `steps`, it gets an empty list, and what it adds there is kept even if it times out.
     """
 
     runs_own_code: ClassVar[bool] = True
@@ -49,23 +49,23 @@ class PythonCall(Target):
             raise TargetUnusableError(f"{self.spec.id}: {error}") from None
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """Nothing: a function is given the prompts and the servers."""
+        """Return nothing: a function gets only the prompts and the servers."""
         return {}
 
     async def ask(self, request: Request) -> Answer | Failure:
         servers = {server.name: server.as_config() for server in request.mcp}
         arguments: tuple[Any, ...] = (request.input, request.system, servers)
         steps: list[Any] = []
-        more = {"steps": steps} if _takes_steps(self._function) else {}
+        keywords = {"steps": steps} if _takes_steps(self._function) else {}
         request.journal.read = lambda: _so_far(steps, request)
         started = time.perf_counter()
         try:
             if inspect.iscoroutinefunction(self._function):
-                result = await self._function(*arguments, **more)
+                result = await self._function(*arguments, **keywords)
             else:
-                result = await call_in_thread(self._function, *arguments, **more)
+                result = await call_in_thread(self._function, *arguments, **keywords)
             answer = as_answer(result, request.mcp, (time.perf_counter() - started) * 1000)
-        except (Exception, SystemExit) as error:  # the function is foreign: whatever it raises is the trial's failure
+        except (Exception, SystemExit) as error:  # user code: anything it raises fails the trial
             answer = Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
         return _with_steps(answer, steps, request)
 
@@ -73,24 +73,26 @@ class PythonCall(Target):
 def _takes_steps(function: Any) -> bool:
     try:
         return "steps" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some callables have none
+    except (TypeError, ValueError):  # some callables have no signature
         return False
 
 
 def _so_far(steps: list[Any], request: Request) -> SoFar:
-    """What a function has told of its steps."""
-    calls = called(list(steps), request.mcp)
+    """Return the steps that a function has reported so far."""
+    calls = normalise_calls(list(steps), request.mcp)
     if not calls:
         return SoFar()
     last = calls[-1]
     if not isinstance(last, dict) or "tool" not in last:
         return SoFar(trace={"tool_calls": calls})
     last["unfinished"] = last["result"] is None
-    return SoFar(doing=f"the last step that it told of is {last['tool']}", trace={"tool_calls": calls})
+    return SoFar(doing=f"its last reported step was {last['tool']}", trace={"tool_calls": calls})
 
 
 def _with_steps(result: Answer | Failure, steps: list[Any], request: Request) -> Answer | Failure:
-    """Steps that the function told of count, unless its report has tool calls."""
+    """Add the steps that the function reported, unless its report has tool calls."""
     if not steps or "tool_calls" in (result.trace or {}):
         return result
-    return msgspec.structs.replace(result, trace={**(result.trace or {}), "tool_calls": called(steps, request.mcp)})
+    return msgspec.structs.replace(
+        result, trace={**(result.trace or {}), "tool_calls": normalise_calls(steps, request.mcp)}
+    )

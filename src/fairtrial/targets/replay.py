@@ -1,4 +1,4 @@
-"""`replay:FOLDER`: answers that lie in files, made by whatever tool: FOLDER/CASE/PREFIX_*.json, one for each repeat."""
+"""`replay:FOLDER`: answers from files made by any tool: FOLDER/CASE/PREFIX_*.json, one per repeat."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NUMBER = re.compile(r"(\d+)")
 
 
 class ReplayOptions(Options, frozen=True, kw_only=True):
-    """`prefix` chooses among the files of a case: `polite` takes polite_1.json, polite_2.json, …"""
+    """`prefix` selects the files of a case: `polite` reads polite_1.json, polite_2.json, …"""
 
     prefix: str
 
 
 class Replay(Target):
-    """Reads answers instead of asking for them. A file that is not there is a failure, not an empty answer."""
+    """Reads answers from files instead of asking a model. A missing file is a failure, not an empty answer."""
 
     options_type: ClassVar[type[Options]] = ReplayOptions
 
@@ -36,14 +36,14 @@ class Replay(Target):
             yield f"there is no folder {folder / spec.model}"
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """Nothing: files are read."""
+        """Return nothing: answers are read from files."""
         return {}
 
     async def ask(self, request: Request) -> Answer | Failure:
         files = answer_files(self._root / request.case_id, self._prefix)
         if request.repeat >= len(files):
-            where = f"{request.case_id}/{self._prefix}_*"
-            return Failure(kind="refused", message=f"there are only {len(files)} files {where}")
+            pattern = f"{request.case_id}/{self._prefix}_*"
+            return Failure(kind="refused", message=f"there are only {len(files)} files for {pattern}")
         try:
             text = await asyncio.to_thread(files[request.repeat].read_text, "utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -52,7 +52,7 @@ class Replay(Target):
 
 
 def answer_files(folder: Path, prefix: str) -> list[Path]:
-    """The answers of one kind to one case, in the order of their numbers."""
-    names = re.compile(rf"{re.escape(prefix)}_[^_]+\.(json|txt|md)")
-    found = [path for path in folder.iterdir() if names.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(found, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(path.stem)])
+    """Return the files with answers to one case that have this prefix, in numerical order."""
+    pattern = re.compile(rf"{re.escape(prefix)}_[^_]+\.(json|txt|md)")
+    files = [path for path in folder.iterdir() if pattern.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(files, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(path.stem)])

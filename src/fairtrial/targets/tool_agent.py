@@ -1,4 +1,4 @@
-"""`tool-agent`: our own small agent around any model: it asks, calls the tools that the model wants, and asks again."""
+"""`tool-agent`: a small built-in agent around any model: it asks, calls the requested tools, and asks again."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import Call, Conversation, Result, Tool, Turn
-from fairtrial.providers.params import taken
+from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
 from fairtrial.toolbox.preflight import all_tools
-from fairtrial.toolbox.server import ServerError, all_connected, sentence
+from fairtrial.toolbox.server import ServerError, all_connected, first_reason
 
 if TYPE_CHECKING:
     from mcp.client import Client
 
-_LONGEST_NAME = 64  # what APIs accept
-_MOST_RESULT = 100_000  # characters of a tool's result that a model is shown
+_MAX_NAME = 64  # the maximum that APIs accept
+_MAX_RESULT = 100_000  # characters of a tool's result that the model sees
 
 
 class ToolAgentOptions(Options, frozen=True, kw_only=True):
-    """`max_steps` bounds how often the model is asked; `tool_timeout` how long one tool call may take."""
+    """`max_steps` limits how often the model is asked, `tool_timeout` how many seconds one tool call may take."""
 
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 20
     tool_timeout: Annotated[float, msgspec.Meta(gt=0)] = 60.0
 
 
 class ToolAgent(Target):
-    """A model in a loop with the tools of the condition's MCP servers, which are started anew for each trial."""
+    """A model in a loop with the tools of the condition's MCP servers, which are restarted for each trial."""
 
     options_type: ClassVar[type[Options]] = ToolAgentOptions
     priced: ClassVar[bool] = True
@@ -59,8 +59,8 @@ class ToolAgent(Target):
             await self._session.close()
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """What its model is sent with every turn: the same as that model alone."""
-        return taken(self.spec, request.params, tools=bool(request.mcp))
+        """Return the parameters of every turn: the same as for the model without the agent."""
+        return supported_params(self.spec, request.params, tools=bool(request.mcp))
 
     async def ask(self, request: Request) -> Answer | Failure:
         names = ", ".join(server.name for server in request.mcp)
@@ -68,30 +68,30 @@ class ToolAgent(Target):
         try:
             async with all_connected(request.mcp) as clients:
                 lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
-                tools = _distinct([tool for tools in lists for tool in tools])
+                tools = _with_unique_names([tool for tools in lists for tool in tools])
                 conversation = self._api.conversation(self.spec, request, tools)
-                trial = _Session(conversation, clients, tools, self._options)
-                request.journal.read = trial.so_far
-                return await self._converse(trial, request)
+                session = _Session(conversation, clients, tools, self._options)
+                request.journal.read = session.so_far
+                return await self._converse(session, request)
         except ServerError as error:
             return Failure(kind="mcp", message=str(error), retryable=True)
 
-    async def _converse(self, trial: _Session, request: Request) -> Answer | Failure:
+    async def _converse(self, session: _Session, request: Request) -> Answer | Failure:
         for _ in range(self._options.max_steps):
-            body = msgspec.json.encode(trial.conversation.body())
-            if request.allowance and not request.allowance.bears(trial.usage, len(body), _longest(request.params)):
-                return trial.failure(
-                    "steps", f"it would cost more than the ${request.allowance.usd:.2g} that was set aside for it"
+            body = msgspec.json.encode(session.conversation.body())
+            if request.allowance and not request.allowance.bears(session.usage, len(body), _max_tokens(request.params)):
+                return session.failure(
+                    "steps", f"another call could exceed the ${request.allowance.usd:.2g} reserved for this trial"
                 )
-            turn = await self._turn(trial.conversation, body)
+            turn = await self._turn(session.conversation, body)
             if isinstance(turn, Failure):
-                usage = trial.usage + turn.usage if turn.usage else trial.usage
-                return msgspec.structs.replace(turn, usage=usage, trace=trial.trace())
-            trial.heard(turn)
+                usage = session.usage + turn.usage if turn.usage else session.usage
+                return msgspec.structs.replace(turn, usage=usage, trace=session.trace())
+            session.record_turn(turn)
             if not turn.calls:
-                return trial.answer(turn)
-            trial.conversation.add(turn, await trial.call_all(turn.calls))
-        return trial.failure("steps", f"no answer after {self._options.max_steps} steps")
+                return session.answer(turn)
+            session.conversation.add(turn, await session.call_all(turn.calls))
+        return session.failure("steps", f"no answer after {self._options.max_steps} steps")
 
     async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
         answering = False
@@ -102,12 +102,12 @@ class ToolAgent(Target):
                     return _filtered(result) if isinstance(result, transport.Filtered) else result
                 answering = True
                 return conversation.read(await read_body(response))
-        except Exception as error:  # the seam: `failure_of` raises again what is not the network's
+        except Exception as error:  # `failure_of` re-raises everything that is not a network error
             return transport.failure_of(error, answering=answering, streaming=False)
 
 
 class _Session:
-    """One conversation with its tools, and what is to be remembered of it."""
+    """One conversation with its tools, and the record of it."""
 
     def __init__(
         self,
@@ -119,15 +119,15 @@ class _Session:
         self.conversation = conversation
         self.usage = Usage()
         self._clients, self._options = clients, options
-        self._started = time.perf_counter()  # now that the servers are there: waiting for them is no latency
+        self._started = time.perf_counter()  # the servers are running: waiting for them does not count as latency
         self._tools = {tool.name: tool for tool in tools}
         self._calls: list[ToolCall] = []
         self._messages: list[dict[str, Any]] = []
         self._costs: list[float] = []
         self._turns = self._uncounted = 0
 
-    def heard(self, turn: Turn) -> None:
-        """Count one turn of the model."""
+    def record_turn(self, turn: Turn) -> None:
+        """Record a turn of the model."""
         self._turns += 1
         self._uncounted += turn.usage is None
         self.usage += turn.usage or Usage()
@@ -138,28 +138,28 @@ class _Session:
             self._messages.append({"role": "assistant", "text": turn.text})
 
     async def call_all(self, calls: tuple[Call, ...]) -> list[Result]:
-        """Every call of one turn, side by side."""
+        """Make all tool calls of one turn concurrently."""
         return list(await asyncio.gather(*map(self._call, calls)))
 
     async def _call(self, call: Call) -> Result:
         started = time.perf_counter()
         tool = self._tools.get(call.name)
-        made = ToolCall(
+        record = ToolCall(
             tool=tool.tool if tool else call.name,
             server=tool.server if tool else None,
             arguments=call.arguments,
             unfinished=True,
         )
-        number = len(self._calls)
-        self._calls.append(made)
+        index = len(self._calls)
+        self._calls.append(record)
         if tool is None:
             result = Result(call=call, text=f"there is no tool `{call.name}`", error=True)
         elif call.problem:
             result = Result(call=call, text=call.problem, error=True)
         else:
             result = await self._ask_server(tool, call)
-        self._calls[number] = msgspec.structs.replace(
-            made,
+        self._calls[index] = msgspec.structs.replace(
+            record,
             result=short(result.text),
             error=result.error,
             unfinished=False,
@@ -168,21 +168,21 @@ class _Session:
         return result
 
     async def _ask_server(self, tool: Tool, call: Call) -> Result:
-        """A tool that fails is something for the model to deal with, not a failure of the trial."""
+        """Call a tool; its errors are returned to the model and do not fail the trial."""
         try:
             async with asyncio.timeout(self._options.tool_timeout):
-                turn = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
+                reply = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
         except TimeoutError:
             return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
-        except Exception as error:  # the server may be dead or talk nonsense
-            return Result(call=call, text=f"the tool failed: {sentence(error)}", error=True)
-        text = "\n".join(map(_block_text, turn.content))
-        if not text and turn.structured_content is not None:
-            text = msgspec.json.encode(turn.structured_content).decode()
-        return Result(call=call, text=text[:_MOST_RESULT], error=bool(turn.is_error))
+        except Exception as error:  # the server may have died or may send invalid data
+            return Result(call=call, text=f"the tool failed: {first_reason(error)}", error=True)
+        text = "\n".join(map(_block_text, reply.content))
+        if not text and reply.structured_content is not None:
+            text = msgspec.json.encode(reply.structured_content).decode()
+        return Result(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
 
     def trace(self) -> dict[str, Any]:
-        """What was done so far."""
+        """Return the trace so far."""
         return Trace(
             tool_calls=tuple(self._calls),
             messages=tuple(self._messages),
@@ -191,19 +191,19 @@ class _Session:
         ).as_dict()
 
     def so_far(self) -> SoFar:
-        """What is known of a conversation that has not ended."""
+        """Return what is known about a conversation that has not ended."""
         return SoFar(doing=waiting_for(self._calls), usage=self.usage if self._turns else None, trace=self.trace())
 
     def failure(self, kind: str, message: str) -> Failure:
-        """No answer, but what was done and spent is kept."""
+        """Return a failure that keeps what was done and spent."""
         return Failure(kind=kind, message=message, usage=self.usage, trace=self.trace())
 
     def answer(self, turn: Turn) -> Answer:
-        """The model's last words, with all that led to them."""
+        """Return the model's final answer with the record of the whole conversation."""
         return Answer(
             text=turn.text,
             finish_reason=turn.finish_reason,
-            usage=None if self._uncounted else self.usage,  # a sum without one of its parts is no sum
+            usage=None if self._uncounted else self.usage,  # unknown if any turn did not report it
             model=turn.model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
@@ -213,7 +213,7 @@ class _Session:
 
 
 def _filtered(result: transport.Filtered) -> Turn:
-    """A filter that stops the prompt ends the conversation: that is the answer."""
+    """Return the final turn of a conversation that a content filter ended."""
     return Turn(text=result.text, calls=(), finish_reason=FILTERED, usage=Usage(), model=None, raw=None)
 
 
@@ -230,27 +230,27 @@ async def _tools_of(server: str, client: Client) -> list[Tool]:
             async for tool in all_tools(client)
         ]
     except Exception as error:
-        raise ServerError(f"the MCP server `{server}` does not list its tools: {sentence(error)}") from None
+        raise ServerError(f"the MCP server `{server}` failed to list its tools: {first_reason(error)}") from None
 
 
 def _model_name(server: str, tool: str) -> str:
-    """A name that every API accepts, unique over servers."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")[:_LONGEST_NAME]
+    """Return a tool name that every API accepts, prefixed with its server."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")[:_MAX_NAME]
 
 
-def _distinct(tools: list[Tool]) -> list[Tool]:
-    """Names that differ only in what APIs do not accept get a number."""
-    seen: dict[str, int] = {}
-    found = []
+def _with_unique_names(tools: list[Tool]) -> list[Tool]:
+    """Number tools whose names became equal when characters that APIs reject were replaced."""
+    counts: dict[str, int] = {}
+    result = []
     for tool in tools:
-        seen[tool.name] = count = seen.get(tool.name, 0) + 1
-        name = tool.name if count == 1 else f"{tool.name[: _LONGEST_NAME - 4]}_{count}"
-        found.append(msgspec.structs.replace(tool, name=name))
-    return found
+        counts[tool.name] = count = counts.get(tool.name, 0) + 1
+        name = tool.name if count == 1 else f"{tool.name[: _MAX_NAME - 4]}_{count}"
+        result.append(msgspec.structs.replace(tool, name=name))
+    return result
 
 
 def _block_text(block: Any) -> str:
-    """A part of a tool's result as a model can read it; pictures and sounds are only named."""
+    """Return a part of a tool's result as text; images and audio are only named."""
     if block.type == "text":
         return str(block.text)
     if block.type == "resource":
@@ -258,5 +258,5 @@ def _block_text(block: Any) -> str:
     return f"[{block.uri}]" if block.type == "resource_link" else f"[{block.type}]"
 
 
-def _longest(params: dict[str, Any]) -> int:
+def _max_tokens(params: dict[str, Any]) -> int:
     return int(params.get("max_tokens") or 4096)

@@ -1,1 +1,1 @@
-"""MCP servers: started so that they never outlive us, asked what they offer, and called."""
+"""MCP servers: start them so that they never outlive fairtrial, list their tools, and call them."""

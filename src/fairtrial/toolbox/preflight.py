@@ -1,4 +1,4 @@
-"""Before anything is spent: every server of every condition is started or reached, and its tools are listed."""
+"""Check every MCP server of every condition and list its tools before anything is spent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import Arm, Condition, McpServer
 from fairtrial.core.ids import content_hash
-from fairtrial.toolbox.server import ServerError, connected, sentence
+from fairtrial.toolbox.server import ServerError, connected, first_reason
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -22,14 +22,14 @@ _AT_ONCE = 4
 
 
 class ToolInfo(msgspec.Struct, frozen=True):
-    """A tool as its server describes it; the hash tells whether that has changed."""
+    """A tool as described by its server; the hash shows whether the description has changed."""
 
     name: str
     schema_sha256: str
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server offered before the run."""
+    """The tools that a server offered before the run."""
 
     server: str
     name: str
@@ -38,47 +38,47 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> list[Inventory]:
-    """The inventory of every server in use; a server that cannot be used stops everything."""
+    """Return the inventory of every server in use; raise an error if any server cannot be used."""
     servers = list({server.name: server for arm in arms for server in arm.condition.mcp}.values())
     if not servers:
         return []
     gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def look(server: McpServer) -> Inventory | str:
+    async def inspect(server: McpServer) -> Inventory | str:
         async with gate:
-            return await _look(server)
+            return await _inspect(server)
 
-    found = await asyncio.gather(*map(look, servers))
-    problems = [" ".join(hide(item).split()) for item in found if isinstance(item, str)]
+    results = await asyncio.gather(*map(inspect, servers))
+    problems = [" ".join(hide(item).split()) for item in results if isinstance(item, str)]
     if problems:
         raise TargetUnusableError("\n".join(problems))
-    return [item for item in found if isinstance(item, Inventory)]
+    return [item for item in results if isinstance(item, Inventory)]
 
 
-async def _look(server: McpServer) -> Inventory | str:
+async def _inspect(server: McpServer) -> Inventory | str:
     try:
         async with connected(server) as client, asyncio.timeout(server.timeout):
             tools = [tool async for tool in all_tools(client)]
-            about = client.server_info
+            server_info = client.server_info
     except ServerError as error:
         return str(error)
     except Exception as error:
-        return f"the MCP server `{server.name}` ({server.shown()}) does not list its tools: {sentence(error)}"
+        return f"the MCP server `{server.name}` ({server.shown()}) failed to list its tools: {first_reason(error)}"
     if not tools:
         return f"the MCP server `{server.name}` ({server.shown()}) offers no tools"
-    name, version = (about.name, about.version) if about else ("", "")
+    name, version = (server_info.name, server_info.version) if server_info else ("", "")
     return Inventory(server=server.name, name=name, version=version, tools=tuple(_infos(tools)))
 
 
 def with_tools(arms: Iterable[Arm], inventory: Iterable[Inventory]) -> tuple[Arm, ...]:
-    """These arms, whose servers have the names of their tools: so a call can be told whose it was."""
+    """Return these arms with the tool names of their servers, so that a call can be matched to its server."""
     offered = {item.server: tuple(tool.name for tool in item.tools) for item in inventory}
 
-    def equip(condition: Condition) -> Condition:
+    def with_tool_names(condition: Condition) -> Condition:
         servers = (replace(server, tools=offered.get(server.name, ())) for server in condition.mcp)
         return replace(condition, mcp=tuple(servers))
 
-    return tuple(replace(arm, condition=equip(arm.condition)) for arm in arms)
+    return tuple(replace(arm, condition=with_tool_names(arm.condition)) for arm in arms)
 
 
 def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:
@@ -88,7 +88,7 @@ def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:
 
 
 async def all_tools(client: Client) -> AsyncIterator[McpTool]:
-    """Every tool of a server, page by page."""
+    """Yield every tool of a server, page by page."""
     cursor = None
     while True:
         page = await client.list_tools(cursor=cursor)

@@ -1,4 +1,4 @@
-"""One MCP server, connected: the seam to the `mcp` package."""
+"""Connect to MCP servers; the only module that uses the `mcp` package's client."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from fairtrial.toolbox.supervised import supervised
 if TYPE_CHECKING:
     from mcp.client import Client
 
-_SHOWN_ERROR = 4000
+_MAX_SHOWN = 4000
 
 
 class ServerError(Exception):
-    """A server that cannot be used, in one sentence."""
+    """A server cannot be used; the message is one sentence."""
 
 
 @asynccontextmanager
 async def connected(server: McpServer) -> AsyncIterator[Client]:
-    """A client of this server; ServerError where it cannot be reached. What happens inside the block is not touched."""
+    """Connect to a server; raise ServerError if that fails. Exceptions inside the block are not changed."""
     try:
         from mcp.client import Client
     except ImportError:
         raise NotInstalledError("MCP servers", "agents") from None
 
-    # What a server prints where it should not is its own affair, and may hold anything.
+    # A server may print anything to stdout by mistake, secrets included: do not log it.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         client = Client(_transport(server, errors))
@@ -39,37 +39,37 @@ async def connected(server: McpServer) -> AsyncIterator[Client]:
             async with asyncio.timeout(server.timeout):
                 await client.__aenter__()
         except TimeoutError:
-            what = f"it said nothing for {server.timeout:g} s (`timeout` of the server gives it more)"
-            raise ServerError(_reason(server, what, errors)) from None
+            problem = f"it did not respond within {server.timeout:g} s (raise the server's `timeout` to allow more)"
+            raise ServerError(_reason(server, problem, errors)) from None
         except (Exception, asyncio.CancelledError) as error:
             if _cancelled(error):
                 raise
-            raise ServerError(_reason(server, sentence(error), errors)) from None
+            raise ServerError(_reason(server, first_reason(error), errors)) from None
         try:
             yield client
         finally:
-            await _leave(client)
+            await _disconnect(client)
 
 
 @asynccontextmanager
 async def all_connected(servers: Sequence[McpServer]) -> AsyncIterator[dict[str, Client]]:
-    """Clients of these servers by name, started side by side."""
+    """Connect to these servers concurrently and yield their clients by name."""
     done = asyncio.Event()
     ready: dict[str, asyncio.Future[Client]] = {server.name: asyncio.Future() for server in servers}
-    holding = [asyncio.create_task(_hold(server, ready[server.name], done)) for server in servers]
+    tasks = [asyncio.create_task(_keep_connected(server, ready[server.name], done)) for server in servers]
     try:
         yield dict(zip(ready, await asyncio.gather(*ready.values()), strict=True))
     except BaseException:
-        for task in holding:
+        for task in tasks:
             task.cancel()
         raise
     finally:
         done.set()
-        await asyncio.gather(*holding, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _hold(server: McpServer, ready: asyncio.Future[Client], done: asyncio.Event) -> None:
-    """Keep one server until it is no longer needed, in a task of its own: whoever opens a client has to close it."""
+async def _keep_connected(server: McpServer, ready: asyncio.Future[Client], done: asyncio.Event) -> None:
+    """Keep a server connected until `done`, in its own task, because a task that opens a client must also close it."""
     try:
         async with connected(server) as client:
             ready.set_result(client)
@@ -80,14 +80,14 @@ async def _hold(server: McpServer, ready: asyncio.Future[Client], done: asyncio.
         ready.set_exception(error)
 
 
-async def _leave(client: Client) -> None:
-    """Say good-bye; whatever a server does then no longer matters."""
-    with suppress(Exception):  # it may be dead, or never have been well
+async def _disconnect(client: Client) -> None:
+    """Disconnect; errors no longer matter."""
+    with suppress(Exception):  # the server may have died, or never have worked
         await client.__aexit__(None, None, None)
 
 
 def _cancelled(error: BaseException) -> bool:
-    """Whether somebody wants us to stop, and not only a part of the client itself."""
+    """Return whether our own task was cancelled, and not only a part of the client."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
@@ -100,7 +100,7 @@ def _transport(server: McpServer, errors: IO[str]) -> Any:
         environment = {**get_default_environment(), **server.env}
         return stdio_client(
             StdioServerParameters(command=command, args=arguments, env=environment, cwd=server.cwd or None),
-            errlog=errors,  # type: ignore[arg-type]  # any file with a descriptor will do
+            errlog=errors,  # type: ignore[arg-type]  # any file with a descriptor works
         )
     if server.transport == "sse":
         from mcp.client.sse import sse_client
@@ -112,18 +112,18 @@ def _transport(server: McpServer, errors: IO[str]) -> Any:
     return streamable_http_client(server.url, http_client=create_mcp_http_client(headers=dict(server.headers)))
 
 
-def _reason(server: McpServer, what: str, errors: IO[str]) -> str:
+def _reason(server: McpServer, problem: str, errors: IO[str]) -> str:
     errors.seek(0)
-    # Whole lines and as they are: whoever shows them hides values first, and half of one could not be recognised.
-    said = errors.read().strip()
-    if len(said) > _SHOWN_ERROR:
-        said = said[-_SHOWN_ERROR:].partition("\n")[2]
-    ending = f"; it wrote: {said}" if said else ""
-    return f"the MCP server `{server.name}` ({server.shown()}) cannot be used: {what}{ending}"
+    # Keep whole lines unchanged: secrets are hidden when they are shown, and part of one could not be recognised.
+    output = errors.read().strip()
+    if len(output) > _MAX_SHOWN:
+        output = output[-_MAX_SHOWN:].partition("\n")[2]
+    ending = f"; it wrote: {output}" if output else ""
+    return f"the MCP server `{server.name}` ({server.shown()}) cannot be used: {problem}{ending}"
 
 
-def sentence(error: BaseException) -> str:
-    """The first reason inside whatever was raised."""
+def first_reason(error: BaseException) -> str:
+    """Return the first exception in a group (or the exception itself) as one sentence."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""How to start a program so that it goes with us."""
+"""Start programs under a supervisor, so that they end when fairtrial ends."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 
 
 def supervised(*command: str) -> list[str]:
-    """The command that starts this command on a leash."""
-    if sys.platform == "win32":  # no exec there: the program would be a child of the leash
+    """Return the command that starts this command under the supervisor."""
+    if sys.platform == "win32":  # Windows has no exec: the program would be a child of the supervisor
         return list(command)
-    # Isolated and without site packages: nothing is read but this one file.
+    # Isolated and without site packages: only this one file is loaded.
     return [sys.executable, "-I", "-S", _SUPERVISOR, *command]
 
 
 def supervised_config(server: McpServer) -> dict[str, object]:
-    """A server's configuration for an agent that starts it by itself."""
+    """Return a server's configuration for an agent that starts the server itself."""
     config = server.as_config()
     if server.transport == "stdio":
         config["command"], *config["args"] = supervised(server.command, *server.args)
-        # An agent announces the folder it works in, and servers of files would take it instead of their own folders.
+        # An agent announces its working folder, and file servers would use that instead of their own folders.
         config["env"] = {**config["env"], "FAIRTRIAL_HIDE": "roots"}
-        if folder := config.pop("cwd", None):  # agents have no word for it; the leash has
+        if folder := config.pop("cwd", None):  # agents have no setting for it; the supervisor has
             config["env"]["FAIRTRIAL_CWD"] = folder
     return config
 
 
 def write_wrapper(path: Path, program: str) -> Path:
-    """A script that is the program on a leash, for libraries that want one file to start."""
+    """Write a script that runs the program under the supervisor, for libraries that need a single executable file."""
     path.write_text(f'#!/bin/sh\nexec {shlex.join(supervised(program))} "$@"\n', "utf-8")
     path.chmod(0o700)
     return path
 
 
-def own_folder(prefix: str) -> Path:
-    """A temporary folder that only we can read; what processes that were killed have left behind is removed."""
+def private_temp_folder(prefix: str) -> Path:
+    """Create a temporary folder that only this user can read; remove those left behind by killed processes."""
     for old in Path(tempfile.gettempdir()).glob(f"{prefix}-*-*"):
         process = old.name.removeprefix(f"{prefix}-").partition("-")[0]
         if process.isdigit() and not _alive(int(process)):

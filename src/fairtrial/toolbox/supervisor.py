@@ -1,13 +1,13 @@
-"""A program on a leash: `python leash.py PROGRAM ARGS…` runs it, and ends it with all its children when we go.
+"""Supervise a program: `python supervisor.py PROGRAM ARGS…` runs it, and kills it with all its children when we end.
 
-Whoever started us may be killed in a way that leaves no time to clean up. On Linux the kernel then tells us (SIGTERM),
-and we end the program and everything it has started that is still in our process group — a wrapper like npx or `sh -c`
-leaves children behind otherwise. The program itself dies even if we are killed without a word.
+Our parent may be killed in a way that leaves no time to clean up. On Linux the kernel then sends us SIGTERM, and we
+kill the program and everything it has started that is still in our process group: a wrapper like npx or `sh -c` would
+otherwise leave children behind. The program itself dies even if we are killed with SIGKILL.
 
-Three variables of the environment are for us and not handed on: FAIRTRIAL_KEEP names the variables (separated by
-commas) that the program may see, FAIRTRIAL_CWD the folder in which it starts, FAIRTRIAL_HIDE a capability of MCP
-clients that a server must not hear of (`roots`: the folders of the agent, which it would take for its own). This file
-is run by itself, without the package and without site packages: starting it costs 15 ms.
+Three environment variables are for us and are not passed on: FAIRTRIAL_KEEP lists the variables (separated by commas)
+that the program may see, FAIRTRIAL_CWD is the folder in which it starts, and FAIRTRIAL_HIDE is a capability of MCP
+clients to hide from a server (`roots`: the agent's folders, which the server would use as its own). This file runs
+on its own, without the package and without site packages, so that starting it takes only 15 ms.
 """
 
 import _thread
@@ -19,42 +19,42 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Run the program and end as it did."""
-    starter = os.getppid()
+    """Run the program and exit with its status."""
+    parent = os.getppid()
     hidden = os.environ.pop("FAIRTRIAL_HIDE", None)
     environment = _environment()
     try:
-        os.setsid()  # a group of our own, unless we were given one
+        os.setsid()  # create our own process group, unless we already lead one
     except OSError:
         pass
     child = 0
 
     def stop(*_: object) -> None:
-        _end_group(child)
+        _kill_group(child)
         os._exit(143)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     _die_with_parent(signal.SIGTERM)
-    if os.getppid() != starter:  # it has gone while we were getting ready
+    if os.getppid() != parent:  # the parent ended while we were starting
         sys.exit(1)
     pipe = os.pipe() if hidden else None
     child = os.fork()
     if child == 0:
         if pipe:
             os.dup2(pipe[0], 0)
-        _become(environment)
+        _exec_program(environment)
     if hidden and pipe:
         os.close(pipe[0])
-        _thread.start_new_thread(_hand_on, (pipe[1], hidden))
+        _thread.start_new_thread(_forward_input, (pipe[1], hidden))
     _, status = os.waitpid(child, 0)
-    _end_group(0)
+    _kill_group(0)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _hand_on(program: int, hidden: str) -> None:
-    """Everything that comes in goes to the program, line by line; messages that announce the capability lose it."""
+def _forward_input(program: int, hidden: str) -> None:
+    """Forward our input to the program line by line, removing the hidden capability from messages that announce it."""
     mark, rest = f'"{hidden}"'.encode(), bytearray()
     try:
         while block := os.read(0, 2**16):
@@ -63,27 +63,27 @@ def _hand_on(program: int, hidden: str) -> None:
                 *lines, last = bytes(rest).split(b"\n")
                 rest = bytearray(last)
                 for line in lines:
-                    _write(program, (_without(line, hidden) if mark in line else line) + b"\n")
+                    _write(program, (_without_capability(line, hidden) if mark in line else line) + b"\n")
         _write(program, bytes(rest))
-    except OSError:  # the program has gone
+    except OSError:  # the program has ended
         return
     os.close(program)
 
 
-def _without(line: bytes, hidden: str) -> bytes:
-    """A message of an MCP client without this capability; anything else as it is."""
+def _without_capability(line: bytes, hidden: str) -> bytes:
+    """Return an MCP client's message without this capability; return anything else unchanged."""
     import json
 
     try:
         message = json.loads(line)
         params = message["params"]
         places = (params, "capabilities"), (params.get("_meta"), "io.modelcontextprotocol/clientCapabilities")
-        found = [place[name] for place, name in places if isinstance(place, dict) and hidden in place.get(name, ())]
-        for capabilities in found:
+        announced = [place[name] for place, name in places if isinstance(place, dict) and hidden in place.get(name, ())]
+        for capabilities in announced:
             del capabilities[hidden]
     except (ValueError, TypeError, KeyError, AttributeError):
         return line
-    return json.dumps(message).encode() if found else line
+    return json.dumps(message).encode() if announced else line
 
 
 def _write(file: int, data: bytes) -> None:
@@ -103,13 +103,13 @@ def _environment() -> "dict[str, str]":
     return {name: value for name, value in environment.items() if name in names}
 
 
-def _become(environment: "dict[str, str]") -> None:
-    """In the child: the program, which dies with its parent."""
+def _exec_program(environment: "dict[str, str]") -> None:
+    """In the child: replace the process by the program, which dies with its parent."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     _die_with_parent(signal.SIGKILL)
     try:
-        os.execvpe(sys.argv[1], sys.argv[1:], environment)  # noqa: S606  # that is what it is for
+        os.execvpe(sys.argv[1], sys.argv[1:], environment)  # noqa: S606  # running a program is its purpose
     except OSError as error:
         os.write(2, f"{sys.argv[1]} cannot be started: {error.strerror}\n".encode())
         os._exit(127)
@@ -122,8 +122,8 @@ def _die_with_parent(number: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
-def _end_group(child: int) -> None:
-    """End everything in our process group but ourselves."""
+def _kill_group(child: int) -> None:
+    """Kill everything in our process group except ourselves."""
     if child:
         _kill(child)
     group, own = os.getpgrp(), os.getpid()

@@ -1,1 +1,1 @@
-"""Pages for people, served on this machine."""
+"""The web interface, served from this machine."""

@@ -1,4 +1,4 @@
-"""The web page: which address shows what. Each section of it is a file."""
+"""The web application: routes, error pages and timing. Each section of the interface has its own file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.code import Code
 from fairtrial.web.compare import Compare
-from fairtrial.web.guard import Bounded
+from fairtrial.web.guard import BodyLimit
 from fairtrial.web.home import Home
 from fairtrial.web.judges import Judges
 from fairtrial.web.live import Live
@@ -27,7 +27,7 @@ from fairtrial.web.runs import Runs
 from fairtrial.web.share import Share
 from fairtrial.web.site import PAGES, Site
 from fairtrial.web.suites import Suites
-from fairtrial.web.tasks import print_broken
+from fairtrial.web.tasks import print_traceback
 from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
@@ -37,40 +37,40 @@ SECTIONS: tuple[Any, ...] = (
 
 
 def make_app(site: Site) -> ASGIApp:
-    """Everything, on one site."""
+    """Return the whole application for a site."""
     routes = [route for section in SECTIONS for route in section(site).routes]
     static = Mount("/static", StaticFiles(directory=PAGES / "static"))
 
     def refused(request: Request, error: Exception) -> Response:
-        """Somebody must do something: one sentence says what."""
-        return _said(site, request, 400, "That cannot be done", str(error))
+        """Answer a user error with one sentence that says what to do."""
+        return _error_page(site, request, 400, "Request failed", str(error))
 
     def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
-        words = {404: "There is no such page.", 405: "This address takes something else."}
+        messages = {404: "There is no such page.", 405: "This address does not accept this kind of request."}
         detail = error.detail if isinstance(error, HTTPException) else ""
-        return _said(site, request, status, "Not here", words.get(status, detail))
+        return _error_page(site, request, status, "Not available", messages.get(status, detail))
 
     def broken(request: Request, error: Exception) -> Response:
-        print_broken(error)
-        return _said(site, request, 500, "Something broke", "The reason is in the terminal where the server runs.")
+        print_traceback(error)
+        return _error_page(site, request, 500, "Internal error", "See the terminal where the server runs for details.")
 
     handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}
-    app = Starlette(routes=[*routes, Route("/enter", desk_enter(site)), static], exception_handlers=handlers)
-    return Timed(Bounded(app))
+    app = Starlette(routes=[*routes, Route("/enter", enter_view(site)), static], exception_handlers=handlers)
+    return Timed(BodyLimit(app))
 
 
-def desk_enter(site: Site) -> Any:
-    """The page that asks for the token; `Access` takes it."""
+def enter_view(site: Site) -> Any:
+    """Return the view of the token form; `Access` handles what it submits."""
 
     def enter(request: Request) -> Response:
-        asked = request.query_params
-        return site.page(request, "enter.html.j2", wrong="wrong" in asked, wanted=asked.get("next", ""))
+        params = request.query_params
+        return site.page(request, "enter.html.j2", wrong="wrong" in params, wanted=params.get("next", ""))
 
     return enter
 
 
-def _said(site: Site, request: Request, status: int, title: str, message: str) -> Response:
+def _error_page(site: Site, request: Request, status: int, title: str, message: str) -> Response:
     if "application/json" in request.headers.get("accept", ""):
         return JSONResponse({"error": message}, status)
     back = request.headers.get("referer", "/")
@@ -79,7 +79,7 @@ def _said(site: Site, request: Request, status: int, title: str, message: str) -
 
 
 class Timed:
-    """Says with every reply how long it took to make."""
+    """Adds to every reply a header with the time it took to make."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The arena: a suite, who answers it under which conditions and parameters, and what that comes to; then it runs."""
+"""The arena: choose a suite, targets, conditions and parameters, see an estimate, and start a run."""
 
 from __future__ import annotations
 
@@ -23,41 +23,43 @@ from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import files, numbers
-from fairtrial.web.entries import number, number_in
+from fairtrial.web.entries import number, parse_number
 from fairtrial.web.runs import await_run
-from fairtrial.web.site import Site, posted
+from fairtrial.web.site import Site, form_view
 from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 from fairtrial.workflows.estimate import estimate
 
 PARAMS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed")
-_WHOLE = ("repeats", "concurrency", "limit")
-RUNS = (1, 3, 5, 10)
+_INTEGER_OPTIONS = ("repeats", "concurrency", "limit")
+RUN_COUNTS = (1, 3, 5, 10)
 
 
 class Arena:
-    """The page on which runs are started."""
+    """The page for starting runs."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.routes = [
             Route("/arena", self._show),
             Route("/arena/estimate", self._first_estimate, methods=["GET"]),
-            Route("/arena/estimate", posted(self._estimate), methods=["POST"]),
-            Route("/arena/run", posted(self._run), methods=["POST"]),
+            Route("/arena/estimate", form_view(self._estimate), methods=["POST"]),
+            Route("/arena/run", form_view(self._run), methods=["POST"]),
         ]
 
     def _show(self, request: Request) -> Response:
-        found = files.suite_files(self._site.folder)
-        file = request.query_params.get("file", "") or (found[0].path if found else "")
-        values: dict[str, Any] = {"suites": found, "file": file, "error": "", "suite": None}
+        suites = files.suite_files(self._site.folder)
+        file = request.query_params.get("file", "") or (suites[0].path if suites else "")
+        values: dict[str, Any] = {"suites": suites, "file": file, "error": "", "suite": None}
         if file:
             try:
-                # Who could answer is known without reading every case; what it comes to is told by `_first_estimate`.
+                # The choices are known without reading every case; `_first_estimate` reads them all.
                 suite = self._load(file, files.read(self._site.folder, file), RunOptions(limit=1))
                 values |= self._choices(suite)
             except FairtrialError as error:
                 values["error"] = str(error)
-        return self._site.page(request, "arena.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUNS, **values)
+        return self._site.page(
+            request, "arena.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUN_COUNTS, **values
+        )
 
     def _load(self, file: str, text: str, options: RunOptions | None = None) -> Suite:
         folder = files.path_of(self._site.folder, file).parent
@@ -65,25 +67,24 @@ class Arena:
 
     def _choices(self, suite: Suite) -> dict[str, Any]:
         targets = {arm.target.id: arm.target for arm in suite.arms}
-        given = suite.arms[0].params
         return {
             "suite": suite,
             "targets": [(name, models.find(f"{spec.provider}:{spec.model}")) for name, spec in targets.items()],
             "conditions": list(dict.fromkeys(arm.condition.name for arm in suite.arms)),
-            "given": {**DEFAULT_PARAMS, **given},
+            "current_params": {**DEFAULT_PARAMS, **suite.arms[0].params},
         }
 
     def _first_estimate(self, request: Request) -> Response:
-        """What the suite comes to as it is."""
+        """Show the estimate of the suite as it is."""
         file = request.query_params.get("file", "")
         return self._estimated_page(request, lambda: self._load(file, files.read(self._site.folder, file)))
 
     def _estimate(self, request: Request, form: FormData) -> Response:
-        """What the choices come to."""
-        return self._estimated_page(request, lambda: self._chosen(form))
+        """Show the estimate of the suite with the chosen settings."""
+        return self._estimated_page(request, lambda: self._suite_with_choices(form))
 
     def _estimated_page(self, request: Request, load: Callable[[], Suite]) -> Response:
-        """What is wrong with a suite or with the choices is said in the same place."""
+        """Render the estimate, or in its place what is wrong with the suite or the choices."""
         try:
             return self._site.page(request, "parts/estimate.html.j2", estimated=self._estimated(load()), error="")
         except FairtrialError as error:
@@ -91,39 +92,39 @@ class Arena:
 
     def _run(self, request: Request, form: FormData) -> Response:
         runs = number(form, "runs") or 1
-        if runs not in RUNS:
-            raise FairtrialError(f"a suite is run {', '.join(map(str, RUNS))} times from here")
-        suite = self._chosen(form)
+        if runs not in RUN_COUNTS:
+            raise FairtrialError(f"the number of runs must be one of {', '.join(map(str, RUN_COUNTS))}")
+        suite = self._suite_with_choices(form)
         if runs > 1 and suite.settings.cache:
-            raise FairtrialError("the runs of a series must be independent: take `cache: true` out of the suite first")
+            raise FairtrialError("the runs of a series must be independent: remove `cache: true` from the suite first")
         return await_run(self._site.tasks.run(suite, runs))
 
-    def _chosen(self, form: FormData) -> Suite:
-        """The suite as it is on disk, with what was chosen in the form put into it."""
+    def _suite_with_choices(self, form: FormData) -> Suite:
+        """Return the suite as it is on disk, with the choices of the form applied."""
         file = str(form.get("file", ""))
         editor = Editor(files.read(self._site.folder, file))
-        more = [name.strip() for name in form.getlist("more") if isinstance(name, str) and name.strip()]
-        editor.insert(("targets",), None, more)
-        _put_params(editor, form)
+        added = [name.strip() for name in form.getlist("more") if isinstance(name, str) and name.strip()]
+        editor.insert(("targets",), None, added)
+        _set_params(editor, form)
         if judge := str(form.get("judge", "")).strip():
-            kept = editor.get(("judge",))
-            editor.set(("judge",), {**(kept if isinstance(kept, dict) else {}), "target": judge})
+            current = editor.get(("judge",))
+            editor.set(("judge",), {**(current if isinstance(current, dict) else {}), "target": judge})
         targets = tuple(str(name) for name in form.getlist("target"))
-        if not targets and not more:
+        if not targets and not added:
             raise FairtrialError("choose at least one target")
         conditions = tuple(str(name) for name in form.getlist("condition"))
         if not conditions:
             raise FairtrialError("choose at least one condition")
         several = len(form.getlist("all_conditions")) > 0
         options = RunOptions(
-            targets=(*targets, *more),
+            targets=(*targets, *added),
             conditions=conditions if several else (),
             benchmark_mode=bool(form.get("benchmark_mode")),
             budget_usd=number(form, "budget_usd", whole=False),
             timeout=number(form, "timeout", whole=False),
-            **{name: number(form, name) for name in _WHOLE},
+            **{name: number(form, name) for name in _INTEGER_OPTIONS},
         )
-        changed = more or judge or any(str(form.get(f"param_{name}", "")).strip() for name in PARAMS)
+        changed = added or judge or any(str(form.get(f"param_{name}", "")).strip() for name in PARAMS)
         text = editor.text if changed else files.read(self._site.folder, file)
         return self._load(file, text, options)
 
@@ -144,24 +145,24 @@ class Arena:
             yield note.removeprefix("warning: ")
 
     def _seconds(self, suite: Suite, trials: dict[str, int]) -> float | None:
-        """How long it takes if every target is as fast as in the last run of this suite; None where none is known."""
+        """Estimate the duration from the latencies in the suite's last run; None if one of them is unknown."""
         records, _ = browsing.runs_page(self._site.store, RunQuery(suite=suite.name), 0, 1)
         if not records or records[0].status == "running":
             return None
         run = Run(self._site.store, records[0])
-        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
-        known = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
-        latencies = [known.get(arm.target.id) for arm in suite.arms]
+        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary)
+        medians = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
+        latencies = [medians.get(arm.target.id) for arm in suite.arms]
         if any(latency is None for latency in latencies):
             return None
         total = sum(trials[arm.name] * (latency or 0.0) for arm, latency in zip(suite.arms, latencies, strict=True))
         return total / 1000 / suite.settings.concurrency
 
 
-def _put_params(editor: Editor, form: FormData) -> None:
-    """Parameters that were changed in the panel; those that a target or condition has of its own stay nearer."""
+def _set_params(editor: Editor, form: FormData) -> None:
+    """Write the parameters changed in the form; those of a target or a condition keep precedence."""
     for name in PARAMS:
-        given = form.get(f"param_{name}")
-        if isinstance(given, str) and given.strip():
+        text = form.get(f"param_{name}")
+        if isinstance(text, str) and text.strip():
             whole = name in ("max_tokens", "seed")
-            editor.set(("params", name), number_in(given, name, whole=whole))
+            editor.set(("params", name), parse_number(text, name, whole=whole))

@@ -1,4 +1,4 @@
-"""What takes long to work out, worked out once, beside everything else, and kept in the store."""
+"""Slow computations, done once in the background and kept in the store."""
 
 from __future__ import annotations
 
@@ -21,99 +21,99 @@ from fairtrial.store.cache import cached, keep
 from fairtrial.web.compute import ComputeProcess
 
 T = TypeVar("T")
-_VERSION = f"{version('fairtrial')}/3"  # another way to work something out makes another number: count on
-_MOST_KNOWN = 200
-_LARGE = 2000  # trials: what takes longer is worked out in a process of its own
-_FRESH = 5.0  # seconds for which what is known of a run that goes on is good enough
+_VERSION = f"{version('fairtrial')}/3"  # raise the number whenever a computation changes
+_MAX_REMEMBERED = 200
+_LARGE = 2000  # trials; numbers about more are computed in a separate process
+_FRESH = 5.0  # seconds for which numbers about a run in progress are reused
 PATIENCE = 0.1  # seconds that a page waits for a number before it is shown without it
-LONG = 120.0  # and whoever comes back for it
+LONG = 120.0  # seconds that the later request for that number waits
 
 
-def patience(asked: Mapping[str, str]) -> float:
-    """How long an address wants to wait: a page comes back with `wait` for what it was shown without."""
-    return LONG if asked.get("wait") else PATIENCE
+def patience(params: Mapping[str, str]) -> float:
+    """Return how long a request waits: a page asks again with `wait` for the numbers it was shown without."""
+    return LONG if params.get("wait") else PATIENCE
 
 
 class NumberCache:
-    """Numbers about runs. One thread works them out, so that the pages never wait for more than they want to."""
+    """Numbers about runs, computed by one background thread so that pages never wait longer than they choose to."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: OrderedDict[tuple[str, str], Any] = OrderedDict()
-        self._under_way: dict[tuple[str, str], Future[Any]] = {}
+        self._remembered: OrderedDict[tuple[str, str], Any] = OrderedDict()
+        self._pending: dict[tuple[str, str], Future[Any]] = {}
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-digest")
-        self._computer = ComputeProcess(store.path)
+        self._process = ComputeProcess(store.path)
 
     def close(self) -> None:
-        """Nothing more is worked out."""
-        self._computer.close()
+        """Stop all computations."""
+        self._process.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def about(
-        self, name: str, runs: Sequence[Run], kind: type[T], work_out: Callable[..., T], *args: Any,
+    def get(
+        self, name: str, runs: Sequence[Run], kind: type[T], compute: Callable[..., T], *args: Any,
         wait: float = PATIENCE,
     ) -> T | None:  # fmt: skip
-        """What is known under a name of these runs as they are now, or None if that takes longer than `wait`.
+        """Return a named number about these runs as they are now, or None if computing it takes longer than `wait`.
 
-        `work_out` is a function of a module, of the runs and the arguments. An error that says why there is no such
-        number is raised each time.
+        `compute` is a module-level function that takes the runs and the arguments. If it raises a FairtrialError, every
+        call raises it.
         """
-        going_on = any(run.status == "running" for run in runs)
-        now = f"running/{time.monotonic() // _FRESH}" if going_on else ""
-        key = (name, now or "|".join([_VERSION, *(stamp(self._store, run.record) for run in runs)]))
+        running = any(run.status == "running" for run in runs)
+        moment = f"running/{time.monotonic() // _FRESH}" if running else ""
+        key = (name, moment or "|".join([_VERSION, *(stamp(self._store, run.record) for run in runs)]))
         with self._lock:
-            found = self._known.get(key)
-            future = self._under_way.get(key)
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+            value = self._remembered.get(key)
+            future = self._pending.get(key)
+        if value is not None:
+            return value  # type: ignore[no-any-return]
         if future is None:
-            body = None if going_on else cached(self._store, *key)
+            body = None if running else cached(self._store, *key)
             if body is not None:
-                with suppress(msgspec.MsgspecError):  # what cannot be read is worked out anew
+                with suppress(msgspec.MsgspecError):  # unreadable entries are computed again
                     return self._remember(key, msgspec.msgpack.decode(body, type=kind))
-            future = self._begin(key, runs, kind, work_out, args)
+            future = self._start(key, runs, kind, compute, args)
         if wait <= PATIENCE and _is_large(runs):
-            wait = 0.0  # it will not be there in time
+            wait = 0.0  # it would not be ready in time
         try:
             return future.result(wait)  # type: ignore[no-any-return]
         except NotYetError:
             return None
 
-    def _begin(
+    def _start(
         self,
         key: tuple[str, str],
         runs: Sequence[Run],
         kind: type[T],
-        work_out: Callable[..., T],
+        compute: Callable[..., T],
         args: tuple[Any, ...],
     ) -> Future[T]:
         def work() -> T:
             try:
                 if _is_large(runs):
-                    packed = self._computer.work_out(work_out, [run.id for run in runs], args)
-                    found = msgspec.msgpack.decode(packed, type=kind)
+                    packed = self._process.compute(compute, [run.id for run in runs], args)
+                    value = msgspec.msgpack.decode(packed, type=kind)
                 else:
-                    found = work_out(runs, *args)
-                    packed = msgspec.msgpack.encode(found)
+                    value = compute(runs, *args)
+                    packed = msgspec.msgpack.encode(value)
                 if not any(run.status == "running" for run in runs):
                     keep(self._store, key[0], runs[0].id, key[1], packed)
-                return self._remember(key, found)
+                return self._remember(key, value)
             finally:
                 with self._lock:
-                    self._under_way.pop(key, None)
+                    self._pending.pop(key, None)
 
         with self._lock:
-            if key not in self._under_way:
-                self._under_way[key] = self._pool.submit(work)
-            return self._under_way[key]
+            if key not in self._pending:
+                self._pending[key] = self._pool.submit(work)
+            return self._pending[key]
 
-    def _remember(self, key: tuple[str, str], found: T) -> T:
+    def _remember(self, key: tuple[str, str], value: T) -> T:
         with self._lock:
-            self._known[key] = found
-            while len(self._known) > _MOST_KNOWN:
-                self._known.popitem(last=False)
-        return found
+            self._remembered[key] = value
+            while len(self._remembered) > _MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
+        return value
 
 
 def _is_large(runs: Sequence[Run]) -> bool:

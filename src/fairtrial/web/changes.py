@@ -1,4 +1,4 @@
-"""Changes that the form of a suite makes in its text."""
+"""Changes that the suite form makes in the text of a suite."""
 
 from __future__ import annotations
 
@@ -13,61 +13,61 @@ from fairtrial.core.errors import FairtrialError
 
 
 def apply(editor: Editor, change: dict[str, Any]) -> None:
-    """One change of a form, made in the text."""
+    """Apply one change of the form to the text."""
     make = CHANGES.get(change["do"])
     if make is None:
-        raise FairtrialError(f"there is no change `{change['do']}`")
+        raise FairtrialError(f"unknown change `{change['do']}`")
     make(editor, tuple(change.get("path", ())), change)
 
 
-_NEEDED = ("input", "target", "name")
+_REQUIRED_KEYS = ("input", "target", "name")
 
 
-def _written(key: Any, value: Any) -> Any:
-    """An empty field is not written, unless something must stand there."""
+def _value_to_write(key: Any, value: Any) -> Any:
+    """Return the value to write for a field: None, which removes it, if it is empty and not required."""
     if value in ("", None):
-        return "" if key in _NEEDED else None
+        return "" if key in _REQUIRED_KEYS else None
     return value
 
 
 def _set_mapping(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
-    """Options and the like, written `name: value`, one a line."""
-    given = _mapping(change["text"])
+    """Set options and the like, written as `name: value`, one per line."""
+    mapping = _parse_mapping(change["text"])
     if path[0] in ("targets", "judge") and isinstance(editor.get(path[:-1]), str):
         editor.set(path[:-1], {"target": editor.get(path[:-1])})
-    editor.set(path, given or None)
+    editor.set(path, mapping or None)
 
 
-def _mapping(text: str) -> dict[str, Any]:
+def _parse_mapping(text: str) -> dict[str, Any]:
     try:
-        given = yaml.safe_load(text) if text.strip() else {}
+        value = yaml.safe_load(text) if text.strip() else {}
     except yaml.YAMLError:
-        given = text
-    if not isinstance(given, dict):
-        raise FairtrialError("options are written `name: value`, one a line")
-    return given
+        value = text
+    if not isinstance(value, dict):
+        raise FairtrialError("write options as `name: value`, one per line")
+    return value
 
 
 def _set_words(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
-    """Arguments as one types them in a shell."""
+    """Set arguments, written as in a shell."""
     try:
         editor.set(path, shlex.split(change["text"]) or None)
     except ValueError as error:
-        raise FairtrialError(f"these arguments cannot be read: {error}") from None
+        raise FairtrialError(f"cannot parse these arguments: {error}") from None
 
 
 def _duplicate(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
     taken = {case.get("id") for case in editor.get(path[:-1]) if isinstance(case, dict)}
-    editor.duplicate(path[:-1], int(path[-1]), lambda copy: _rename(copy, taken))
+    editor.duplicate(path[:-1], int(path[-1]), lambda copy: _give_new_id(copy, taken))
 
 
 def _rename_key(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
-    """Another name; whoever uses a server by its name uses the new one."""
+    """Rename a key; conditions that use a renamed server get its new name."""
     editor.rename(path, change["name"])
     if path[0] != "mcp_servers":
         return
-    for condition in mapping_of(editor.get(("conditions",))).values():
-        used = list_of(condition.get("mcp")) if isinstance(condition, dict) else []
+    for condition in as_mapping(editor.get(("conditions",))).values():
+        used = as_list(condition.get("mcp")) if isinstance(condition, dict) else []
         used[:] = [change["name"].strip() if server == path[-1] else server for server in used]
 
 
@@ -78,26 +78,26 @@ def _set_judge(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) ->
     if change["key"] == "target" and not change["value"] and set(editor.get(("judge",)) or {}) <= {"target"}:
         editor.remove(("judge",))  # no judge at all
         return
-    editor.set(("judge", change["key"]), _written(change["key"], change["value"]))
+    editor.set(("judge", change["key"]), _value_to_write(change["key"], change["value"]))
 
 
 def _set_target(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -> None:
-    """A target may be written as a name alone, and is as long as it has nothing else."""
+    """Set a key of a target, which stays a plain name as long as it has no other keys."""
     entry = editor.get(path)
     if isinstance(entry, str) and change["key"] != "target":
         editor.set(path, {"target": entry, change["key"]: change["value"]} if change["value"] != "" else entry)
     elif isinstance(entry, str):
         editor.set(path, change["value"])
     else:
-        editor.set((*path, change["key"]), _written(change["key"], change["value"]))
+        editor.set((*path, change["key"]), _value_to_write(change["key"], change["value"]))
 
 
 Change = Callable[[Editor, tuple[Any, ...], dict[str, Any]], None]
 CHANGES: dict[str, Change] = {
-    "set": lambda editor, path, change: editor.set(path, _written(path[-1], change["value"])),
+    "set": lambda editor, path, change: editor.set(path, _value_to_write(path[-1], change["value"])),
     "mapping": _set_mapping,
     "words": _set_words,
-    "scorer": lambda editor, path, change: editor.set(path, _scorer(change["type"], change["options"])),
+    "scorer": lambda editor, path, change: editor.set(path, _scorer_value(change["type"], change["options"])),
     "remove": lambda editor, path, change: editor.remove(path),
     "insert": lambda editor, path, change: editor.insert(path, change.get("index"), change["values"]),
     "add": lambda editor, path, change: editor.set(
@@ -111,8 +111,8 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def _rename(copy: Any, taken: set[Any]) -> None:
-    """A copy needs a name of its own."""
+def _give_new_id(copy: Any, taken: set[Any]) -> None:
+    """Give a copied case an id that is not taken."""
     if isinstance(copy, dict) and copy.get("id"):
         copy["id"] = _new_key(taken, str(copy["id"]))
 
@@ -123,18 +123,18 @@ def _new_key(taken: Any, name: str) -> str:
     return next(f"{name}-{number}" for number in range(2, 10**6) if f"{name}-{number}" not in taken)
 
 
-def _scorer(kind: str, options: str) -> Any:
+def _scorer_value(kind: str, options: str) -> Any:
     if not kind:
         return None
-    given = _mapping(options)
-    return {"type": kind, **given} if given else kind
+    parsed = _parse_mapping(options)
+    return {"type": kind, **parsed} if parsed else kind
 
 
-def list_of(value: Any) -> list[Any]:
-    """A list, or what is none as an empty one."""
+def as_list(value: Any) -> list[Any]:
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
-def mapping_of(value: Any) -> dict[str, Any]:
-    """A mapping, or what is none as an empty one."""
+def as_mapping(value: Any) -> dict[str, Any]:
+    """Return the value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""The Code Arena: one prompt, several models, their pages side by side while they are being written, and after."""
+"""The code arena: the pages of several models for one prompt, side by side, during and after writing."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
 from fairtrial.web.live import event_stream
 from fairtrial.web.runs import has_scorer
-from fairtrial.web.site import Site, go_to, posted
+from fairtrial.web.site import Site, form_view, go_to
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.extract import PageStream, extract
-from fairtrial.webpage.looking import restless
+from fairtrial.webpage.looking import is_unresponsive
 from fairtrial.webpage.seal import SANDBOX
 
-_EVERY = 0.7
-_TAIL = 4000
+_INTERVAL = 0.7  # seconds between two events
+_TAIL = 4000  # characters of the code that are shown while it is written
 _RECENT = 30
 
 
 class Code:
-    """Pages about pages."""
+    """Pages of the code arena."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.routes = [
             Route("/code", self._show),
-            Route("/code/run", posted(self._run), methods=["POST"]),
+            Route("/code/run", form_view(self._run), methods=["POST"]),
             Route("/runs/{run}/pages", self._pages),
             Route("/runs/{run}/pages/events", self._events),
         ]
@@ -58,7 +58,7 @@ class Code:
         ]
         return self._site.page(
             request, "code.html.j2", prompts=_prompts(),
-            runs=with_pages, browser=_no_browser(),
+            runs=with_pages, browser=_browser_problem(),
         )  # fmt: skip
 
     def _run(self, request: Request, form: FormData) -> Response:
@@ -70,11 +70,11 @@ class Code:
         if form.get("demo"):
             document = code_arena.demo_document(cases=cases or ["calculator", "kanban"], repeats=repeats)
             for target in document["targets"]:
-                target["options"]["latency_ms"] = 3000  # time to watch them write
+                target["options"]["latency_ms"] = 3000  # leaves time to watch the pages being written
         elif not targets:
-            raise FairtrialError("name the models that should write pages, one a line, or try the demo")
+            raise FairtrialError("name the models that should write pages, one per line, or try the demo")
         elif not prompt and not cases:
-            raise FairtrialError("write what should be built, or choose one of the prompts")
+            raise FairtrialError("describe what should be built, or choose one of the prompts")
         else:
             document = code_arena.arena_document(
                 targets, prompt=prompt or None, judge=judge, cases=() if prompt else cases, repeats=repeats
@@ -87,16 +87,16 @@ class Code:
         return go_to(f"/runs/{task.run_id}/pages" if task.run_id else f"/tasks/{task.id}")
 
     def _pages(self, request: Request) -> Response:
-        """Every arm's page to one prompt: live, as code, as pictures, with what was measured and judged."""
+        """Show every arm's page for one prompt: live, as code and as screenshots, with its checks and judgements."""
         run = self._site.run(request.path_params["run"])
         position = min(page_number(request.query_params), run.plan.case_count) - 1
         case = run.store.cases(run.plan.id, position, 1)[0]
         shots = attachments(run.store, run.id, first=position, count=1)
-        found = dict(run.placed_trials(position, 1))
+        trials = dict(run.placed_trials(position, 1))
         sides = []
         for arm in run.plan_arms:
-            repeats = [place for place in found if place.arm == arm.position] or [Place(position, arm.position, 0)]
-            sides += [self._side(request, run, place, found.get(place), shots.get(place, {})) for place in repeats]
+            repeats = [place for place in trials if place.arm == arm.position] or [Place(position, arm.position, 0)]
+            sides += [self._side(request, run, place, trials.get(place), shots.get(place, {})) for place in repeats]
         return self._site.page(
             request,
             "pages.html.j2",
@@ -115,7 +115,7 @@ class Code:
     ) -> dict[str, Any]:
         details = (trial.details if trial else None) or {}
         html = extract(trial.answer).html if trial and trial.answer else None
-        hangs = restless(details)
+        hangs = is_unresponsive(details)
         return {
             "arm": run.plan_arms[place[1]].name,
             "place": place,
@@ -128,7 +128,7 @@ class Code:
             "verdicts": run.judgements_at(place) if trial else [],
         }
 
-    # -- while they are being written ------------------------------------------------------------
+    # -- while pages are being written -----------------------------------------------------------
 
     async def _events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
@@ -137,17 +137,17 @@ class Code:
         return event_stream(self._stream(request, run_id, position))
 
     async def _stream(self, request: Request, run_id: str, position: int) -> AsyncIterator[bytes]:
-        """What can be shown of each page so far; an arm that is done is announced once."""
-        writing = _Writing()
+        """Stream what can be shown of each page so far; a finished arm is announced once."""
+        pages = _GrowingPages()
         yield b"retry: 1000\n\n"
         while True:
-            state = await asyncio.to_thread(self._look, request, run_id, position, writing)
+            state = await asyncio.to_thread(self._state, request, run_id, position, pages)
             yield b"data: " + msgspec.json.encode(state) + b"\n\n"
             if state["status"] != "running":
                 return
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(_INTERVAL)
 
-    def _look(self, request: Request, run_id: str, position: int, writing: _Writing) -> dict[str, Any]:
+    def _state(self, request: Request, run_id: str, position: int, pages: _GrowingPages) -> dict[str, Any]:
         run = self._site.run(run_id)
         task = self._site.tasks.of_run(run_id)
         rows = list(run.store.trial_rows(run.id, run.record.scoring, first=position, count=1))
@@ -155,7 +155,7 @@ class Code:
         sides = []
         for (case, arm, repeat), answer in list(task.answers.items()) if task else ():
             if case == position:
-                html = writing.grown((arm, repeat), answer.text)
+                html = pages.grown((arm, repeat), answer.text)
                 address = self._site.preview(request, html) if html else None
                 sides.append({"arm": arm, "repeat": repeat, "length": answer.length, "preview": address,
                               "tail": answer.text[-_TAIL:]})  # fmt: skip
@@ -164,16 +164,16 @@ class Code:
         return {"status": run.status, "ended": ended, "answered": answered, "sides": sides}
 
 
-class _Writing:
-    """Pages that grow, as one onlooker has seen them."""
+class _GrowingPages:
+    """The growing pages as one visitor has seen them."""
 
     def __init__(self) -> None:
         self._streams: dict[tuple[int, int], tuple[PageStream, str]] = {}
 
     def grown(self, key: tuple[int, int], text: str) -> str | None:
-        """The page as it stands, if there is more to see of it."""
+        """Return the page so far if more of it can be shown, else None."""
         stream, before = self._streams.get(key, (PageStream(), ""))
-        if not text.startswith(before):  # another attempt has begun
+        if not text.startswith(before):  # a new attempt has begun
             stream, before = PageStream(), ""
         html = stream.feed(text[len(before) :])
         self._streams[key] = (stream, text)
@@ -185,8 +185,8 @@ def _prompts() -> list[tuple[str, str]]:
     return [(case["id"], case["input"]) for case in code_arena.cases()]
 
 
-def _no_browser() -> str:
-    """Why pages cannot be looked at here; empty where they can."""
+def _browser_problem() -> str:
+    """Return why pages cannot be checked in a browser here; empty if they can."""
     from fairtrial.webpage.browser import NoBrowserError, find_browser
 
     try:

@@ -1,4 +1,4 @@
-"""Comparing: any arms of any runs; the numbers are those of `fairtrial compare`."""
+"""The comparison page: any arms of any runs, with the numbers of `fairtrial compare`."""
 
 from __future__ import annotations
 
@@ -32,53 +32,53 @@ _RECENT = 60
 
 
 class Compare:
-    """The page of comparisons."""
+    """The comparison page."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.routes = [Route("/compare", self._show)]
 
     def _show(self, request: Request) -> Response:
-        asked = request.query_params
-        names = [name.strip() for name in asked.getlist("runs") if name.strip()]
-        a, b, metric = (asked.get(name, "") for name in ("a", "b", "metric"))
+        params = request.query_params
+        names = [name.strip() for name in params.getlist("runs") if name.strip()]
+        a, b, metric = (params.get(name, "") for name in ("a", "b", "metric"))
         metric = "" if metric == SCORE else metric
-        recent, _ = browsing.runs_page(self._site.store, RunQuery(text=asked.get("text", "").strip()), 0, _RECENT)
-        values: dict[str, Any] = {"found": None, "waits": False, "error": ""}
-        if not names and "margin" in asked:
-            values["error"] = "choose one run at least"
+        recent, _ = browsing.runs_page(self._site.store, RunQuery(text=params.get("text", "").strip()), 0, _RECENT)
+        values: dict[str, Any] = {"result": None, "waits": False, "error": ""}
+        if not names and "margin" in params:
+            values["error"] = "choose at least one run"
         if names:
             try:
-                margin = _margin(asked.get("margin", ""), metric)
-                wait = patience(asked)
-                found = self._compared(names, (a, b) if a and b else (), metric, margin, wait)
-                values |= {"waits": found is None, "found": found and self._words(found, margin)}
+                margin = _margin(params.get("margin", ""), metric)
+                wait = patience(params)
+                compared = self._compared(names, (a, b) if a and b else (), metric, margin, wait)
+                values |= {"waits": compared is None, "result": compared and self._view(compared)}
             except FairtrialError as error:
                 values["error"] = str(error)
-        kept = {"runs": names, "a": a, "b": b, "metric": metric, "margin": asked.get("margin", "")}
+        kept = {"runs": names, "a": a, "b": b, "metric": metric, "margin": params.get("margin", "")}
         return self._site.page(
-            request, "compare.html.j2", recent=recent, names=names, kept=kept, text=asked.get("text", ""),
-            again=url("/compare", **kept, wait=1), **values,
+            request, "compare.html.j2", recent=recent, names=names, kept=kept, text=params.get("text", ""),
+            retry=url("/compare", **kept, wait=1), **values,
         )  # fmt: skip
 
     def _compared(
         self, names: list[str], arms: tuple[str, ...], metric: str, margin: float | None, wait: float
     ) -> Compared | None:
         if any("@" in name for name in names):
-            raise FairtrialError("other stores are compared on the command line: `fairtrial compare`")
+            raise FairtrialError("to compare with another store, use the command line: `fairtrial compare`")
         sources = find_sources(names, self._site.store)
         runs = [run for source in sources for run in source.runs]
         groups = [(source.label, [run.id for run in source.runs]) for source in sources]
         args = (groups, arms, metric, margin)
         name = f"comparison/{content_hash(list(args))[:24]}"
-        return self._site.cache.about(name, runs, Compared, comparison, *args, wait=wait)
+        return self._site.cache.get(name, runs, Compared, comparison, *args, wait=wait)
 
-    def _words(self, found: Compared, margin: float | None) -> dict[str, Any]:
-        comparisons = found.comparisons
+    def _view(self, compared: Compared) -> dict[str, Any]:
+        comparisons = compared.comparisons
         bounds = [abs(bound) for pair in comparisons.pairs if pair.ci95 for bound in pair.ci95]
         bounds += [abs(pair.difference) for pair in comparisons.pairs if pair.difference is not None]
         return {
-            **{name: getattr(found, name) for name in ("comparisons", "labels", "metrics", "cases", "runs", "arms")},
+            **{name: getattr(compared, name) for name in ("comparisons", "labels", "metrics", "cases", "runs", "arms")},
             "headline": headline(comparisons),
             "columns": pair_columns(comparisons),
             "pairs": [_pair(pair, comparisons.margin) for pair in comparisons.pairs],
@@ -89,19 +89,19 @@ class Compare:
 
 
 def _pair(pair: Comparison, margin: float | None) -> dict[str, Any]:
-    wide = [abs(bound) for group in pair.groups if group.ci95 for bound in group.ci95]
+    bounds = [abs(bound) for group in pair.groups if group.ci95 for bound in group.ci95]
     return {
         "pair": pair,
         "cells": pair_cells(pair),
         "sentence": sentence(pair, margin),
         "brief": brief_lines(pair),
         "lines": detail_lines(pair),
-        "most": max([*wide, abs(pair.difference or 0.0)], default=1.0) or 1.0,
+        "most": max([*bounds, abs(pair.difference or 0.0)], default=1.0) or 1.0,
     }
 
 
 def _margin(text: str, metric: str) -> float | None:
-    """Points of 100 for the score, its own scale for a metric."""
+    """Parse a margin: points of 100 for the score, the metric's own scale for a metric."""
     if not text.strip():
         return None
     try:
@@ -109,5 +109,5 @@ def _margin(text: str, metric: str) -> float | None:
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise FairtrialError(f"a margin is a number above 0, not `{text}`")
+        raise FairtrialError(f"the margin must be a number above 0, not `{text}`")
     return value if metric else value / 100

@@ -1,6 +1,6 @@
-"""Numbers about large runs, worked out in a process of their own: pages and runs keep the interpreter for themselves.
+"""Numbers about large runs, computed in a separate process so that pages and runs keep the interpreter to themselves.
 
-It reads what it is to do from its standard input and ends when that ends, however its parent did.
+The process reads its jobs from standard input and exits when that is closed, however its parent ended.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 
-WorkOut = Callable[..., Any]  # a function of a module: runs and arguments in, something that msgspec can pack out
+Compute = Callable[..., Any]  # a module-level function of runs and arguments whose result msgspec can encode
 
 
 class ComputeProcess:
-    """The process, started when it is first needed."""
+    """The computing process, started when first needed."""
 
     def __init__(self, store: str) -> None:
         self._store = store
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def work_out(self, function: WorkOut, runs: Sequence[str], args: tuple[Any, ...]) -> bytes:
-        """What a function makes of these runs, packed. A reason why there is nothing is raised."""
+    def compute(self, function: Compute, runs: Sequence[str], args: tuple[Any, ...]) -> bytes:
+        """Return the encoded result of a function of these runs; raise FairtrialError with the reason if it fails."""
         with self._lock:
-            process = self._started()
+            process = self._running_process()
             assert process.stdin is not None and process.stdout is not None
             try:
                 pickle.dump((function, self._store, list(runs), args), process.stdin)
@@ -41,12 +41,12 @@ class ComputeProcess:
                 reason, body = pickle.load(process.stdout)  # noqa: S301  # our own process wrote it
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._process = None
-                raise FairtrialError("the numbers could not be worked out: the process ended; try again") from None
+                raise FairtrialError("the numbers could not be computed because the process ended; try again") from None
         if reason:
             raise FairtrialError(reason)
         return bytes(body)
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _running_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "fairtrial.web.compute"],
@@ -57,31 +57,31 @@ class ComputeProcess:
         return self._process
 
     def close(self) -> None:
-        """End it, also in the middle of something."""
+        """Kill the process, even in the middle of a job."""
         if self._process is not None:
             with suppress(OSError):
                 self._process.kill()
             self._process.wait()
 
 
-def serve(asked: IO[bytes], told: IO[bytes]) -> None:
-    """Do what is asked until nobody asks any more."""
+def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
+    """Do the requested computations until the requests end."""
     stores: dict[str, Store] = {}
     while True:
         try:
-            function, path, runs, args = pickle.load(asked)  # noqa: S301  # our own parent wrote it
+            function, path, runs, args = pickle.load(requests)  # noqa: S301  # our own parent wrote it
         except EOFError:
             return
         store = stores.setdefault(path, Store(path, create=False))
         try:
-            found = function([Run(store, store.run_of_id(run)) for run in runs], *args)
-            reply = ("", msgspec.msgpack.encode(found))
+            result = function([Run(store, store.run_of_id(run)) for run in runs], *args)
+            reply = ("", msgspec.msgpack.encode(result))
         except FairtrialError as error:
             reply = (str(error), b"")
-        except Exception as error:  # whatever it is, the server must hear of it
+        except Exception as error:  # any error must reach the server
             reply = (f"{type(error).__name__}: {error}", b"")
-        pickle.dump(reply, told)
-        told.flush()
+        pickle.dump(reply, replies)
+        replies.flush()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The form of a suite: what it shows of the text."""
+"""The values that the suite form shows."""
 
 from __future__ import annotations
 
@@ -11,45 +11,44 @@ import yaml
 from fairtrial.config.editing import Editor
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.web.changes import list_of, mapping_of
+from fairtrial.web.changes import as_list, as_mapping
 
-_CASES = 50
+_CASES_PER_PAGE = 50
 
 
 def form_of(text: str, page: int = 1, editor: Editor | None = None) -> dict[str, Any]:
-    """What the form shows of a text, and of its cases a page; a text that is no YAML has no form.
+    """Return the form values of a suite text and one page of its cases; text that is not valid YAML has no form.
 
-    With an editor that is open on the text, it is not read again.
+    An editor that is already open on the text saves parsing it again.
     """
     try:
         value = (editor or Editor(text)).value
     except FairtrialError as error:
         return {"suite": None, "broken": str(error)}
-    listed = value.get("cases")
-    cases = listed if isinstance(listed, list) else []
-    pages = max(1, -(-len(cases) // _CASES))
+    cases = as_list(value.get("cases"))
+    pages = max(1, -(-len(cases) // _CASES_PER_PAGE))
     page = min(page, pages)
-    first = (page - 1) * _CASES
+    first = (page - 1) * _CASES_PER_PAGE
     return {
-        "suite": _soft({key: item for key, item in value.items() if key != "cases"}),
+        "suite": _lenient({key: item for key, item in value.items() if key != "cases"}),
         "broken": "",
         "scorers": scorer_guides(),
         "cases": [
-            (index, _soft(case if isinstance(case, dict) else {"input": str(case)}))
-            for index, case in list(enumerate(cases))[first : first + _CASES]
+            (index, _lenient(case if isinstance(case, dict) else {"input": str(case)}))
+            for index, case in list(enumerate(cases))[first : first + _CASES_PER_PAGE]
         ],
         "case_count": len(cases),
         "page": page,
         "pages": pages,
-        "targets": [_soft(_target(entry)) for entry in list_of(value.get("targets"))],
+        "targets": [_lenient(_target(entry)) for entry in as_list(value.get("targets"))],
         "conditions": _mappings(value.get("conditions")),
         "servers": _mappings(value.get("mcp_servers")),
-        "judge": _soft(_judge(value.get("judge"))),
-        "params": _soft(mapping_of(value.get("params"))),
+        "judge": _lenient(_judge(value.get("judge"))),
+        "params": _lenient(as_mapping(value.get("params"))),
         "kind_of": _scorer_type,
         "options_of": _scorer_options,
         "lines": _as_lines,
-        "shell": lambda words: shlex.join(str(word) for word in list_of(words)),
+        "shell": lambda words: shlex.join(str(word) for word in as_list(words)),
     }
 
 
@@ -58,18 +57,18 @@ def _scorer_type(scorer: Any) -> str:
 
 
 def _scorer_options(scorer: Any) -> str:
-    """A scorer's options as people write them."""
-    given = {key: value for key, value in scorer.items() if key != "type"} if isinstance(scorer, dict) else {}
-    return _as_lines(given)
+    """Return the options of a scorer as YAML lines."""
+    options = {key: value for key, value in scorer.items() if key != "type"} if isinstance(scorer, dict) else {}
+    return _as_lines(options)
 
 
-def _as_lines(given: Any) -> str:
-    """A mapping as people write it, one a line."""
-    return yaml.safe_dump(_plain(given), sort_keys=False, allow_unicode=True).strip() if given else ""
+def _as_lines(value: Any) -> str:
+    """Return a value as YAML, one entry per line."""
+    return yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True).strip() if value else ""
 
 
 def _plain(value: Any) -> Any:
-    """Without what the editor knows of a value's spelling."""
+    """Return a value as plain Python types, without the editor's formatting information."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -80,22 +79,22 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class Soft(dict[str, Any]):
-    """What somebody wrote: a key that is not there is None."""
+class Lenient(dict[str, Any]):
+    """A mapping from a suite, in which missing keys are None."""
 
     def __missing__(self, key: str) -> None:
         return None
 
 
-def _soft(value: Any) -> Any:
+def _lenient(value: Any) -> Any:
     if isinstance(value, dict):
-        return Soft({str(key): _soft(item) for key, item in value.items()})
-    return [_soft(item) for item in value] if isinstance(value, list) else value
+        return Lenient({str(key): _lenient(item) for key, item in value.items()})
+    return [_lenient(item) for item in value] if isinstance(value, list) else value
 
 
 def _mappings(value: Any) -> dict[str, Any]:
-    """Named mappings; what is none, such as a condition without anything, is an empty one."""
-    return {str(name): _soft(item if isinstance(item, dict) else {}) for name, item in mapping_of(value).items()}
+    """Return named mappings; an entry that is not a mapping, such as an empty condition, becomes an empty one."""
+    return {str(name): _lenient(item if isinstance(item, dict) else {}) for name, item in as_mapping(value).items()}
 
 
 def _target(entry: Any) -> dict[str, Any]:
@@ -107,11 +106,11 @@ def _judge(entry: Any) -> dict[str, Any]:
 
 
 def scorer_guides() -> list[dict[str, Any]]:
-    """Every scorer with what a person should know when choosing one."""
-    found = []
+    """Return every scorer with what helps to choose one."""
+    guides = []
     for name in registry.names("scorers"):
         cls = registry.load("scorers", name)
         guide = cls.guide
-        words = (cls.__doc__ or "").strip().split("\n")[0]
-        found.append({"name": name, "words": words, "judged": cls.judged, **msgspec.to_builtins(guide)})
-    return found
+        summary = (cls.__doc__ or "").strip().split("\n")[0]
+        guides.append({"name": name, "words": summary, "judged": cls.judged, **msgspec.to_builtins(guide)})
+    return guides

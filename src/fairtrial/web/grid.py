@@ -1,4 +1,4 @@
-"""Cases × arms: which cases are asked for, in which order, and a page of them."""
+"""The grid of cases × arms: filtering, sorting and paging of cases."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
 from fairtrial.web.site import Site, url
 
 CASES = 50
-_ORDERS: dict[Any, Sequence[int]] = {}  # of runs that are over
-_ORDERING = Lock()
-_MOST_ORDERS = 50
+_ORDERS: dict[Any, Sequence[int]] = {}  # of finished runs
+_ORDERS_LOCK = Lock()
+_MAX_ORDERS = 50
 
 
-def grid(site: Site, run: Run, asked: QueryParams) -> dict[str, Any]:
-    """Cases × arms, a page of them."""
-    wanted = case_query(asked)
-    number = page_number(asked)
-    everything = ordered(site, run, wanted)
+def grid(site: Site, run: Run, params: QueryParams) -> dict[str, Any]:
+    """Return the values of one page of the grid."""
+    query = case_query(params)
+    number = page_number(params)
+    everything = ordered(site, run, query)
     positions = everything[(number - 1) * CASES : number * CASES]
     cases = site.store.cases_at(run.plan.id, positions)
-    found: dict[tuple[int, int], Cell] = {
+    cells: dict[tuple[int, int], Cell] = {
         (cell.case, cell.arm): cell for cell in browsing.cells(site.store, run.record, positions)
     }
-    kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
+    kept = {**query._asdict(), "show": "" if query.show == "all" else query.show}
     return {
-        "grid": [(case, [found.get((case.position, arm.position)) for arm in run.plan_arms]) for case in cases],
-        "asked": wanted,
+        "grid": [(case, [cells.get((case.position, arm.position)) for arm in run.plan_arms]) for case in cases],
+        "case_query": query,
         "kept": kept,
         "kinds": browsing.kinds_of_cases(site.store, run.plan.id),
         "grid_total": len(everything),
@@ -40,51 +40,51 @@ def grid(site: Site, run: Run, asked: QueryParams) -> dict[str, Any]:
     }
 
 
-def ordered(site: Site, run: Run, wanted: CaseQuery) -> Sequence[int]:
-    """The positions of the cases that are wanted; of a run that is over they are kept."""
-    if wanted == CaseQuery():
+def ordered(site: Site, run: Run, query: CaseQuery) -> Sequence[int]:
+    """Return the positions of the matching cases in order; those of a finished run are cached."""
+    if query == CaseQuery():
         return range(run.plan.case_count)
     if run.status == "running":
-        return browsing.ordered_cases(site.store, run.record, wanted)
-    key = (site.store.path, run.id, browsing.stamp(site.store, run.record), wanted)
-    with _ORDERING:
-        known = _ORDERS.get(key)
-    if known is None:
-        known = browsing.ordered_cases(site.store, run.record, wanted)
-        with _ORDERING:
-            _ORDERS[key] = known
-            while len(_ORDERS) > _MOST_ORDERS:
+        return browsing.ordered_cases(site.store, run.record, query)
+    key = (site.store.path, run.id, browsing.stamp(site.store, run.record), query)
+    with _ORDERS_LOCK:
+        positions = _ORDERS.get(key)
+    if positions is None:
+        positions = browsing.ordered_cases(site.store, run.record, query)
+        with _ORDERS_LOCK:
+            _ORDERS[key] = positions
+            while len(_ORDERS) > _MAX_ORDERS:
                 del _ORDERS[next(iter(_ORDERS))]
-    return known
+    return positions
 
 
-def case_query(asked: QueryParams) -> CaseQuery:
-    """Which cases an address asks for."""
-    show = asked.get("show", "all")
-    sort = asked.get("sort", "")
+def case_query(params: QueryParams) -> CaseQuery:
+    """Return the case filter and order given in an address."""
+    show = params.get("show", "all")
+    sort = params.get("sort", "")
     return CaseQuery(
         show=show if show in SHOWS else "all",
-        text=asked.get("text", "").strip(),
-        category=asked.get("category", ""),
-        difficulty=asked.get("difficulty", ""),
+        text=params.get("text", "").strip(),
+        category=params.get("category", ""),
+        difficulty=params.get("difficulty", ""),
         sort=sort if sort in ("spread", "mean") or is_position(sort) else "",
-        descending=asked.get("descending", "") == "True",
+        descending=params.get("descending", "") == "True",
     )
 
 
-def page_number(asked: QueryParams) -> int:
-    """Which page of something long."""
-    given = asked.get("page", "1")
-    return max(1, int(given)) if is_position(given) else 1
+def page_number(params: QueryParams) -> int:
+    """Return the page number given in an address; 1 if it is missing or invalid."""
+    text = params.get("page", "1")
+    return max(1, int(text)) if is_position(text) else 1
 
 
 def is_position(text: str) -> bool:
-    """Whether it is a number that a place in something can have."""
+    """Return whether a text is a number that can be a position."""
     return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def pager(path: str, kept: dict[str, Any], number: int, total: int, size: int, anchor: str = "") -> dict[str, Any]:
-    """Where the other pages are."""
+    """Return the page number, the last page and the addresses of the other pages."""
     last = max(1, -(-total // size))
     there = {n: url(path, **kept, page=n if n > 1 else "") + anchor for n in {1, number - 1, number + 1, last}}
     return {"number": number, "last": last, "there": there, "total": total}

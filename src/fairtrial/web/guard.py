@@ -1,4 +1,4 @@
-"""Who may ask, and how much: only under a name of this server, only pages of ours may send, and nobody without end."""
+"""Request checks: the Host header, the origin of submitted data, and the size of the body."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_HARMLESS = ("GET", "HEAD")
-MOST_SENT = 48 * 2**20  # a table of cases and the text of a suite, each as large as they may be, and some room
+_SAFE_METHODS = ("GET", "HEAD")
+MAX_BODY_BYTES = 48 * 2**20  # a table of cases and a suite's text, each at its largest, plus some room
 
 
 class Guard:
-    """Refuses requests under a foreign name (DNS rebinding) and from foreign pages (forged requests).
+    """Refuses requests with a foreign Host header (DNS rebinding) and from foreign pages (request forgery).
 
-    Served to others than this machine, any address in numbers is ours too: no foreign name can stand for one.
+    When other machines are served too, any IP address is accepted as well: no foreign host name can be one.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], *, numbers: bool = False) -> None:
-        self._app, self._hosts, self._numbers = app, frozenset(hosts), numbers
+    def __init__(self, app: ASGIApp, hosts: Collection[str], *, ip_addresses: bool = False) -> None:
+        self._app, self._hosts, self._ip_addresses = app, frozenset(hosts), ip_addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            reason = self._reason(scope["method"], Headers(scope=scope))
+            reason = self._refusal(scope["method"], Headers(scope=scope))
             if reason:
                 await PlainTextResponse(reason, 403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _reason(self, method: str, headers: Headers) -> str | None:
+    def _refusal(self, method: str, headers: Headers) -> str | None:
         host = headers.get("host", "")
-        if host not in self._hosts and not (self._numbers and _is_number(host)):
+        if host not in self._hosts and not (self._ip_addresses and _is_ip_address(host)):
             return "This server answers only under its own address."
         origin = headers.get("origin")
-        if method not in _HARMLESS and origin not in (f"http://{host}", f"https://{host}"):
-            return "This was sent by a page of somebody else."
+        if method not in _SAFE_METHODS and origin not in (f"http://{host}", f"https://{host}"):
+            return "This request was sent from another site's page; open fairtrial itself and try again."
         return None
 
 
-class Bounded:
-    """Refuses what is too large: by what its sender says before anything is read, else once that much has come."""
+class BodyLimit:
+    """Refuses bodies that are too large: by the declared length before reading, else once the limit is exceeded."""
 
-    def __init__(self, app: ASGIApp, most: int = MOST_SENT) -> None:
-        self._app, self._most = app, most
-        self._refusal = f"That is more than {most >> 20} MB."
+    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES) -> None:
+        self._app, self._limit = app, limit
+        self._refusal = f"The request is larger than {limit >> 20} MB."
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        said = Headers(scope=scope).get("content-length", "0")
-        if not said.isascii() or not said.isdigit() or int(said[:20]) > self._most:
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isascii() or not declared.isdigit() or int(declared[:20]) > self._limit:
             await PlainTextResponse(self._refusal, 413, headers={"connection": "close"})(scope, receive, send)
             return
-        come = 0
+        received = 0
 
         async def counted() -> Message:
-            nonlocal come
+            nonlocal received
             message = await receive()
-            come += len(message.get("body", b""))
-            if come > self._most:
+            received += len(message.get("body", b""))
+            if received > self._limit:
                 raise HTTPException(413, self._refusal)
             return message
 
         await self._app(scope, counted, send)
 
 
-def _is_number(host: str) -> bool:
-    """Whether a host is an address in numbers."""
+def _is_ip_address(host: str) -> bool:
+    """Return whether a host is an IP address."""
     try:
         ipaddress.ip_address(urlsplit(f"//{host}").hostname or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where one begins: what is at work, the latest runs, the suites, and what can be used."""
+"""The home page: running tasks, latest runs, suites and available API keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairtrial.web.site import Site
 
 
 class Home:
-    """The first page."""
+    """The home page."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -38,10 +38,10 @@ class Home:
 
 
 def provider_keys() -> list[tuple[str, str, bool]]:
-    """(provider, variable, whether it is set): never the value."""
-    found = []
+    """Return (provider, variable, whether it is set) for every API key, never its value."""
+    keys = []
     for name, provider in known_providers().items():
         variable = provider.api_key.removeprefix("${").removesuffix("}")
-        if variable and ":" not in variable:  # where a key has a default, none is needed
-            found.append((name, variable, bool(os.environ.get(variable))))
-    return found
+        if variable and ":" not in variable:  # a key with a default is not needed
+            keys.append((name, variable, bool(os.environ.get(variable))))
+    return keys

@@ -1,4 +1,4 @@
-"""Judges: tried on answers of known worth, held against people's marks, and against each other."""
+"""Judges: calibrated on answers with known scores, and compared with people's labels and with each other."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from fairtrial.web import numbers
 from fairtrial.web.cache import patience
 from fairtrial.web.entries import number
 from fairtrial.web.grid import is_position, page_number, pager
-from fairtrial.web.site import Site, go_to, posted, url
+from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 from fairtrial.workflows.label import read_mark
 
-_PAGE = 25
+_PAGE_SIZE = 25
 _SCORERS = ("llm_judge", "golden_judge", "code_judge")
 
 
@@ -40,85 +40,85 @@ class Judges:
         self._site = site
         self.routes = [
             Route("/judges", self._list),
-            Route("/judges/calibrate", posted(self._calibrate), methods=["POST"]),
-            Route("/judges/at-work/{task}", self._at_work),
+            Route("/judges/calibrate", form_view(self._calibrate), methods=["POST"]),
+            Route("/judges/at-work/{task}", self._calibration_task),
             Route("/judges/{calibration}", self._show),
             Route("/runs/{run}/label", self._label, methods=["GET"]),
-            Route("/runs/{run}/label", posted(self._mark), methods=["POST"]),
+            Route("/runs/{run}/label", form_view(self._mark), methods=["POST"]),
         ]
 
     def _list(self, request: Request) -> Response:
         page = page_number(request.query_params)
-        rows, total = browsing.calibrations_page(self._site.store, (page - 1) * _PAGE, _PAGE)
-        judged, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 20)
-        runs = [Run(self._site.store, record) for record in judged if record.status != "running"]
+        rows, total = browsing.calibrations_page(self._site.store, (page - 1) * _PAGE_SIZE, _PAGE_SIZE)
+        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 20)
+        runs = [Run(self._site.store, record) for record in records if record.status != "running"]
         return self._site.page(
             request,
             "judges.html.j2",
             rows=[(row, msgspec.convert(row["body"], Calibration)) for row in rows],
-            pager=pager("/judges", {}, page, total, _PAGE),
+            pager=pager("/judges", {}, page, total, _PAGE_SIZE),
             scorers=_SCORERS,
-            at_work=[task for task in self._site.tasks.open() if task.what == "calibration"],
-            panels=[(run.record, notes) for run in runs if (notes := self._panel(run))],
+            calibrating=[task for task in self._site.tasks.open() if task.what == "calibration"],
+            panels=[(run.record, notes) for run in runs if (notes := self._judging_notes(run))],
         )
 
-    def _panel(self, run: Run) -> list[str]:
-        """What is known of a run's judges, if that was worked out already."""
+    def _judging_notes(self, run: Run) -> list[str]:
+        """Return the notes on a run's judges, if they are computed already."""
         if not opinions.judges_asked(self._site.store, run.id, run.record.scoring):
             return []
-        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=0.02)
+        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=0.02)
         return judging_notes(summary.judging) if summary else []
 
     def _calibrate(self, request: Request, form: FormData) -> Response:
         name = str(form.get("judge", "")).strip()
         if not name:
-            raise FairtrialError("name the model that should be tried as a judge")
+            raise FairtrialError("name the model to calibrate as a judge")
         scorer = str(form.get("scorer", "llm_judge"))
         if scorer not in _SCORERS:
-            raise FairtrialError(f"a judge is tried with one of {', '.join(_SCORERS)}")
+            raise FairtrialError(f"a judge is calibrated with one of {', '.join(_SCORERS)}")
         variables = variables_of(self._site.folder)
         spec = judge_named(name, variables, self._site.folder, _suite_text(str(form.get("instructions", ""))))
         runs = max(1, min(20, number(form, "runs") or 1))
         task = self._site.tasks.calibrate(spec, scorer={"type": scorer}, runs=runs, variables=variables)
         return go_to(f"/judges/at-work/{task.id}")
 
-    def _at_work(self, request: Request) -> Response:
+    def _calibration_task(self, request: Request) -> Response:
         task = self._site.tasks.find(request.path_params["task"])
         if task is None:
             return go_to("/judges")
         if task.ended.is_set() and not task.error:
-            mine = [
+            ids = [
                 row["id"]
                 for row in self._site.store.calibrations(task.result.judge_key)
                 if row["created_at"] == task.result.summary.created_at
             ]
-            return go_to(f"/judges/{mine[0]}" if mine else "/judges")
+            return go_to(f"/judges/{ids[0]}" if ids else "/judges")
         return self._site.page(request, "calibrating.html.j2", task=task)
 
     def _show(self, request: Request) -> Response:
         name = request.path_params["calibration"]
         row = browsing.calibration(self._site.store, name)
         if row is None:
-            raise FairtrialError(f"there is no calibration `{name}` in this store")
-        found = msgspec.convert(row["body"], Calibration)
+            raise FairtrialError(f"no calibration `{name}` in this store")
+        calibration = msgspec.convert(row["body"], Calibration)
         earlier = [
-            (other, msgspec.json.decode(other["body"], type=Calibration).summary)
-            for other in self._site.store.calibrations(row["judge_key"])
-            if other["prompt_hash"] == row["prompt_hash"]
+            (past, msgspec.json.decode(past["body"], type=Calibration).summary)
+            for past in self._site.store.calibrations(row["judge_key"])
+            if past["prompt_hash"] == row["prompt_hash"]
         ]
-        return self._site.page(request, "calibration.html.j2", found=found, row=row, earlier=earlier)
+        return self._site.page(request, "calibration.html.j2", calibration=calibration, row=row, earlier=earlier)
 
-    # -- people's marks --------------------------------------------------------------------------
+    # -- labels ----------------------------------------------------------------------------------
 
     def _label(self, request: Request) -> Response:
-        """One answer, without the judge's score and without the name of its arm."""
+        """Show one answer to label, without the judge's score and without the name of its arm."""
         run = self._site.run(request.path_params["run"])
         by = request.query_params.get("by", "").strip() or "person"
         place = opinions.unlabelled(self._site.store, run.record, [arm.position for arm in run.plan_arms])
         trial = run.trial_at(place) if place else None
         html = extract(trial.answer or "").html if trial and "<html" in (trial.answer or "") else None
         wait = patience(request.query_params)
-        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
+        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
         return self._site.page(
             request,
             "label.html.j2",
@@ -139,10 +139,10 @@ class Judges:
         by = str(form.get("by", "")).strip() or "person"
         parts = str(form.get("place", "")).split(".")
         if len(parts) != 3 or not all(is_position(part) for part in parts):
-            raise FairtrialError("this answer is not one of this run")
+            raise FairtrialError("this answer is not part of this run")
         place = Place(*map(int, parts))
         if run.trial_at(place) is None:
-            raise FairtrialError("this answer is not one of this run")
+            raise FairtrialError("this answer is not part of this run")
         if form.get("undo"):
             opinions.forget_label(run.store, run.id, place, by)
             return go_to(url(f"/runs/{run.id}/label", by=by))
@@ -156,7 +156,7 @@ class Judges:
 
 
 def _suite_text(instructions: str) -> str:
-    """The least suite that has these instructions for its judge."""
+    """Return a minimal suite that has these instructions for its judge."""
     import yaml
 
     document: dict[str, Any] = {"name": "judge", "targets": ["mock:echo"]}

@@ -1,4 +1,4 @@
-"""Runs while they go on: counters, and the cells of the grid as they fill, sent as they change."""
+"""Runs in progress: counters and grid cells, streamed as they change."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fairtrial.web.grid import is_position
 from fairtrial.web.site import Site
 from fairtrial.web.tasks import Task
 
-_EVERY = 0.4  # seconds between two looks at a run of this server
-_EVERY_ELSEWHERE = 2.0  # and at one of another process, which takes questions to the store
-_MOST_CASES = 100
-_TAIL = 60  # characters of an answer that are shown while it is given
+_INTERVAL = 0.4  # seconds between two updates of a run of this server
+_INTERVAL_ELSEWHERE = 2.0  # and of one in another process, which needs queries to the store
+_MAX_CASES = 100
+_TAIL = 60  # characters of an answer that are shown while it is written
 
 
 class Live:
-    """Streams of events."""
+    """Event streams and task pages."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -38,7 +38,7 @@ class Live:
         ]
 
     def _task(self, request: Request) -> Response:
-        """What is being prepared, for those who started it."""
+        """Show a task that is being prepared."""
         task = self._site.tasks.find(request.path_params["task"])
         return self._site.page(request, "task.html.j2", 200 if task else 404, task=task)
 
@@ -51,9 +51,9 @@ class Live:
 
     async def _run_events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
-        first = request.query_params.getlist("case")
-        cases = [int(case) for case in first if is_position(case)][:_MOST_CASES]
-        await asyncio.to_thread(self._site.run, run_id)  # says that there is none before the stream begins
+        positions = request.query_params.getlist("case")
+        cases = [int(case) for case in positions if is_position(case)][:_MAX_CASES]
+        await asyncio.to_thread(self._site.run, run_id)  # reports an unknown run before the stream begins
         return event_stream(self._stream(run_id, cases))
 
     async def _stream(self, run_id: str, cases: list[int]) -> AsyncIterator[bytes]:
@@ -62,7 +62,7 @@ class Live:
         yield b"retry: 1000\n\n"
         while True:
             task = self._site.tasks.of_run(run_id)
-            state = await asyncio.to_thread(self._look, run_id, task, cases)
+            state = await asyncio.to_thread(self._state, run_id, task, cases)
             cells = {key: cell for key, cell in state.pop("cells").items() if shown.get(key) != cell}
             shown |= cells
             if state != before or cells:
@@ -72,9 +72,9 @@ class Live:
                 yield b": still here\n\n"
             if state["status"] != "running":
                 return
-            await asyncio.sleep(_EVERY if task else _EVERY_ELSEWHERE)
+            await asyncio.sleep(_INTERVAL if task else _INTERVAL_ELSEWHERE)
 
-    def _look(self, run_id: str, task: Task | None, cases: list[int]) -> dict[str, Any]:
+    def _state(self, run_id: str, task: Task | None, cases: list[int]) -> dict[str, Any]:
         run = self._site.run(run_id)
         return {
             "status": run.status,
@@ -84,13 +84,13 @@ class Live:
 
 
 def event_stream(events: AsyncIterator[bytes]) -> Response:
-    """Server-sent events, which nobody on the way may hold back."""
+    """Return server-sent events that proxies must neither cache nor buffer."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
 def progress_of(site: Site, run: Run, task: Task | None = None) -> dict[str, Any]:
-    """Where a run stands: from its own counters, or from the store where another process works on it."""
+    """Return the progress of a run: from its own counters, or from the store if another process runs it."""
     task = task or site.tasks.of_run(run.id)
     progress = task.progress if task else None
     if progress is None:
@@ -125,10 +125,10 @@ def _counts(progress: Progress) -> dict[str, Any]:
 
 
 def _cells(run: Run, task: Task | None, cases: list[int]) -> dict[str, Any]:
-    """What is to be seen in the grid of these cases, by `case.arm`."""
-    found: dict[str, Any] = {}
+    """Return the grid cells of these cases, by `case.arm`."""
+    cells: dict[str, Any] = {}
     for cell in browsing.cells(run.store, run.record, cases) if cases else ():
-        found[f"{cell.case}.{cell.arm}"] = {
+        cells[f"{cell.case}.{cell.arm}"] = {
             "mean": None if cell.mean is None else round(100 * cell.mean, 1),
             "scored": cell.scored,
             "failed": cell.failed,
@@ -137,6 +137,6 @@ def _cells(run: Run, task: Task | None, cases: list[int]) -> dict[str, Any]:
     wanted = set(cases)
     for (case, arm, _), answer in list(task.answers.items()) if task else ():
         if case in wanted:
-            known = found.setdefault(f"{case}.{arm}", {"mean": None, "scored": 0, "failed": 0, "unscored": 0})
-            known["saying"] = answer.text[-_TAIL:]
-    return found
+            entry = cells.setdefault(f"{case}.{arm}", {"mean": None, "scored": 0, "failed": 0, "unscored": 0})
+            entry["saying"] = answer.text[-_TAIL:]
+    return cells

@@ -1,4 +1,4 @@
-"""Optimisation: problems with their baselines, prompt styles by difficulty, and every answer's verified residuals."""
+"""Optimisation pages: problems with baselines, prompt styles by difficulty, and verified residuals of answers."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Optimisation:
         return self._site.page(
             request,
             "optimisation.html.j2",
-            rows=_shipped(),
+            rows=_builtin_problems(),
             runs=[run.record for run in self._runs()],
         )
 
     def _problem(self, request: Request) -> Response:
-        """A problem in words, its baseline, and what was answered to it."""
+        """Show a problem's statement, its baseline and the answers to it."""
         from fairtrial.optim.catalogue import baselines, by_name
         from fairtrial.optim.text import statement
 
         problem = by_name(request.path_params["problem"])
-        shipped = Path(self._site.store.path).parent / "baselines"
-        baseline = baselines([problem], shipped, time_limit=20)[0]
+        folder = Path(self._site.store.path).parent / "baselines"
+        baseline = baselines([problem], folder, time_limit=20)[0]
         answers: list[dict[str, Any]] = []
         for run in self._runs()[:10]:
             positions = browsing.positions_of(self._site.store, run.plan.id, problem.id)
@@ -81,27 +81,27 @@ class Optimisation:
         wait = patience(request.query_params)
         weights = _weights(request.query_params.get("weights", ""))
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
-        found = self._site.cache.about(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
-        pairs = found.comparisons.pairs if found and found.comparisons else []
+        report = self._site.cache.get(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
+        pairs = report.comparisons.pairs if report and report.comparisons else []
         return self._site.page(
             request,
             "styles.html.j2",
             run=run.record,
-            found=found,
+            report=report,
             weights=weights,
             sentences=[(pair, sentence(pair)) for pair in pairs],
         )
 
 
 class Residual(NamedTuple):
-    """One thing that a point must satisfy, and by how much it misses it."""
+    """A constraint and by how much a point violates it."""
 
     what: str
     violation: float
 
 
 def residuals(case: Case, answer: str) -> list[Residual] | None:
-    """Every constraint of a problem at the point of an answer, recomputed, worst first; None without a point."""
+    """Recompute every constraint at the answer's point and return the residuals, worst first; None without a point."""
     if not (case.metadata or {}).get("problem"):
         return None
     import numpy as np
@@ -113,17 +113,17 @@ def residuals(case: Case, answer: str) -> list[Residual] | None:
     point = read_answer(answer, problem.n).x
     if point is None:
         return None
-    found = problem.violations(np.asarray(point, dtype=np.float64))
+    violations = problem.violations(np.asarray(point, dtype=np.float64))
     texts = [f"({number}) {text}" for number, text in enumerate(constraint_texts(problem), 1)]
-    named = [Residual(text, missed) for text, missed in zip(texts, found.constraints, strict=True)]
-    named += [Residual("bounds of the variables", found.bounds)]
-    named += [Residual("whole numbers", found.integrality)] if problem.integers else []
-    return sorted(named, key=lambda residual: -residual.violation)
+    rows = [Residual(text, violation) for text, violation in zip(texts, violations.constraints, strict=True)]
+    rows += [Residual("bounds of the variables", violations.bounds)]
+    rows += [Residual("whole numbers", violations.integrality)] if problem.integers else []
+    return sorted(rows, key=lambda residual: -residual.violation)
 
 
 @cache
-def _shipped() -> list[tuple[Any, Any]]:
-    """Every problem that comes along, with its baseline."""
+def _builtin_problems() -> list[tuple[Any, Any]]:
+    """Return every built-in problem with its baseline."""
     from fairtrial.optim.catalogue import Selection, baselines, select
 
     problems = select(Selection())
@@ -131,11 +131,11 @@ def _shipped() -> list[tuple[Any, Any]]:
 
 
 def _weights(text: str) -> tuple[float, float]:
-    """What instruction following and closeness weigh: `0.5,0.5`."""
+    """Parse the weights of instruction following and closeness, such as `0.5,0.5`."""
     if not text:
         return (0.5, 0.5)
     try:
-        one, other = (float(part) for part in text.replace(" ", "").split(","))
+        following, closeness = (float(part) for part in text.replace(" ", "").split(","))
     except ValueError:
-        raise FairtrialError("weights are two numbers, such as 0.5,0.5") from None
-    return (one, other)
+        raise FairtrialError("weights must be two numbers, such as 0.5,0.5") from None
+    return (following, closeness)

@@ -1,4 +1,4 @@
-"""Runs: the list of them, and one in numbers, with its cases × arms."""
+"""Runs: the list of runs, and one run with its numbers and its grid of cases × arms."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
 from fairtrial.web.numbers import RunVerdicts
-from fairtrial.web.site import Site, go_to, posted, url
+from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
 
-_RUNS = 25
-_FIRST = 50  # cases that are looked at to see what scores a run
-_LEAST_SPAN = 10.0  # points of a score on an axis
-_LINE = 14.0  # the height of a label in a figure
+_PAGE_SIZE = 25
+_FIRST_CASES = 50  # cases that are checked to find out which scorers a run uses
+_MIN_SPAN = 10.0  # points that the score axis covers at least
+_LABEL_HEIGHT = 14.0  # of a label in a figure
 STATUSES = ("running", "completed", "incomplete", "interrupted", "stopped")
-_TOO_MANY = 20_000  # trials of a run that goes on: its means are shown, its analysis waits for its end
+_MAX_LIVE_TRIALS = 20_000  # a larger run in progress shows means only; its analysis waits for its end
 
 
 class Runs:
@@ -51,21 +51,21 @@ class Runs:
             Route("/runs/{run}/brief", self._brief),
             Route("/runs/{run}/numbers", self._numbers),
             Route("/runs/{run}/verdicts", self._verdicts),
-            Route("/runs/{run}/stop", posted(self._stop), methods=["POST"]),
-            Route("/runs/{run}/resume", posted(self._resume), methods=["POST"]),
-            Route("/runs/{run}/retry", posted(self._retry), methods=["POST"]),
-            Route("/runs/{run}/delete", posted(self._delete), methods=["POST"]),
-            Route("/runs/{run}/tag", posted(self._tag), methods=["POST"]),
+            Route("/runs/{run}/stop", form_view(self._stop), methods=["POST"]),
+            Route("/runs/{run}/resume", form_view(self._resume), methods=["POST"]),
+            Route("/runs/{run}/retry", form_view(self._retry), methods=["POST"]),
+            Route("/runs/{run}/delete", form_view(self._delete), methods=["POST"]),
+            Route("/runs/{run}/tag", form_view(self._tag), methods=["POST"]),
             Route("/series/{series}", self._series),
         ]
 
     # -- the list --------------------------------------------------------------------------------
 
     def _list(self, request: Request) -> Response:
-        asked = request.query_params
-        wanted = RunQuery(**{name: asked.get(name, "").strip() for name in RunQuery._fields})
-        page = page_number(asked)
-        records, total = browsing.runs_page(self._site.store, wanted, (page - 1) * _RUNS, _RUNS)
+        params = request.query_params
+        wanted = RunQuery(**{name: params.get(name, "").strip() for name in RunQuery._fields})
+        page = page_number(params)
+        records, total = browsing.runs_page(self._site.store, wanted, (page - 1) * _PAGE_SIZE, _PAGE_SIZE)
         tags: dict[str, list[str]] = {}
         for name, run_id in sorted(self._site.store.tags().items()):
             tags.setdefault(run_id, []).append(name)
@@ -77,12 +77,12 @@ class Runs:
             wanted=wanted,
             suites=browsing.suite_names(self._site.store),
             statuses=STATUSES,
-            pager=pager("/runs", wanted._asdict(), page, total, _RUNS),
+            pager=pager("/runs", wanted._asdict(), page, total, _PAGE_SIZE),
             total=total,
         )
 
     def _brief(self, request: Request) -> Response:
-        """One line of the list, once its numbers are known."""
+        """Show one row of the list, once its numbers are computed."""
         run = self._site.run(request.path_params["run"])
         return self._site.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=LONG))
 
@@ -112,13 +112,13 @@ class Runs:
             run=run.record,
             plan=run.plan,
             arms=run.plan_arms,
-            tags=[name for name, named in self._site.store.tags().items() if named == run.id],
+            tags=[name for name, tagged in self._site.store.tags().items() if tagged == run.id],
             task=task,
             progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series,
             multi=self._multi(series, wait=PATIENCE) if len(series) > 1 else None,
             series_columns=SERIES_COLUMNS,
-            again=self._again(run),
+            run_again=self._run_again_url(run),
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
             **self._numbers_of(run, wait=PATIENCE),
@@ -126,10 +126,10 @@ class Runs:
             **grid(self._site, run, request.query_params),
         )
 
-    def _again(self, run: Run) -> str:
-        """Where the suite of a run can be run again, if it is in this folder."""
-        named = [file for file in suite_files(self._site.folder) if file.name == run.record.suite_name]
-        return url("/arena", file=named[0].path) if named else ""
+    def _run_again_url(self, run: Run) -> str:
+        """Return the arena address of the run's suite, empty if it is not in this folder."""
+        matches = [file for file in suite_files(self._site.folder) if file.name == run.record.suite_name]
+        return url("/arena", file=matches[0].path) if matches else ""
 
     def _numbers(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
@@ -142,9 +142,9 @@ class Runs:
         )
 
     def _summary(self, run: Run, *, wait: float) -> RunSummary | None:
-        if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _TOO_MANY:
+        if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _MAX_LIVE_TRIALS:
             return None
-        return self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
+        return self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
 
     def _numbers_of(self, run: Run, *, wait: float) -> dict[str, Any]:
         summary = self._summary(run, wait=wait)
@@ -163,51 +163,52 @@ class Runs:
         }
 
     def _verdicts_of(self, run: Run, *, wait: float) -> dict[str, Any]:
-        """Who is better, as far as anybody can tell."""
-        none: dict[str, Any] = {"verdicts": [], "verdicts_wait": False, "verdict_notes": [], "case_worth": []}
+        """Return which arms are better than others, and which cannot be told apart."""
+        none: dict[str, Any] = {"verdicts": [], "verdicts_wait": False, "verdict_notes": [], "case_notes": []}
         if len(run.plan_arms) < 2 or run.status == "running":
             return none
         try:
-            found = self._site.cache.about(f"compare/{run.id}", [run], RunVerdicts, numbers.verdicts, wait=wait)
+            verdicts = self._site.cache.get(f"compare/{run.id}", [run], RunVerdicts, numbers.verdicts, wait=wait)
         except FairtrialError:
             return none
-        if found is None:
+        if verdicts is None:
             return {**none, "verdicts_wait": True}
-        pairs = found.comparisons.pairs if found.comparisons else []
-        margin = found.comparisons.margin if found.comparisons else None
-        said = [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs]
-        said.sort(key=lambda item: item[0].verdict == "cannot tell")
-        about = found.comparisons.notes if found.comparisons else []
-        return {**none, "verdicts": said, "verdict_notes": about, "case_worth": found.cases}
+        comparisons = verdicts.comparisons
+        margin = comparisons.margin if comparisons else None
+        pairs = comparisons.pairs if comparisons else []
+        items = [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs]
+        items.sort(key=lambda item: item[0].verdict == "cannot tell")
+        remarks = comparisons.notes if comparisons else []
+        return {**none, "verdicts": items, "verdict_notes": remarks, "case_notes": verdicts.cases}
 
-    # -- doing something about it ----------------------------------------------------------------
+    # -- actions ---------------------------------------------------------------------------------
 
     def _stop(self, request: Request, form: FormData) -> Response:
         run_id = request.path_params["run"]
         task = self._site.tasks.of_run(run_id)
         if task is None:
-            raise FairtrialError("this run does not go on in this server: stop it where it was started")
+            raise FairtrialError("this run is not in progress in this server: stop it where it was started")
         task.stop()
         task.ended.wait(10)
         return go_to(f"/runs/{run_id}")
 
     def _resume(self, request: Request, form: FormData) -> Response:
-        return self._go_on(request, form, "resume")
+        return self._continue(request, form, "resume")
 
     def _retry(self, request: Request, form: FormData) -> Response:
-        return self._go_on(request, form, "retry")
+        return self._continue(request, form, "retry")
 
-    def _go_on(self, request: Request, form: FormData, mode: Any) -> Response:
+    def _continue(self, request: Request, form: FormData, mode: Any) -> Response:
         run = self._site.run(request.path_params["run"])
         if run.status == "running":
-            raise FairtrialError("this run is going on already")
+            raise FairtrialError("this run is already in progress")
         overrides = {"budget_usd": number(form, "budget_usd", whole=False)}
-        return await_run(self._site.tasks.go_on(run.id, mode, overrides))
+        return await_run(self._site.tasks.resume(run.id, mode, overrides))
 
     def _delete(self, request: Request, form: FormData) -> Response:
         run = self._site.run(request.path_params["run"])
         if run.status == "running":
-            raise FairtrialError("this run is going on: stop it first")
+            raise FairtrialError("this run is in progress: stop it first")
         self._site.store.delete_run(run.id)
         return go_to("/runs")
 
@@ -227,24 +228,24 @@ class Runs:
         return [Run(self._site.store, record) for record in browsing.runs_of_series(self._site.store, series_id)]
 
     def _multi(self, runs: list[Run], *, wait: float) -> dict[str, Any] | None:
-        """The multi-run analysis, which appears by itself."""
+        """Return the analysis across runs, None with fewer than two finished ones."""
         if any(run.status == "running" for run in runs):
             runs = [run for run in runs if run.status != "running"]
         if len(runs) < 2:
             return None
         name = f"series/{runs[0].record.series_id}"
-        found = self._site.cache.about(name, runs, SeriesSummary, numbers.series, wait=wait)
-        if found is None:
+        summary = self._site.cache.get(name, runs, SeriesSummary, numbers.series, wait=wait)
+        if summary is None:
             return {"waits": True}
-        pairs = found.comparisons.pairs if found.comparisons else []
+        comparisons = summary.comparisons
+        margin = comparisons.margin if comparisons else None
         return {
             "waits": False,
-            "runs": list(zip(found.run_ids, found.statuses, strict=True)),
-            "rows": [series_cells(arm, over) for arm, over in found.arms.items()],
-            "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in found.arms.items()},
+            "runs": list(zip(summary.run_ids, summary.statuses, strict=True)),
+            "rows": [series_cells(arm, over) for arm, over in summary.arms.items()],
+            "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in summary.arms.items()},
             "verdicts": [
-                (pair, sentence(pair, found.comparisons.margin if found.comparisons else None), brief_lines(pair))
-                for pair in pairs
+                (pair, sentence(pair, margin), brief_lines(pair)) for pair in (comparisons.pairs if comparisons else [])
             ],
         }
 
@@ -252,7 +253,7 @@ class Runs:
         series_id = request.path_params["series"]
         runs = self._series_runs(series_id)
         if not runs:
-            raise FairtrialError(f"there is no series `{series_id}` in this store")
+            raise FairtrialError(f"no series `{series_id}` in this store")
         return self._site.page(
             request,
             "series.html.j2",
@@ -265,7 +266,7 @@ class Runs:
 
 
 def await_run(task: Task) -> Response:
-    """Where to look once something was started: at the run if it begins at once, else at the preparations."""
+    """Redirect to the run that a task starts, or to the task's page if the run does not begin at once."""
     task.begun.wait(1.5)
     if task.run_id is not None:
         return go_to(f"/runs/{task.run_id}")
@@ -273,7 +274,7 @@ def await_run(task: Task) -> Response:
 
 
 def _scatter(arms: Sequence[ArmSummary]) -> dict[str, Any] | None:
-    """Score against cost, or against time where nothing costs anything."""
+    """Return the points of score against cost, or against latency if nothing has a cost."""
     scored = [(arm, 100 * arm.aggregate.mean) for arm in arms if arm.aggregate.mean is not None]
     paid = [
         (arm.arm, (arm.cost_usd or 0.0) / max(1, arm.scored), y, arm.aggregate.ci95)
@@ -285,29 +286,29 @@ def _scatter(arms: Sequence[ArmSummary]) -> dict[str, Any] | None:
     if len(points) < 2:
         return None
     if len({(round(x, 9), round(y, 6)) for _, x, y, _ in points}) == 1:
-        return None  # all in one place: nothing to see
+        return None  # all points coincide: nothing to see
     most = max(x for _, x, _, _ in points) or 1.0
     bounds = [100 * bound for _, _, _, ci in points if ci for bound in ci] + [y for _, _, y, _ in points]
     low, high = max(0.0, min(bounds) - 2), min(100.0, max(bounds) + 2)
-    if high - low < _LEAST_SPAN:
-        low = max(0.0, min(low, 100 - _LEAST_SPAN))
-        high = low + _LEAST_SPAN
+    if high - low < _MIN_SPAN:
+        low = max(0.0, min(low, 100 - _MIN_SPAN))
+        high = low + _MIN_SPAN
     drawn = []
-    lines: list[float] = []  # where labels stand already: each keeps its distance from the others
+    lines: list[float] = []  # heights of the labels so far: they must not overlap
     for name, x, y, ci in sorted(points, key=lambda point: -point[2]):
         height = 220 - 200 * (y - low) / (high - low)
         line = height - 6
-        while any(abs(line - other) < _LINE for other in lines):
+        while any(abs(line - taken) < _LABEL_HEIGHT for taken in lines):
             line += 2
         lines.append(line)
         interval = tuple(220 - 200 * (100 * bound - low) / (high - low) for bound in ci) if ci else None
         drawn.append({"name": name, "x": 50 + 568 * x / most, "y": height, "line": line, "ci": interval, "at": (x, y)})
     ticks = [(low + (high - low) * step / 4, 220 - 50 * step, most * step / 4, 50 + 142 * step) for step in range(5)]
-    return {"points": drawn, "axis": "USD for one answer" if paid else "seconds, median", "ticks": ticks}
+    return {"points": drawn, "axis": "USD per answer" if paid else "median seconds", "ticks": ticks}
 
 
 def has_scorer(run: Run, *names: str) -> bool:
-    """Whether one of these scorers is at work in a run, as far as its arms and its first cases tell."""
+    """Return whether a run uses one of these scorers, judging by its arms and its first cases."""
     if any(arm.scorer.get("type") in names for arm in run.plan_arms):
         return True
-    return scored_by(run.store, run.id, run.record.scoring, names, among=_FIRST)
+    return scored_by(run.store, run.id, run.record.scoring, names, among=_FIRST_CASES)

@@ -1,4 +1,4 @@
-"""Sharing: reports and exports to take along, how to cite a run, and the exact command that runs it again."""
+"""Sharing: reports and exports, a citation, and the exact command that repeats a run."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from fairtrial.reports.formats import FORMATS, Format
 from fairtrial.web import numbers
 from fairtrial.web.site import Site
 
-_BY_NAME = {form.module: form for form in FORMATS}
+_FORMATS_BY_NAME = {form.module: form for form in FORMATS}
 
 
 class Share:
-    """Pages for those who have to defend a choice."""
+    """Pages for sharing and reproducing a run."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -40,7 +40,7 @@ class Share:
 
     def _show(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
-        summary = self._site.cache.about(f"summary/{run.id}", [run], RunSummary, numbers.summary)
+        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary)
         return self._site.page(
             request,
             "share.html.j2",
@@ -55,9 +55,9 @@ class Share:
 
     def _export(self, request: Request) -> Response:
         run, name = self._site.run(request.path_params["run"]), request.path_params["name"]
-        if name not in _BY_NAME:
-            raise FairtrialError(f"there is no format `{name}`; there are: {', '.join(_BY_NAME)}")
-        ending = _BY_NAME[name].endings[0]
+        if name not in _FORMATS_BY_NAME:
+            raise FairtrialError(f"unknown format `{name}`; choose one of {', '.join(_FORMATS_BY_NAME)}")
+        ending = _FORMATS_BY_NAME[name].endings[0]
         folder = tempfile.TemporaryDirectory(prefix="fairtrial-")
         file = f"{run.record.suite_name}-{run.id}".replace("/", "-").replace("\\", "-")
         path = Path(folder.name) / f"export{ending}"
@@ -66,7 +66,7 @@ class Share:
         except BaseException:
             folder.cleanup()
             raise
-        # A report is a page of its own: it is taken along, never shown in our origin.
+        # A report is a page of its own: it is downloaded, never shown in our origin.
         return FileResponse(
             path, filename=f"{file}{ending}", content_disposition_type="attachment",
             headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
@@ -74,29 +74,29 @@ class Share:
         )  # fmt: skip
 
     def _suite(self, request: Request) -> Response:
-        """The suite as it was run: variables by their names, never their values."""
+        """Send the suite as it was run, with the names of variables, never their values."""
         run = self._site.run(request.path_params["run"])
         headers = {"Content-Disposition": f'attachment; filename="{run.id}.yaml"', "X-Content-Type-Options": "nosniff"}
         return Response(run.plan.suite_text, media_type="application/yaml", headers=headers)
 
 
 def _formats(run: Run) -> list[Format]:
-    """What this run can be written as: the record of one model only where there is one."""
+    """Return the export formats for a run; the single-model format only if it has one model."""
     several = len({arm.target.id for arm in run.plan_arms}) > 1
     return [form for form in FORMATS if not (several and form.module == "eee")]
 
 
 def _commands(run: Run, store: str) -> list[tuple[str, str]]:
-    """What to type, in the folder of the suite, once the suite as it was is there."""
+    """Return (purpose, command) pairs to type in the suite's folder, once the suite as it was run is saved there."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    given = yaml.load(run.plan.suite_text, loader)  # noqa: S506  # a safe one
+    document = yaml.load(run.plan.suite_text, loader)  # noqa: S506  # a safe loader
     arms, settings = run.plan_arms, run.settings
     options: list[str] = []
     targets = list(dict.fromkeys(arm.target.id for arm in arms))
-    if len(targets) < len(given.get("targets") or ()):
+    if len(targets) < len(document.get("targets") or ()):
         options += [part for name in targets for part in ("--target", name)]
     conditions = list(dict.fromkeys(arm.condition.name for arm in arms))
-    if len(conditions) < len(given.get("conditions") or ()):
+    if len(conditions) < len(document.get("conditions") or ()):
         options += [part for name in conditions for part in ("--condition", name)]
     options += ["--limit", str(run.plan.case_count)]
     repeats = {arm.repeats for arm in arms}
@@ -105,16 +105,16 @@ def _commands(run: Run, store: str) -> list[tuple[str, str]]:
         if settings.get(name) is not None:
             options += [f"--{name.replace('_', '-')}", str(settings[name])]
     options += ["--benchmark-mode"] if settings.get("benchmark_mode") else []
-    usual = Path(store).resolve() == Path(run.plan.folder, ".fairtrial/fairtrial.db").resolve()
-    where = [] if usual else ["--store", str(Path(store).resolve())]
+    is_default = Path(store).resolve() == Path(run.plan.folder, ".fairtrial/fairtrial.db").resolve()
+    where = [] if is_default else ["--store", str(Path(store).resolve())]
     return [
         (
-            "Run it again, with the suite as it was",
+            "Run again with the suite as it was",
             shlex.join(["fairtrial", "run", f"{run.id}.yaml", *options, *where]),
         ),
-        ("Look at this run", shlex.join(["fairtrial", "show", run.id, *where])),
+        ("Show this run", shlex.join(["fairtrial", "show", run.id, *where])),
         ("Compare its arms", shlex.join(["fairtrial", "compare", run.id, "--details", *where])),
-        ("The report as a file", shlex.join(["fairtrial", "report", run.id, "-o", "report.html", *where])),
+        ("Write the report to a file", shlex.join(["fairtrial", "report", run.id, "-o", "report.html", *where])),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What every page has at hand: the store, the folder of the suites, what is at work, and templates."""
+"""What every page uses: the store, the suite folder, the running tasks and the templates."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from fairtrial.core.text import printable
 from fairtrial.providers import models
 from fairtrial.store import Store
 from fairtrial.web.cache import NumberCache
-from fairtrial.web.markdown import rendered
+from fairtrial.web.markdown import render_markdown
 from fairtrial.web.preview import Previews
 from fairtrial.web.tasks import Tasks
 
 PAGES = Path(__file__).parent / "pages"
-_MOST_FIELDS = 2000
+_MAX_FIELDS = 2000
 
 
 class Site:
-    """One server's own things."""
+    """The state shared by all pages of one server."""
 
     def __init__(self, store: Store, folder: Path, *, preview_port: int = 0) -> None:
         self.store, self.folder = store, folder.resolve()
@@ -47,38 +47,38 @@ class Site:
         )  # fmt: skip
         self._templates.filters.update(
             score=number, money=_money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
-            shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_words,
+            shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
         )  # fmt: skip
         self._templates.globals.update(url=url)
 
     def warm_up(self) -> None:
-        """What the first visitor would wait for: templates, prices, parsers."""
+        """Load what the first visitor would otherwise wait for: templates, prices, parsers."""
         for name in self._templates.list_templates(extensions=["j2"]):
             self._templates.get_template(name)
         models.search("")
-        rendered("")
+        render_markdown("")
         Editor("name: warm").set(("name",), "hot")
 
     def close(self) -> None:
-        """Everything at work is interrupted, and what it did is saved."""
+        """Interrupt all running tasks and save what they did."""
         self.tasks.close()
         self.cache.close()
 
     def run(self, name: str) -> Run:
-        """A run by its id, as it stands in addresses."""
+        """Return a run by its id, as used in URLs."""
         return Run(self.store, self.store.run_of_id(name))
 
     def preview_origin(self, request: Request) -> str:
-        """Where generated pages live, under the name by which the browser knows this machine."""
+        """Return the origin of generated pages, under the host name that the browser uses for this machine."""
         host = request.url.hostname or "127.0.0.1"
         return f"http://{f'[{host}]' if ':' in host else host}:{self._preview_port}"
 
     def preview(self, request: Request, html: str) -> str:
-        """The address of a generated page, good for one look."""
+        """Return an address at which a generated page can be fetched once."""
         return f"{self.preview_origin(request)}{self.previews.add(html)}"
 
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """A page of ours."""
+        """Render a template as an HTML response."""
         common = {"path": request.url.path, "working": self.tasks.open()}
         body = self._templates.get_template(template).render({**common, **values})
         return HTMLResponse(body, status, headers=self._headers(request))
@@ -97,48 +97,48 @@ class Site:
         }
 
 
-def posted(work: Callable[[Request, FormData], Response]) -> Callable[[Request], Any]:
-    """A view that takes a form; like every view, it works in a thread."""
+def form_view(handler: Callable[[Request, FormData], Response]) -> Callable[[Request], Any]:
+    """Return a view that parses a submitted form and calls the handler in a thread."""
 
     async def view(request: Request) -> Response:
-        async with request.form(max_fields=_MOST_FIELDS, max_part_size=64 * 2**20) as form:
-            return await run_in_threadpool(work, request, form)
+        async with request.form(max_fields=_MAX_FIELDS, max_part_size=64 * 2**20) as form:
+            return await run_in_threadpool(handler, request, form)
 
     return view
 
 
-async def whole_body(request: Request, most: int) -> bytes:
-    """What was sent, as long as that is not too much."""
-    found = bytearray()
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the request body; raise FairtrialError if it is larger than `limit` bytes."""
+    body = bytearray()
     async for piece in request.stream():
-        found += piece
-        if len(found) > most:
-            raise FairtrialError(f"that is more than {most // 2**20 or 1} MB")
-    return bytes(found)
+        body += piece
+        if len(body) > limit:
+            raise FairtrialError(f"the request is larger than {limit // 2**20 or 1} MB")
+    return bytes(body)
 
 
 def attachment(name: str) -> str:
-    """The header that makes a download of it, whatever characters the name has."""
+    """Return the Content-Disposition value for a download; the name may contain any characters."""
     return f"attachment; filename*=UTF-8''{quote(name, safe='')}"
 
 
 def go_to(path: str) -> RedirectResponse:
-    """After something was done: look at this."""
+    """Redirect the browser to a page after a form was handled."""
     return RedirectResponse(path, 303)
 
 
 def url(path: str, **query: Any) -> str:
-    """An address with what is not empty of a query."""
-    given = {name: value for name, value in query.items() if value not in ("", None, False, [])}
-    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+    """Return an address with the non-empty parts of a query."""
+    params = {name: value for name, value in query.items() if value not in ("", None, False, [])}
+    return f"{path}?{urlencode(params, doseq=True)}" if params else path
 
 
 def _markdown(text: str) -> Markup:
-    return Markup(rendered(text))  # noqa: S704  # sanitised there
+    return Markup(render_markdown(text))  # noqa: S704  # sanitised there
 
 
-def _words(text: str) -> Markup:
-    """A sentence of ours, in which `this` is code."""
+def _with_code(text: str) -> Markup:
+    """Return a message as HTML, with the parts between backquotes as code."""
     parts = printable(str(text)).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else part
@@ -147,7 +147,7 @@ def _words(text: str) -> Markup:
 
 
 def _when(timestamp: float | None) -> Markup:
-    """A moment, which the page turns into the reader's time."""
+    """Return a time element; a script converts it to the reader's time zone."""
     if timestamp is None:
         return Markup("–")
     moment = datetime.fromtimestamp(timestamp, UTC)
@@ -155,7 +155,7 @@ def _when(timestamp: float | None) -> Markup:
 
 
 def span(seconds: float | None) -> str:
-    """A duration as people say it."""
+    """Format a duration for people, such as `2 min 5 s`."""
     if seconds is None:
         return "–"
     minutes, rest = divmod(round(seconds), 60)

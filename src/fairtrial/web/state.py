@@ -1,4 +1,4 @@
-"""What a server keeps for the person who runs it, in a folder that nobody else can read."""
+"""Server state kept for its user, in a folder that only this user can read."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _KEY_BYTES = 32
 
 
 def state_folder() -> Path:
-    """The user's folder for such things; RuntimeError where there is none."""
+    """Return the user's state folder; raise RuntimeError if there is no home folder."""
     root = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(root) / "fairtrial"
 
 
 def cookie_key() -> bytes:
-    """The key of the cookies, the same after a restart, so that nobody is thrown out by it.
+    """Return the cookie key, the same after a restart, so that a restart signs nobody out.
 
-    Where it cannot be kept, or others could have read it, there is a new one.
+    If it cannot be stored, or others could have read it, return a new one.
     """
     try:
         path = state_folder() / "cookie-key"
-        return _own_key(path) or _new_key(path)
+        return _stored_key(path) or _new_key(path)
     except (OSError, RuntimeError):
         return secrets.token_bytes(_KEY_BYTES)
 
 
-def _own_key(path: Path) -> bytes | None:
+def _stored_key(path: Path) -> bytes | None:
     try:
         with path.open("rb") as file:
             state, key = os.fstat(file.fileno()), file.read(_KEY_BYTES + 1)
@@ -43,8 +43,10 @@ def _own_key(path: Path) -> bytes | None:
 
 def _new_key(path: Path) -> bytes:
     key = secrets.token_bytes(_KEY_BYTES)
-    _made(path.parent)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:  # for us alone, whole or not at all
+    _private_folder(path.parent)
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, delete=False
+    ) as partial:  # readable by us alone, and replaced atomically
         partial.write(key)
     Path(partial.name).replace(path)
     return key
@@ -52,17 +54,15 @@ def _new_key(path: Path) -> bytes:
 
 @contextmanager
 def redirect_file(link: str) -> Iterator[str]:
-    """The address of a file that leads to a link: as an argument of the browser, the link would show in `ps`."""
-    with tempfile.TemporaryDirectory(prefix="fairtrial-", dir=_made(state_folder())) as folder:
+    """Yield the address of a file that redirects to a link: as a browser argument, the link would show in `ps`."""
+    with tempfile.TemporaryDirectory(prefix="fairtrial-", dir=_private_folder(state_folder())) as folder:
         path = Path(folder) / "open.html"
-        shown = html.escape(link)
-        page = (
-            f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={shown}"><a href="{shown}">fairtrial</a>'
-        )
+        url = html.escape(link)
+        page = f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">fairtrial</a>'
         path.write_text(page, "utf-8")
         yield path.as_uri()
 
 
-def _made(folder: Path) -> Path:
+def _private_folder(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

@@ -1,7 +1,7 @@
-"""Suites: listed, written and changed. What is on the page and what is on disk is the same text.
+"""Suites: list, create and edit. The page and the file hold the same text.
 
-The text is the state. A form is a view of it: every change of a field is a change of the text, made here, and the file
-is written when somebody says so.
+The text is the state. The form is a view of it: every change of a field is made here as a change of the text, and the
+file is written when the user saves.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from fairtrial.core.experiment import read_expected, show_expected
 from fairtrial.providers import models
 from fairtrial.suites import suite_path
 from fairtrial.web import files
-from fairtrial.web.changes import apply, list_of
+from fairtrial.web.changes import apply, as_list
 from fairtrial.web.form import form_of
 from fairtrial.web.grid import page_number
-from fairtrial.web.site import Site, attachment, go_to, posted, url, whole_body
-from fairtrial.web.tables import LARGEST, case_rows, given, read_cases, table_text
+from fairtrial.web.site import Site, attachment, form_view, go_to, read_body, url
+from fairtrial.web.tables import MAX_BYTES, case_rows, read_cases, table_text, without_empty
 from fairtrial.workflows.draft import adraft_cases, adraft_prompt, adraft_suite, suite_text
 
-_MOST_EDITORS = 8
-_BEGINNINGS = Path(__file__).parent / "starts"
+_MAX_EDITORS = 8
+_STARTS_FOLDER = Path(__file__).parent / "starts"
 _STARTS = {
     "questions": "Questions and answers",
     "example": "An example with mock models, no key needed",
-    "template": "A commented example of everything",
-    "agents": "An agent under conditions, with MCP servers",
+    "template": "A commented example of every option",
+    "agents": "An agent under several conditions, with MCP servers",
     "styles": "Prompt styles on optimisation problems",
-    "pages": "Web pages that models write",
+    "pages": "Web pages written by models",
 }
 
 
@@ -55,25 +55,25 @@ class Suites:
         self._editors: dict[str, Editor] = {}
         self.routes = [
             Route("/suites", self._list),
-            Route("/suites/new", posted(self._create), methods=["POST"]),
+            Route("/suites/new", form_view(self._create), methods=["POST"]),
             Route("/suites/edit", self._edit),
-            Route("/suites/duplicate", posted(self._duplicate), methods=["POST"]),
-            Route("/suites/delete", posted(self._delete), methods=["POST"]),
-            Route("/suites/import", posted(self._import), methods=["POST"]),
+            Route("/suites/duplicate", form_view(self._duplicate), methods=["POST"]),
+            Route("/suites/delete", form_view(self._delete), methods=["POST"]),
+            Route("/suites/import", form_view(self._import), methods=["POST"]),
             Route("/suites/export", self._export),
-            Route("/suites/check", told(self._check), methods=["POST"]),
-            Route("/suites/change", told(self._change), methods=["POST"]),
-            Route("/suites/save", told(self._save), methods=["POST"]),
-            Route("/suites/draft", told(self._draft), methods=["POST"]),
+            Route("/suites/check", json_view(self._check), methods=["POST"]),
+            Route("/suites/change", json_view(self._change), methods=["POST"]),
+            Route("/suites/save", json_view(self._save), methods=["POST"]),
+            Route("/suites/draft", json_view(self._draft), methods=["POST"]),
             Route("/models", self._models),
         ]
 
     def _list(self, request: Request) -> Response:
-        found = files.suite_files(self._site.folder)
+        suites = files.suite_files(self._site.folder)
         wanted = request.query_params.get("text", "").strip().lower()
-        shown = [file for file in found if wanted in f"{file.name} {file.path}".lower()]
+        shown = [file for file in suites if wanted in f"{file.name} {file.path}".lower()]
         return self._site.page(
-            request, "suites.html.j2", suites=shown, total=len(found), text=wanted, starts=_STARTS,
+            request, "suites.html.j2", suites=shown, total=len(suites), text=wanted, starts=_STARTS,
             folder=str(self._site.folder),
         )  # fmt: skip
 
@@ -82,7 +82,7 @@ class Suites:
         file = str(form.get("file", "")).strip() or f"{_slug(name)}.yaml"
         text = str(form.get("text", ""))
         if not text:
-            text = _beginning(str(form.get("start")), name or "my suite")
+            text = _start_text(str(form.get("start")), name or "my suite")
         files.write(self._site.folder, file, text, before=None)
         return go_to(url("/suites/edit", file=file))
 
@@ -108,12 +108,12 @@ class Suites:
             file=file,
             text=text,
             before=files.fingerprint(text),
-            # The page asks at once what is wrong with it: a large dataset takes longer to check than a page may take.
+            # The page requests the check itself: a large dataset takes longer to check than a page may take to load.
             **form_of(text, page_number(request.query_params)),
         )
 
-    def _found(self, text: str, file: str) -> dict[str, Any]:
-        """Everything that can be known before anything is spent: the messages of `fairtrial validate`."""
+    def _check_text(self, text: str, file: str) -> dict[str, Any]:
+        """Check a suite before anything is spent and return the messages of `fairtrial validate`."""
         folder = files.path_of(self._site.folder, file).parent
         try:
             suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
@@ -122,67 +122,69 @@ class Suites:
         except FairtrialError as error:
             return {"problems": [{"message": str(error), "file": "", "line": 0, "key": ""}], "facts": ""}
         trials = sum(arm.repeats_of(case) for case in suite.cases() for arm in suite.arms)
-        warned = [{"message": words, "file": "", "line": 0, "key": "warning"} for words in warnings(suite)]
-        facts = f"{_many(suite.case_count, 'case')} × {_many(len(suite.arms), 'arm')}, {_many(trials, 'trial')}"
-        return {"problems": warned, "facts": facts}
+        advice = [{"message": message, "file": "", "line": 0, "key": "warning"} for message in warnings(suite)]
+        facts = f"{_count(suite.case_count, 'case')} × {_count(len(suite.arms), 'arm')}, {_count(trials, 'trial')}"
+        return {"problems": advice, "facts": facts}
 
-    def _check(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        text, file = str(asked["text"]), str(asked["file"])
-        found = self._found(text, file)
-        if asked.get("form"):
-            found["html"] = self._part(request, text, int(asked.get("page", 1)))
-        return found
+    def _check(self, request: Request, data: dict[str, Any]) -> dict[str, Any]:
+        text, file = str(data["text"]), str(data["file"])
+        result = self._check_text(text, file)
+        if data.get("form"):
+            result["html"] = self._form_html(request, text, int(data.get("page", 1)))
+        return result
 
-    def _change(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        editor = self._opened(str(asked["text"]))
-        for change in asked["changes"]:
+    def _change(self, request: Request, data: dict[str, Any]) -> dict[str, Any]:
+        editor = self._editor_for(str(data["text"]))
+        for change in data["changes"]:
             apply(editor, change)
         text = editor.text
-        found = {"text": text, **self._found(text, str(asked["file"]))}
-        if asked.get("form"):
-            found["html"] = self._part(request, text, int(asked.get("page", 1)), editor)
-        self._editors[files.fingerprint(text)] = editor  # from here on another request may have it
-        return found
+        result = {"text": text, **self._check_text(text, str(data["file"]))}
+        if data.get("form"):
+            result["html"] = self._form_html(request, text, int(data.get("page", 1)), editor)
+        self._editors[files.fingerprint(text)] = editor  # from now on another request may use it
+        return result
 
-    def _opened(self, text: str) -> Editor:
-        """An editor on a text: the one that has just made it, if there is one, since reading a long text takes long."""
-        while len(self._editors) > _MOST_EDITORS:
+    def _editor_for(self, text: str) -> Editor:
+        """Return an editor on a text; reuse the one that produced it, since parsing a long text is slow."""
+        while len(self._editors) > _MAX_EDITORS:
             self._editors.pop(next(iter(self._editors)), None)
         return self._editors.pop(files.fingerprint(text), None) or Editor(text)
 
-    def _part(self, request: Request, text: str, page: int, editor: Editor | None = None) -> str:
+    def _form_html(self, request: Request, text: str, page: int, editor: Editor | None = None) -> str:
         body = self._site.page(request, "parts/suite_form.html.j2", **form_of(text, page, editor)).body
         return bytes(body).decode()
 
-    def _save(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        file, text = str(asked["file"]), str(asked["text"])
-        if asked.get("force"):  # somebody has seen that the file was changed, and means it
-            asked["before"] = files.fingerprint(files.read(self._site.folder, file))
-        before = files.write(self._site.folder, file, text, before=str(asked["before"]))
-        return {"before": before, **self._found(text, file)}
+    def _save(self, request: Request, data: dict[str, Any]) -> dict[str, Any]:
+        file, text = str(data["file"]), str(data["text"])
+        if data.get("force"):  # the user knows that the file was changed, and confirmed
+            data["before"] = files.fingerprint(files.read(self._site.folder, file))
+        before = files.write(self._site.folder, file, text, before=str(data["before"]))
+        return {"before": before, **self._check_text(text, file)}
 
-    # -- cases in and out ------------------------------------------------------------------------
+    # -- import and export -----------------------------------------------------------------------
 
     def _import(self, request: Request, form: FormData) -> Response:
-        """Cases from a table, put behind those that are there; what comes back is a text to look at."""
+        """Append cases from a table and return the new text for review; nothing is saved."""
         upload = form.get("table")
         if not isinstance(upload, UploadFile) or not upload.filename:
             return JSONResponse({"error": "choose a file: .csv, .tsv, .jsonl or .json"}, 400)
         suffix = Path(upload.filename).suffix.lower()
         if suffix not in FORMATS:
-            return JSONResponse({"error": f"cases come as one of {', '.join(FORMATS)}, not `{upload.filename}`"}, 400)
+            return JSONResponse(
+                {"error": f"cases can be imported from {', '.join(FORMATS)}, not `{upload.filename}`"}, 400
+            )
         try:
-            cases = read_cases(upload.file.read(LARGEST + 1), suffix)
+            cases = read_cases(upload.file.read(MAX_BYTES + 1), suffix)
             editor = Editor(str(form.get("text", "")))
             editor.insert(("cases",), None, cases)
         except FairtrialError as error:
             return JSONResponse({"error": str(error)}, 400)
         text, file = editor.text, str(form.get("file", ""))
-        html = self._part(request, text, 10**6, editor)
-        return JSONResponse({"text": text, "count": len(cases), "html": html, **self._found(text, file)})
+        html = self._form_html(request, text, 10**6, editor)
+        return JSONResponse({"text": text, "count": len(cases), "html": html, **self._check_text(text, file)})
 
     def _export(self, request: Request) -> Response:
-        """The cases of a suite, also those from its dataset, as a table."""
+        """Send the cases of a suite, including its dataset, as a table."""
         file, ending = request.query_params.get("file", ""), request.query_params.get("format", "csv")
         text = files.read(self._site.folder, file)
         folder = files.path_of(self._site.folder, file).parent
@@ -193,52 +195,52 @@ class Suites:
 
     # -- drafts ----------------------------------------------------------------------------------
 
-    def _draft(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        """A model proposes; a person decides."""
-        model, kind = str(asked.get("model", "")).strip(), asked.get("kind")
+    def _draft(self, request: Request, data: dict[str, Any]) -> dict[str, Any]:
+        """Let a model draft a suite, cases or a prompt, for a person to review."""
+        model, kind = str(data.get("model", "")).strip(), data.get("kind")
         if not model:
-            raise FairtrialError("name a model that should write the draft, such as openai:gpt-5-mini")
-        count = max(1, min(50, int(asked.get("count") or 5)))
+            raise FairtrialError("name a model to write the draft, such as openai:gpt-5-mini")
+        count = max(1, min(50, int(data.get("count") or 5)))
         folder = self._site.folder
         if kind == "suite":
-            draft = wait_for(adraft_suite(model, description=str(asked["about"]), count=count, folder=folder))
+            draft = wait_for(adraft_suite(model, description=str(data["about"]), count=count, folder=folder))
             return {"text": suite_text(draft, model), "draft": msgspec.to_builtins(draft)}
         if kind == "prompt":
-            prompt, wishes = str(asked["prompt"]), str(asked.get("about", ""))
+            prompt, wishes = str(data["prompt"]), str(data.get("about", ""))
             better = wait_for(adraft_prompt(model, prompt=prompt, wishes=wishes, folder=folder))
             return {"draft": msgspec.to_builtins(better)}
-        value = Editor(str(asked["text"])).value
+        value = Editor(str(data["text"])).value
         examples = [
             {"input": str(case.get("input", "")), "expected": show_expected(read_expected(case.get("expected")))}
-            for case in list_of(value.get("cases"))
+            for case in as_list(value.get("cases"))
             if isinstance(case, dict)
         ]
-        about = str(asked.get("about") or value.get("description") or value.get("name") or "")
+        about = str(data.get("about") or value.get("description") or value.get("name") or "")
         drafted = wait_for(adraft_cases(model, about=about, examples=examples, count=count, folder=folder))
-        return {"draft": [given(msgspec.to_builtins(case)) for case in drafted.cases]}
+        return {"draft": [without_empty(msgspec.to_builtins(case)) for case in drafted.cases]}
 
     def _models(self, request: Request) -> Response:
-        found = models.search(request.query_params.get("q", ""))
-        return JSONResponse({"models": [msgspec.to_builtins(model) for model in found]})
+        matches = models.search(request.query_params.get("q", ""))
+        return JSONResponse({"models": [msgspec.to_builtins(model) for model in matches]})
 
 
-def told(work: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> Callable[[Request], Any]:
-    """A view that takes and gives JSON; what cannot be done is said in it."""
+def json_view(handler: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> Callable[[Request], Any]:
+    """Return a view that takes and returns JSON, with errors under `error`."""
 
     async def view(request: Request) -> Response:
         try:
-            body = await whole_body(request, LARGEST)
-            asked = msgspec.json.decode(body, type=dict[str, Any])
-            return JSONResponse(await run_in_threadpool(work, request, asked))
+            body = await read_body(request, MAX_BYTES)
+            data = msgspec.json.decode(body, type=dict[str, Any])
+            return JSONResponse(await run_in_threadpool(handler, request, data))
         except (FairtrialError, msgspec.MsgspecError) as error:
             return JSONResponse({"error": str(error)}, 400)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            return JSONResponse({"error": f"this change does not fit the suite any more ({error}); reload"}, 400)
+            return JSONResponse({"error": f"this change no longer fits the suite ({error}): reload the page"}, 400)
 
     return view
 
 
-def _many(count: int, word: str) -> str:
+def _count(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
@@ -247,11 +249,11 @@ def _slug(name: str) -> str:
     return "-".join(part for part in slug.split("-") if part) or "suite"
 
 
-def _beginning(start: str, name: str) -> str:
-    """A suite to begin with, under a name of its own."""
+def _start_text(start: str, name: str) -> str:
+    """Return the text of a new suite with the given name."""
     if start == "template":
         return suite_path("template").read_text("utf-8")
-    path = _BEGINNINGS / f"{start if start in _STARTS else 'questions'}.yaml"
+    path = _STARTS_FOLDER / f"{start if start in _STARTS else 'questions'}.yaml"
     return path.read_text("utf-8").replace("name: NAME", f"name: {_scalar(name)}", 1)
 
 

@@ -1,6 +1,6 @@
-"""Tasks in the background: runs, resumed runs, calibrations. Each in a thread with a loop of its own.
+"""Background tasks: runs, resumed runs and calibrations, each in a thread with its own event loop.
 
-The pages' loop is never held up by a run, and a run is never held up by pages.
+So a run never blocks the event loop of the pages, and pages never block that of a run.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from fairtrial.store.todo import Mode
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.resume import aresume
 
-_LONGEST_KEPT = 400_000  # characters of one answer that are kept while it is given
-_MOST_ENDED = 50
+_MAX_CHARACTERS = 400_000  # of one answer that are kept while it is written
+_MAX_ENDED = 50
 
 
-def print_broken(error: BaseException) -> None:
-    """What broke, for whoever runs the server; keys are no part of it."""
+def print_traceback(error: BaseException) -> None:
+    """Print a traceback in the server's terminal, with the values of keys removed."""
     sys.stderr.write(Variables(os.environ).hide("".join(traceback.format_exception(error))))
 
 
 class LiveAnswer:
-    """One answer while it is given: what has been said so far."""
+    """The text so far of an answer that is being written."""
 
     def __init__(self, place: Place, forget: Callable[[Place], None], hide: Callable[[str], str] = str) -> None:
         self.place, self._forget, self._hide = place, forget, hide
@@ -48,38 +48,38 @@ class LiveAnswer:
         self.length = 0
 
     def begin(self) -> None:
-        """An attempt begins."""
+        """Start a new attempt."""
         self._pieces, self.length = [], 0
 
     def piece(self, text: str) -> None:
-        """Some more of the answer."""
-        if self.length < _LONGEST_KEPT:
+        """Add a piece of the answer."""
+        if self.length < _MAX_CHARACTERS:
             self._pieces.append(text)
         self.length += len(text)
 
     def end(self) -> None:
-        """There will be no more."""
+        """Mark the answer as complete."""
         self._forget(self.place)
 
     @property
     def text(self) -> str:
-        """Everything so far, without values of variables."""
+        """The text so far, without the values of variables."""
         return self._hide("".join(list(self._pieces)))
 
 
 class Task:
-    """One thing at task."""
+    """One background task."""
 
     def __init__(self, what: str, about: str) -> None:
         self.id, self.what, self.about = new_id(), what, about
         self.run_ids: list[str] = []
-        self.runs = 1  # how many runs it is to make
+        self.runs = 1  # how many runs it makes
         self.series_id: str | None = None
         self.progress: Progress | None = None
         self.answers: dict[Place, LiveAnswer] = {}
         self.error = ""
         self.result: Any = None
-        self.done, self.total = 0, 0  # of what has no progress of its own
+        self.done, self.total = 0, 0  # for tasks without a `Progress`
         self.stopping = False
         self.begun, self.ended = threading.Event(), threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -88,11 +88,11 @@ class Task:
 
     @property
     def run_id(self) -> str | None:
-        """The run that it is at."""
+        """The run that the task is working on."""
         return self.run_ids[-1] if self.run_ids else None
 
     def stop(self) -> None:
-        """Stop cleanly: calls under way are given up, everything answered is kept."""
+        """Stop cleanly: abandon open calls and keep every answer so far."""
         self.stopping = True
         if self._loop is not None and not self.ended.is_set():
             self._loop.call_soon_threadsafe(self._interrupt)
@@ -103,34 +103,32 @@ class Task:
         elif self._task is not None:
             self._task.cancel()
 
-    def start(self, task: Callable[[Task], Coroutine[Any, Any, Any]]) -> None:
-        """Begin, in a thread of its own."""
-        threading.Thread(target=self._live, args=(task,), name=f"fairtrial-{self.what}", daemon=True).start()
+    def start(self, work: Callable[[Task], Coroutine[Any, Any, Any]]) -> None:
+        """Start the work in a thread of its own."""
+        threading.Thread(target=self._run, args=(work,), name=f"fairtrial-{self.what}", daemon=True).start()
 
-    def _live(self, task: Callable[[Task], Coroutine[Any, Any, Any]]) -> None:
+    def _run(self, work: Callable[[Task], Coroutine[Any, Any, Any]]) -> None:
         try:
-            self.result = asyncio.run(self._alone(task(self)))
+            self.result = asyncio.run(self._await(work(self)))
         except FairtrialError as error:
             self.error = str(error)
         except asyncio.CancelledError:
             self.error = "stopped"
-        except Exception as error:  # whatever it was, the page says so, and the terminal has the rest
-            print_broken(error)
-            self.error = (
-                f"something broke ({type(error).__name__}); the reason is in the terminal where the server runs"
-            )
+        except Exception as error:  # the page reports any error, and the terminal has the details
+            print_traceback(error)
+            self.error = f"internal error ({type(error).__name__}): see the terminal where the server runs for details"
         finally:
             self.answers.clear()
             self.begun.set()
             self.ended.set()
 
-    async def _alone(self, task: Awaitable[Any]) -> Any:
+    async def _await(self, work: Awaitable[Any]) -> Any:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        return await task
+        return await work
 
     @asynccontextmanager
     async def watch(self, session: Session) -> AsyncIterator[None]:
-        """Follow a session of work on a run."""
+        """Follow a session of a run."""
         self._session, self.progress = session, session.progress
         session.listen = self._listen
         self.run_ids.append(session.job.run_id)
@@ -161,23 +159,23 @@ class Tasks:
         self._tasks: dict[str, Task] = {}
 
     def find(self, name: str) -> Task | None:
-        """One of them, by its id."""
+        """Return a task by its id."""
         return self._tasks.get(name)
 
     def open(self) -> list[Task]:
-        """Those that have not ended."""
+        """Return the tasks that have not ended."""
         return [task for task in list(self._tasks.values()) if not task.ended.is_set()]
 
     def of_run(self, run_id: str) -> Task | None:
-        """Who works on a run just now."""
+        """Return the task that is working on a run now."""
         return next((task for task in self.open() if task.run_id == run_id), None)
 
     def of_series(self, series_id: str) -> Task | None:
-        """Who works on a series just now."""
+        """Return the task that is working on a series now."""
         return next((task for task in self.open() if task.series_id == series_id), None)
 
     def close(self) -> None:
-        """Stop everything, and wait until it is saved."""
+        """Stop all tasks and wait until their work is saved."""
         for task in self.open():
             task.stop()
         for task in self.open():
@@ -196,15 +194,15 @@ class Tasks:
 
         return self._start(task, all_runs)
 
-    def go_on(self, run_id: str, mode: Mode, overrides: dict[str, Any] | None = None) -> Task:
-        """Resume a run, or try its failures again."""
+    def resume(self, run_id: str, mode: Mode, overrides: dict[str, Any] | None = None) -> Task:
+        """Resume a run, or retry its failures."""
         return self._start(
             Task(mode, run_id),
             lambda task: aresume(run_id, store=self._store, mode=mode, overrides=overrides or {}, watch=task.watch),
         )
 
     def calibrate(self, judge: JudgeSpec, *, scorer: ScorerSpec | None, runs: int, variables: Variables) -> Task:
-        """Try a judge on answers of known worth."""
+        """Calibrate a judge on answers with known scores."""
 
         def judged(done: int, total: int) -> None:
             task.done, task.total = done, total
@@ -217,10 +215,10 @@ class Tasks:
             ),
         )
 
-    def _start(self, task: Task, how: Callable[[Task], Coroutine[Any, Any, Any]]) -> Task:
+    def _start(self, task: Task, work: Callable[[Task], Coroutine[Any, Any, Any]]) -> Task:
         ended = [name for name, old in self._tasks.items() if old.ended.is_set()]
-        for name in ended[:-_MOST_ENDED]:
+        for name in ended[:-_MAX_ENDED]:
             del self._tasks[name]
         self._tasks[task.id] = task
-        task.start(how)
+        task.start(work)
         return task

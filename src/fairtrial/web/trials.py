@@ -1,4 +1,4 @@
-"""One case under every arm, and one trial with everything that is known of it."""
+"""Pages of one case under every arm, and of one trial with all its details."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from fairtrial.web.grid import case_query, is_position, ordered
 from fairtrial.web.optimisation import residuals
 from fairtrial.web.site import Site, url
 from fairtrial.webpage.extract import extract
-from fairtrial.webpage.looking import restless
+from fairtrial.webpage.looking import is_unresponsive
 from fairtrial.webpage.seal import SANDBOX
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-_MOST_WORDS = 3000  # of a comparison word by word
-_LONGEST = 60_000  # characters of a text in a page; the export has all of them
+_MAX_WORDS = 3000  # per text in a word-by-word diff
+_MAX_CHARACTERS = 60_000  # of a text on a page; the export has all of them
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Trials:
-    """Pages about single trials."""
+    """Pages of single cases and trials."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -41,11 +41,11 @@ class Trials:
         ]
 
     def _case(self, request: Request) -> Response:
-        """The same case under every arm, side by side."""
-        run, (position,) = self._site.run(request.path_params["run"]), _numbers(request, "case")
+        """Show the same case under every arm, side by side."""
+        run, (position,) = self._site.run(request.path_params["run"]), _positions(request, "case")
         case = _case_of(run, position)
-        found = list(run.placed_trials(position, 1))
-        said = {place: run.judgements_at(place) for place, _ in found[:_MOST_SIDES]}
+        trials = list(run.placed_trials(position, 1))
+        judgements = {place: run.judgements_at(place) for place, _ in trials[:_MAX_JUDGED]}
         return self._site.page(
             request,
             "case.html.j2",
@@ -54,21 +54,25 @@ class Trials:
             arms=[
                 (
                     arm,
-                    [(place, _cut(trial), said.get(place, [])) for place, trial in found if place.arm == arm.position],
+                    [
+                        (place, _shortened(trial), judgements.get(place, []))
+                        for place, trial in trials
+                        if place.arm == arm.position
+                    ],
                 )
                 for arm in run.plan_arms
             ],
-            **self._around(request, run, position),
+            **self._neighbours(request, run, position),
         )
 
     def _trial(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
-        place = Place(*_numbers(request, "case", "arm", "repeat"))
+        place = Place(*_positions(request, "case", "arm", "repeat"))
         case = _case_of(run, place.case)
         if not 0 <= place.arm < len(run.plan_arms) or place.repeat < 0:
             raise FairtrialError(f"run {run.id} has no such trial")
-        found = dict(run.placed_trials(place.case, 1))
-        trial = found.get(place)
+        trials = dict(run.placed_trials(place.case, 1))
+        trial = trials.get(place)
         arm = run.plan_arms[place.arm]
         return self._site.page(
             request,
@@ -78,91 +82,91 @@ class Trials:
             arm=arm,
             arms=run.plan_arms,
             place=place,
-            trial=_cut(trial) if trial else None,
-            others=found,
-            asked_text=arm.condition.asked(case.input, place.repeat),
+            trial=_shortened(trial) if trial else None,
+            others=trials,
+            prompt=arm.condition.render(case.input, place.repeat),
             judgements=run.judgements_at(place) if trial else [],
             difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
-            **self._shown(request, trial),
-            **self._around(request, run, place.case),
+            **self._page_values(request, trial),
+            **self._neighbours(request, run, place.case),
         )
 
-    def _shown(self, request: Request, trial: TrialRecord | None) -> dict[str, Any]:
-        """The page in an answer, live and sealed, and what a browser found in it."""
+    def _page_values(self, request: Request, trial: TrialRecord | None) -> dict[str, Any]:
+        """Return the page in an answer, live and sandboxed, and the browser's checks of it."""
         details = (trial.details if trial else None) or {}
-        looked_at = details.get("page")
-        hangs = restless(details)
-        html = extract(trial.answer).html if trial and trial.answer and (looked_at or "<html" in trial.answer) else None
+        checked = details.get("page")
+        hangs = is_unresponsive(details)
+        html = extract(trial.answer).html if trial and trial.answer and (checked or "<html" in trial.answer) else None
         address = self._site.preview(request, html) if html and not hangs else None
-        return {"page": looked_at, "preview": address, "sandbox": SANDBOX, "hangs": hangs}
+        return {"page": checked, "preview": address, "sandbox": SANDBOX, "hangs": hangs}
 
-    def _around(self, request: Request, run: Run, position: int) -> dict[str, Any]:
-        """The cases before and after this one, among those that were looked for."""
-        wanted = case_query(request.query_params)
-        positions = ordered(self._site, run, wanted)
-        place = positions.index(position) if position in positions else -1
-        kept = {**wanted._asdict(), "show": "" if wanted.show == "all" else wanted.show}
+    def _neighbours(self, request: Request, run: Run, position: int) -> dict[str, Any]:
+        """Return the cases before and after this one among those that match the filter."""
+        query = case_query(request.query_params)
+        positions = ordered(self._site, run, query)
+        current = positions.index(position) if position in positions else -1
+        kept = {**query._asdict(), "show": "" if query.show == "all" else query.show}
 
-        def there(index: int) -> int | None:
-            return positions[index] + 1 if place >= 0 and 0 <= index < len(positions) else None
+        def number_at(index: int) -> int | None:
+            return positions[index] + 1 if current >= 0 and 0 <= index < len(positions) else None
 
         return {
-            "before": there(place - 1),
-            "after": there(place + 1),
-            "where": (place + 1, len(positions)) if place >= 0 else None,
+            "before": number_at(current - 1),
+            "after": number_at(current + 1),
+            "where": (current + 1, len(positions)) if current >= 0 else None,
             "kept": kept,
             "query": url("", **kept),
         }
 
     def _file(self, request: Request) -> Response:
-        """A picture that was taken while scoring; its address is its content."""
+        """Send a screenshot that was taken during scoring; its address is the hash of its content."""
         name = request.path_params["sha256"]
-        found = contents(self._site.store, [name]) if _SHA256.fullmatch(name) else {}
-        if name not in found or not found[name][0].startswith("image/"):
+        stored = contents(self._site.store, [name]) if _SHA256.fullmatch(name) else {}
+        if name not in stored or not stored[name][0].startswith("image/"):
             return Response(status_code=404)
-        media, body = found[name]
+        media, body = stored[name]
         headers = {"Cache-Control": "private, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
         return Response(body, media_type=media, headers={**headers, "Content-Security-Policy": "default-src 'none'"})
 
 
-_MOST_SIDES = 40
+_MAX_JUDGED = 40
 
 
-def _numbers(request: Request, *names: str) -> list[int]:
-    """Places as people count them, from 1, in an address; here they are counted from 0."""
-    given = [request.path_params[name] for name in names]
-    if not all(is_position(text) for text in given):
+def _positions(request: Request, *names: str) -> list[int]:
+    """Return positions from an address, where they count from 1, as positions that count from 0."""
+    texts = [request.path_params[name] for name in names]
+    if not all(is_position(text) for text in texts):
         raise HTTPException(404)
-    return [int(text) - 1 for text in given]
+    return [int(text) - 1 for text in texts]
 
 
 def _case_of(run: Run, position: int) -> Any:
     if not 0 <= position < run.plan.case_count:
-        raise FairtrialError(f"run {run.id} has {run.plan.case_count} cases: there is no case {position + 1}")
+        raise FairtrialError(f"run {run.id} has no case {position + 1}, only {run.plan.case_count} cases")
     return run.store.cases(run.plan.id, position, 1)[0]
 
 
 class _Texts(NamedTuple):
-    """What a trial says, not longer than a page can show."""
+    """A trial, with its answer shortened to what a page can show."""
 
     record: TrialRecord
     answer: str
     cut: bool
 
 
-def _cut(trial: TrialRecord) -> _Texts:
+def _shortened(trial: TrialRecord) -> _Texts:
     answer = trial.answer or ""
-    return _Texts(trial, answer[:_LONGEST], len(answer) > _LONGEST)
+    return _Texts(trial, answer[:_MAX_CHARACTERS], len(answer) > _MAX_CHARACTERS)
 
 
 def difference(expected: str | None, answer: str | None) -> list[tuple[str, str]] | None:
-    """What is the same, missing and added, word by word; None where there is nothing to hold against each other."""
+    """Return a word-by-word diff as same, missing and added parts; None if a text is empty or too long."""
     if not expected or not answer:
         return None
     a, b = _WORDS.findall(expected), _WORDS.findall(answer)
-    if len(a) > _MOST_WORDS or len(b) > _MOST_WORDS:
+    if len(a) > _MAX_WORDS or len(b) > _MAX_WORDS:
         return None
     parts: list[tuple[str, str]] = []
     for step in Indel.opcodes(a, b):

@@ -1,4 +1,4 @@
-"""Voting: two answers side by side, and nothing that says whose they are; and the board that comes of it."""
+"""Blind voting on two answers side by side, and the board of the votes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fairtrial.store import opinions
 from fairtrial.store.votes import votes
 from fairtrial.web import numbers
 from fairtrial.web.cache import patience
-from fairtrial.web.site import Site, go_to, posted, url
+from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
 from fairtrial.workflows.vote import SIDES, Ballot, Poll
 
-_MOST_POLLS = 50
-_MOST_OPEN = 20
+_MAX_BOOTHS = 50
+_MAX_OPEN = 20
 _BY: dict[str, By] = {"votes": "votes", "verdicts": "verdicts", "both": "both", "scores": "scores"}
 
 
@@ -41,30 +41,30 @@ class Booth:
         self._lock = Lock()
 
     def next(self) -> tuple[str, Ballot] | None:
-        """The pair that is open, or the next one, under a name that is good for one vote."""
+        """Return the open pair, or the next one, under a name that is valid for one vote."""
         with self._lock:
             ballot = next(iter(self.open.values()), None) or self.poll.next()
-            if ballot is None:  # a run that goes on may have more answers by now
+            if ballot is None:  # a run in progress may have more answers by now
                 self.poll = Poll(self._run, self._voter)
                 ballot = self.poll.next()
             if ballot is None:
                 return None
             name = secrets.token_urlsafe(16)
             self.open[name] = ballot
-            while len(self.open) > _MOST_OPEN:
+            while len(self.open) > _MAX_OPEN:
                 del self.open[next(iter(self.open))]
             return name, ballot
 
-    def take(self, name: str, choice: str) -> None:
-        """A choice, or that somebody would rather see the next pair; what is neither changes nothing."""
+    def vote(self, name: str, choice: str) -> None:
+        """Count a choice or skip the pair; anything else changes nothing."""
         if choice not in ("skip", *SIDES):
             return
         with self._lock:
             ballot = self.open.pop(name, None)
             if ballot is None:
                 return
-            # The same pair may stand in another tab of the same voter: one vote is enough.
-            self.open = {other: pair for other, pair in self.open.items() if pair is not ballot}
+            # The same pair may be open in another tab of the same voter: count one vote.
+            self.open = {key: pair for key, pair in self.open.items() if pair is not ballot}
             if choice != "skip":
                 self.poll.cast(ballot, choice)
                 self.cast += 1
@@ -78,14 +78,14 @@ class Votes:
         self._booths: dict[tuple[str, str], Booth] = {}
         self.routes = [
             Route("/runs/{run}/vote", self._show, methods=["GET"]),
-            Route("/runs/{run}/vote", posted(self._take), methods=["POST"]),
+            Route("/runs/{run}/vote", form_view(self._vote), methods=["POST"]),
             Route("/runs/{run}/board", self._board),
         ]
 
     def _booth(self, run: Run, voter: str) -> Booth:
         key = (run.id, voter)
         if key not in self._booths:
-            while len(self._booths) >= _MOST_POLLS:
+            while len(self._booths) >= _MAX_BOOTHS:
                 del self._booths[next(iter(self._booths))]
             self._booths[key] = Booth(run, voter)
         return self._booths[key]
@@ -93,13 +93,13 @@ class Votes:
     def _show(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
         voter = request.query_params.get("by", "").strip()
-        if not voter:  # whoever gives no name gets one, so that two people's votes are not one person's
+        if not voter:  # unnamed voters get a name, so that two people's votes are not counted as one person's
             return go_to(url(request.url.path, by=f"visitor-{secrets.token_hex(3)}"))
         booth = self._booth(run, voter)
-        found = booth.next()
-        if found is None:
+        drawn = booth.next()
+        if drawn is None:
             return go_to(url(f"/runs/{run.id}/board", by=voter))
-        name, ballot = found
+        name, ballot = drawn
         sides = [
             self._side(request, "left", ballot.left, hangs=ballot.left_hangs),
             self._side(request, "right", ballot.right, hangs=ballot.right_hangs),
@@ -110,15 +110,15 @@ class Votes:
         )  # fmt: skip
 
     def _side(self, request: Request, name: str, answer: str, *, hangs: bool) -> dict[str, Any]:
-        """What is shown of an answer: its page, sealed, or its text. A page that hangs would hang the voter too."""
+        """Return an answer's sandboxed page or its text. A page that hangs would hang the voter too."""
         html = None if hangs else extract(answer).html
         address = self._site.preview(request, html) if html is not None else None
         return {"name": name, "address": address, "text": answer, "hangs": hangs}
 
-    def _take(self, request: Request, form: FormData) -> Response:
+    def _vote(self, request: Request, form: FormData) -> Response:
         run = self._site.run(request.path_params["run"])
         voter = str(form.get("by", "")).strip() or "somebody"
-        self._booth(run, voter).take(str(form.get("ballot", "")), str(form.get("choice", "")))
+        self._booth(run, voter).vote(str(form.get("ballot", "")), str(form.get("choice", "")))
         return go_to(url(f"/runs/{run.id}/vote", by=voter))
 
     def _board(self, request: Request) -> Response:
@@ -126,14 +126,14 @@ class Votes:
         voter = request.query_params.get("by", "").strip() or "somebody"
         judged = next(opinions.pairs(run.store, run.id), None) is not None
         cast = list(votes(run.store, run.id))
-        usual: By = "both" if judged and cast else "verdicts" if judged else "votes"
-        by = _BY.get(request.query_params.get("by_what", ""), usual)
+        default: By = "both" if judged and cast else "verdicts" if judged else "votes"
+        by = _BY.get(request.query_params.get("by_what", ""), default)
         wait = patience(request.query_params)
-        again = url(request.url.path, by=voter, by_what=by, wait=1)
-        values: dict[str, Any] = {"headline": "", "rows": [], "notes": [], "again": ""}
+        retry = url(request.url.path, by=voter, by_what=by, wait=1)
+        values: dict[str, Any] = {"headline": "", "rows": [], "notes": [], "retry": ""}
         try:
-            found = self._site.cache.about(f"rank/{run.id}/{by}", [run], Ranking, numbers.ranking, by, wait=wait)
-            values |= {"again": again} if found is None else _ranked(found)
+            ranking = self._site.cache.get(f"rank/{run.id}/{by}", [run], Ranking, numbers.ranking, by, wait=wait)
+            values |= {"retry": retry} if ranking is None else _ranking_values(ranking)
         except FairtrialError as error:
             values["headline"] = str(error)
         return self._site.page(
@@ -142,9 +142,9 @@ class Votes:
         )  # fmt: skip
 
 
-def _ranked(found: Ranking) -> dict[str, Any]:
+def _ranking_values(ranking: Ranking) -> dict[str, Any]:
     return {
-        "headline": ranking_headline(found),
-        "rows": [ranked_cells(place, found.metric) for place in found.places],
-        "notes": found.notes,
+        "headline": ranking_headline(ranking),
+        "rows": [ranked_cells(place, ranking.metric) for place in ranking.places],
+        "notes": ranking.notes,
     }

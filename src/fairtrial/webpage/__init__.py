@@ -1,1 +1,1 @@
-"""Pages that models write: taken out of an answer, sealed off from everything, looked at in a browser."""
+"""Web pages written by models: extracted from answers, sealed off, and checked in a browser."""

@@ -1,4 +1,4 @@
-"""Carrying out a check in a browser: every step as a person would do it, every expectation waited for."""
+"""Running a check in a browser: every step as a person would do it, waiting for every expectation."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from fairtrial.webpage.pointer import CALL_MS, PATIENCE_MS, UnreachableError
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
-_LOOK_AGAIN_MS = 50
+_POLL_MS = 50
 _MOVING_MS = 1000
 _PATTERN_SECONDS = 2.0
-_SET_AT_ONCE = ("date", "time", "datetime-local", "month", "week", "color", "range")
-# The check itself is wrong, whatever the page is like.
+_FILLED_AT_ONCE = ("date", "time", "datetime-local", "month", "week", "color", "range")
+# Errors that mean the check itself is invalid, whatever the page is like.
 _BROKEN = re.compile(
     r"not a valid selector|Unknown engine|Unexpected token|while parsing|Malformed|Unknown key|Role .* is not valid",
     re.IGNORECASE,
 )
-_IN_WORDS = {
+_PLAIN_REASONS = {
     r"Element is not an <(input|select)": "it is no field for that",
     r"Node is not an": "it is no field",
 }
 
 
 class BrokenCheckError(Exception):
-    """The check itself is wrong: nothing can be said of the page."""
+    """The check itself is invalid, so nothing can be said about the page."""
 
 
 class _FailedError(Exception):
-    """A step that does not work, and why."""
+    """A step failed; the message says why."""
 
 
 class _UndecidedError(Exception):
-    """A step of which nobody can tell whether it works, and why."""
+    """Whether a step works cannot be decided; the message says why."""
 
 
 class _Scene:
-    """A page that a check is carried out on, and how things in it looked when they were to be remembered."""
+    """The page that a check runs on, and the remembered pictures of its elements."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.page = clock, clock.page
@@ -55,7 +55,7 @@ class _Scene:
 
 
 async def carry_out(clock: Clock, check: Check) -> CheckResult:
-    """One check on a page that was just opened."""
+    """Run one check on a freshly loaded page."""
     from playwright.async_api import Error
 
     scene = _Scene(clock)
@@ -73,33 +73,33 @@ async def carry_out(clock: Clock, check: Check) -> CheckResult:
 
 
 def _first_line(reason: Exception) -> str:
-    """Why, in words of ours where we have some."""
+    """Return the reason on one line, in plain words if we have some."""
     line = str(reason).split("\n")[0].strip()
-    for pattern, words in _IN_WORDS.items():
+    for pattern, words in _PLAIN_REASONS.items():
         if re.search(pattern, line):
             return words
     return clipped(re.sub(r"^(?:Locator|Page|Keyboard)\.\w+: (?:Error: )?", "", line), 200)
 
 
-def located(page: Page, selector: str) -> Locator:
-    """What a selector means; only what can be seen counts."""
+def locate(page: Page, selector: str) -> Locator:
+    """Return the visible elements that match a selector."""
     kind, _, rest = selector.partition("=")
     if kind == "label":
-        found = page.get_by_label(rest.strip().strip("\"'"))
+        matches = page.get_by_label(rest.strip().strip("\"'"))
     elif kind == "placeholder":
-        found = page.get_by_placeholder(rest.strip().strip("\"'"))
+        matches = page.get_by_placeholder(rest.strip().strip("\"'"))
     else:
-        found = page.locator(selector)
-    return found.filter(visible=True)
+        matches = page.locator(selector)
+    return matches.filter(visible=True)
 
 
 async def _step(scene: _Scene, step: Step) -> None:
     clock = scene.clock
     if step.expect is not None:
         expected = step.expect
-        await _until(clock, lambda: _amiss(scene, expected))
+        await _wait_until_ok(clock, lambda: _mismatch(scene, expected))
     elif step.remember is not None:
-        scene.remembered[step.remember] = await _picture(clock, await _there(scene, step.remember))
+        scene.remembered[step.remember] = await _picture(clock, await _first_visible(scene, step.remember))
     elif step.press is not None:
         await clock.page.keyboard.press(step.press)
         await clock.wait(FRAME_MS)
@@ -112,29 +112,29 @@ async def _step(scene: _Scene, step: Step) -> None:
 
 
 async def _handle(scene: _Scene, step: Step) -> None:
-    """Steps that do something to one element."""
+    """Carry out a step that acts on an element."""
     clock = scene.clock
     if step.click is not None:
-        await pointer.click(clock, await _there(scene, step.click))
+        await pointer.click(clock, await _first_visible(scene, step.click))
     elif step.double_click is not None:
-        await pointer.click(clock, await _there(scene, step.double_click), times=2)
+        await pointer.click(clock, await _first_visible(scene, step.double_click), times=2)
     elif step.hover is not None:
-        await pointer.hover(clock, await _there(scene, step.hover))
+        await pointer.hover(clock, await _first_visible(scene, step.hover))
     elif step.type is not None:
-        await _type(clock, await _there(scene, step.type.into), step.type.text)
+        await _type(clock, await _first_visible(scene, step.type.into), step.type.text)
     elif step.choose is not None:
-        await _choose(clock, await _there(scene, step.choose.of), step.choose)
+        await _choose(clock, await _first_visible(scene, step.choose.of), step.choose)
     elif step.drag is not None:
-        onto = await _there(scene, step.drag.onto)
-        await pointer.drag(clock, await _there(scene, step.drag.what), onto)
+        onto = await _first_visible(scene, step.drag.onto)
+        await pointer.drag(clock, await _first_visible(scene, step.drag.what), onto)
 
 
 async def _type(clock: Clock, field: Locator, text: str) -> None:
-    async def amiss() -> str | None:
+    async def problem() -> str | None:
         return None if await field.is_editable(timeout=CALL_MS) else "nothing can be typed there"
 
-    await _until(clock, amiss)
-    if await field.get_attribute("type", timeout=CALL_MS) in _SET_AT_ONCE:
+    await _wait_until_ok(clock, problem)
+    if await field.get_attribute("type", timeout=CALL_MS) in _FILLED_AT_ONCE:
         await field.fill(text, timeout=CALL_MS)
     else:
         await field.fill("", timeout=CALL_MS)
@@ -143,11 +143,11 @@ async def _type(clock: Clock, field: Locator, text: str) -> None:
 
 
 async def _choose(clock: Clock, field: Locator, choice: Choosing) -> None:
-    """One of the options that are there; Playwright itself would wait for it while no time passes."""
+    """Choose an existing option; Playwright itself would wait for it while virtual time stands still."""
     if await field.evaluate("element => element.tagName", timeout=CALL_MS) != "SELECT":
         raise _FailedError("it is no field for that")
 
-    async def amiss() -> str | None:
+    async def problem() -> str | None:
         if not await field.is_enabled(timeout=CALL_MS):
             return "it is disabled"
         options = field.locator("option")
@@ -155,35 +155,35 @@ async def _choose(clock: Clock, field: Locator, choice: Choosing) -> None:
         values = await options.evaluate_all("options => options.flatMap(option => [option.value, option.label])")
         return None if choice.option in names or choice.option in values else f"there is no option “{choice.option}”"
 
-    await _until(clock, amiss)
+    await _wait_until_ok(clock, problem)
     await field.select_option(choice.option, timeout=CALL_MS)
     await clock.wait(FRAME_MS)
 
 
-async def _there(scene: _Scene, selector: str) -> Locator:
-    """The first visible match, as soon as there is one."""
-    found = located(scene.page, selector)
+async def _first_visible(scene: _Scene, selector: str) -> Locator:
+    """Wait for a visible match and return the first."""
+    matches = locate(scene.page, selector)
 
-    async def amiss() -> str | None:
-        return None if await found.count() else f"there is no `{selector}` to be seen"
+    async def problem() -> str | None:
+        return None if await matches.count() else f"there is no `{selector}` to be seen"
 
-    await _until(scene.clock, amiss)
-    return found.first
+    await _wait_until_ok(scene.clock, problem)
+    return matches.first
 
 
-async def _until(clock: Clock, amiss: Callable[[], Awaitable[str | None]]) -> None:
-    """Wait until nothing is amiss; what still is after two seconds is why the step fails."""
+async def _wait_until_ok(clock: Clock, problem: Callable[[], Awaitable[str | None]]) -> None:
+    """Wait until there is no problem; a problem that remains after two seconds fails the step."""
     end = clock.now + PATIENCE_MS
-    while (reason := await amiss()) is not None:
+    while (reason := await problem()) is not None:
         if clock.now >= end:
             raise _FailedError(reason)
-        await clock.wait(_LOOK_AGAIN_MS)
+        await clock.wait(_POLL_MS)
 
 
-async def _amiss(scene: _Scene, expected: Expectation) -> str | None:
-    """What is not as it should be; None where everything is."""
-    name, found = f"`{expected.selector}`", located(scene.page, expected.selector)
-    count = await found.count()
+async def _mismatch(scene: _Scene, expected: Expectation) -> str | None:
+    """Return what does not match an expectation; None if everything does."""
+    name, matches = f"`{expected.selector}`", locate(scene.page, expected.selector)
+    count = await matches.count()
     counted = expected.count is not None or expected.at_least is not None or expected.at_most is not None
     if expected.visible is False:
         return f"{name} can be seen, and should not" if count else None
@@ -195,15 +195,15 @@ async def _amiss(scene: _Scene, expected: Expectation) -> str | None:
         return f"{count} × {name} instead of {expected.at_most} or fewer"
     if count == 0:
         return None if counted else f"there is no {name} to be seen"
-    first = found.first
+    first = matches.first
     return (
-        await _amiss_in_text(first, expected, name)
-        or await _amiss_in_element(first, expected, name)
-        or await _amiss_in_picture(scene, first, expected, name)
+        await _mismatch_in_text(first, expected, name)
+        or await _mismatch_in_element(first, expected, name)
+        or await _mismatch_in_picture(scene, first, expected, name)
     )
 
 
-async def _amiss_in_text(first: Locator, expected: Expectation, name: str) -> str | None:
+async def _mismatch_in_text(first: Locator, expected: Expectation, name: str) -> str | None:
     if expected.text is expected.contains is expected.matches is None:
         return None
     text = " ".join((await _text_of(first)).split())
@@ -218,7 +218,7 @@ async def _amiss_in_text(first: Locator, expected: Expectation, name: str) -> st
 
 
 async def _matches(pattern: str, text: str) -> bool:
-    """Whether a suite's pattern is found in a page's text, within limits: some take for ever."""
+    """Return whether a suite's pattern is found in a page's text, within a time limit: some patterns never end."""
     search = regex.compile(pattern).search
     try:
         return await asyncio.to_thread(search, text, timeout=_PATTERN_SECONDS, concurrent=True) is not None
@@ -228,22 +228,22 @@ async def _matches(pattern: str, text: str) -> bool:
 
 
 async def _text_of(first: Locator) -> str:
-    """As somebody reads it. Not by a script in the page's own world: a page could change what that sees."""
+    """Return an element's text as shown; not read by a script in the page's world, which the page could manipulate."""
     from playwright.async_api import Error
 
     try:
         return await first.inner_text(timeout=CALL_MS)
-    except Error:  # what is drawn as SVG has no innerText
+    except Error:  # SVG elements have no innerText
         return await first.text_content(timeout=CALL_MS) or ""
 
 
-async def _amiss_in_element(first: Locator, expected: Expectation, name: str) -> str | None:
-    if expected.value is not None and (found := await first.input_value(timeout=CALL_MS)) != expected.value:
-        return f"{name} holds “{clipped(found, 60)}”, not “{expected.value}”"
+async def _mismatch_in_element(first: Locator, expected: Expectation, name: str) -> str | None:
+    if expected.value is not None and (content := await first.input_value(timeout=CALL_MS)) != expected.value:
+        return f"{name} holds “{clipped(content, 60)}”, not “{expected.value}”"
     for key, wanted in expected.attribute.items():
-        given = await first.get_attribute(key, timeout=CALL_MS)
-        if not _as_wanted(given, wanted):
-            return f"{name} has {key} “{given}”, not “{wanted}”"
+        actual = await first.get_attribute(key, timeout=CALL_MS)
+        if not _value_matches(actual, wanted):
+            return f"{name} has {key} “{actual}”, not “{wanted}”"
     for key, wanted in expected.style.items():
         if not await _has_style(first, key, wanted):
             return f"{name} does not have {key} “{wanted}”"
@@ -255,28 +255,28 @@ async def _amiss_in_element(first: Locator, expected: Expectation, name: str) ->
 
 
 async def _has_style(first: Locator, key: str, wanted: str) -> bool:
-    """Ask for both, and one of them is so: a limit would decide it on a busy machine."""
+    """Return whether an element has a style; wait for either outcome, as a busy machine could decide a timeout."""
     from playwright.async_api import expect
 
     style = wanted.removeprefix("!")
     while True:
-        given = asyncio.ensure_future(expect(first).to_have_css(key, style, timeout=PATIENCE_MS))
-        other = asyncio.ensure_future(expect(first).not_to_have_css(key, style, timeout=PATIENCE_MS))
-        await asyncio.wait({given, other}, return_when=asyncio.FIRST_COMPLETED)
-        true = [one for one in (given, other) if one.done() and one.exception() is None]
-        for one in (given, other):
-            one.cancel()
-        await asyncio.gather(given, other, return_exceptions=True)
-        if true:
-            return (true[0] is given) is not wanted.startswith("!")
+        has_it = asyncio.ensure_future(expect(first).to_have_css(key, style, timeout=PATIENCE_MS))
+        lacks_it = asyncio.ensure_future(expect(first).not_to_have_css(key, style, timeout=PATIENCE_MS))
+        await asyncio.wait({has_it, lacks_it}, return_when=asyncio.FIRST_COMPLETED)
+        confirmed = [task for task in (has_it, lacks_it) if task.done() and task.exception() is None]
+        for task in (has_it, lacks_it):
+            task.cancel()
+        await asyncio.gather(has_it, lacks_it, return_exceptions=True)
+        if confirmed:
+            return (confirmed[0] is has_it) is not wanted.startswith("!")
 
 
-def _as_wanted(found: str | None, wanted: str) -> bool:
-    """`!value` means anything but that value."""
-    return found != wanted[1:] if wanted.startswith("!") else found == wanted
+def _value_matches(actual: str | None, wanted: str) -> bool:
+    """Return whether a value is the wanted one; `!value` means anything but that value."""
+    return actual != wanted[1:] if wanted.startswith("!") else actual == wanted
 
 
-async def _amiss_in_picture(scene: _Scene, first: Locator, expected: Expectation, name: str) -> str | None:
+async def _mismatch_in_picture(scene: _Scene, first: Locator, expected: Expectation, name: str) -> str | None:
     if expected.differs is not None:
         differs = await _picture(scene.clock, first) != scene.remembered[expected.selector]
         if differs is not expected.differs:
@@ -292,34 +292,34 @@ async def _moves(clock: Clock, element: Locator) -> bool:
     before = await _picture(clock, element)
     end = clock.now + _MOVING_MS
     while clock.now < end:
-        await clock.wait(4 * _LOOK_AGAIN_MS)
+        await clock.wait(4 * _POLL_MS)
         if await _picture(clock, element) != before:
             return True
     return False
 
 
 async def _picture(clock: Clock, element: Locator) -> bytes:
-    """As much of it as the screen can show."""
+    """Capture as much of an element as the screen can show."""
     box = await _box(element)
-    seen = _common(box, clock.screen)
+    seen = _intersection(box, clock.screen)
     if box is not None and seen != box and (seen is None or _fits(box, clock.screen)):
         await pointer.scroll_to(element)
-        seen = _common(await _box(element), clock.screen)
+        seen = _intersection(await _box(element), clock.screen)
     return b"" if seen is None else await clock.shot(seen)
 
 
 async def _box(element: Locator) -> Box | None:
-    """Where it is, in whole pixels; None for what has no size."""
-    found = await element.bounding_box(timeout=CALL_MS)
-    if found is None:
+    """Return the box of an element in whole pixels; None if it has no size."""
+    bounds = await element.bounding_box(timeout=CALL_MS)
+    if bounds is None:
         return None
-    left, top = math.floor(found["x"]), math.floor(found["y"])
-    right, bottom = math.ceil(found["x"] + found["width"]), math.ceil(found["y"] + found["height"])
+    left, top = math.floor(bounds["x"]), math.floor(bounds["y"])
+    right, bottom = math.ceil(bounds["x"] + bounds["width"]), math.ceil(bounds["y"] + bounds["height"])
     return Box(left, top, right - left, bottom - top)
 
 
-def _common(one: Box | None, other: Box) -> Box | None:
-    """What two boxes have in common."""
+def _intersection(one: Box | None, other: Box) -> Box | None:
+    """Return the intersection of two boxes; None if it is empty."""
     if one is None:
         return None
     left, top = max(one.x, other.x), max(one.y, other.y)

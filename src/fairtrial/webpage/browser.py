@@ -1,4 +1,4 @@
-"""Which browser there is, and how it is started so that it reaches nothing."""
+"""Find an installed browser, and the arguments that keep it off the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shutil import which
 
 from fairtrial.core.errors import FairtrialError
 
-_SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")  # better: they know virtual time
+_SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")  # preferred: they support virtual time
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _PLACES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -23,7 +23,7 @@ _PLACES = (
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
 _CHROMIUMS = ("chrome-linux*/chrome", "chrome-mac*/Chromium.app/Contents/MacOS/Chromium", "chrome-win*/chrome.exe")
-# Nothing may leave: every address is unknown, and what needs none goes to a proxy that is not there.
+# Nothing may reach the network: no host name resolves, and IP addresses go to a proxy that does not exist.
 ARGUMENTS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=http://127.0.0.1:9",
@@ -43,16 +43,16 @@ ARGUMENTS = (
 
 
 class NoBrowserError(FairtrialError):
-    """There is nothing to look at pages with."""
+    """No usable browser is installed."""
 
 
 def find_browser() -> str:
-    """The program of an installed Chromium or Chrome, or in one sentence how to get one."""
+    """Return the program of an installed Chromium or Chrome; raise NoBrowserError with how to get one."""
     named = os.environ.get("FAIRTRIAL_BROWSER")
     if named:
-        if found := which(named):
-            return found
-        raise NoBrowserError(f"FAIRTRIAL_BROWSER names {named}, and there is no such program")
+        if program := which(named):
+            return program
+        raise NoBrowserError(f"FAIRTRIAL_BROWSER is set to {named}, but there is no such program")
     places = [
         *filter(None, map(which, _SHELLS)),
         *_downloaded(
@@ -64,37 +64,37 @@ def find_browser() -> str:
     ]
     if places:
         return places[0]
-    raise NoBrowserError(f"no browser was found: {_advice()}, or name one in FAIRTRIAL_BROWSER")
+    raise NoBrowserError(f"no browser found: {_install_hint()}, or set FAIRTRIAL_BROWSER to its program")
 
 
 def usable_browser() -> str:
-    """The same, where there is also what drives it."""
+    """Return the browser's program if the packages that drive it are installed too."""
     program = find_browser()
     if find_spec("playwright") is None or find_spec("PIL") is None:
-        raise NoBrowserError("pages cannot be looked at: pip install 'fairtrial[arena]'")
+        raise NoBrowserError("packages to open pages in a browser are missing: pip install 'fairtrial[arena]'")
     return program
 
 
-def _advice() -> str:
+def _install_hint() -> str:
     if sys.platform == "linux":
         return "install one (`apt install chromium-headless-shell`, or `playwright install chromium`)"
     return "install Chrome, or run `playwright install chromium`"
 
 
 def _downloaded(kind: str, names: Iterable[str]) -> list[str]:
-    """What `playwright install` has put into its own place."""
+    """Return the browsers that `playwright install` has downloaded, newest first."""
     cache = {"linux": "~/.cache", "darwin": "~/Library/Caches"}.get(sys.platform, "~/AppData/Local")
     folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or f"{cache}/ms-playwright").expanduser()
-    return [str(found) for name in names for found in sorted(folder.glob(f"{kind}-*/{name}"), reverse=True)]
+    return [str(path) for name in names for path in sorted(folder.glob(f"{kind}-*/{name}"), reverse=True)]
 
 
 def gives_frames(program: str) -> bool:
-    """Whether its pages can be given their frames, and so live in virtual time: a headless shell on Linux."""
+    """Return whether frames can be driven from outside, as virtual time needs: a headless shell on Linux."""
     return sys.platform == "linux" and re.search("headless.shell", Path(program).name) is not None
 
 
 def sandboxed() -> bool:
-    """Whether Chromium's own sandbox can be had: not by root, and not where somebody says otherwise."""
+    """Return whether to use Chromium's own sandbox: not as root, and not if it is turned off."""
     if os.environ.get("FAIRTRIAL_BROWSER_SANDBOX", "").lower() in ("0", "off", "no", "false"):
         return False
     return getattr(os, "geteuid", lambda: 1)() != 0

@@ -1,4 +1,4 @@
-"""One browser, and the way to be rid of it."""
+"""A browser process: start it, measure its usage and end it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class BrowserUsage(NamedTuple):
-    """What a browser has taken: seconds of processor time, and the bytes that its page has for itself."""
+    """The resources a browser has used: seconds of processor time, and the private bytes of its page."""
 
     processor: float
     memory: int
 
 
 class BrowserProcess:
-    """One browser, and the way to be rid of it. It runs in virtual or in real time, never in both."""
+    """A browser that can be started and ended. It runs in virtual or in real time, never in both."""
 
     def __init__(self, playwright: Playwright, program: str, limits: Limits) -> None:
         self._playwright, self._program, self.limits = playwright, program, limits
@@ -36,28 +36,28 @@ class BrowserProcess:
         self._empty: int | None = None  # memory of an empty page
 
     async def open(self, *, virtual: bool = False) -> Browser:
-        """The browser, started if need be."""
+        """Return the browser, started if necessary."""
         if self._browser is not None and self._browser.is_connected():
             if virtual is self._virtual:
                 return self._browser
             await self.close()
         self._virtual, self._empty = virtual, None
-        self._browser = await self._launched()
+        self._browser = await self._launch()
         self._system = await self._browser.new_browser_cdp_session()
         self._process = await self._own_process()
         return self._browser
 
     async def _own_process(self) -> psutil.Process | None:
-        """The browser's process, told by when it began: its number may one day be another's."""
+        """Return the browser's process, identified also by its start time because process ids are reused."""
         import psutil
 
-        numbers = [process["id"] for process in await self._processes() if process["type"] == "browser"]
+        pids = [process["id"] for process in await self._processes() if process["type"] == "browser"]
         try:
-            return psutil.Process(numbers[0])
+            return psutil.Process(pids[0])
         except (IndexError, psutil.Error):
             return None
 
-    async def _launched(self) -> Browser:
+    async def _launch(self) -> Browser:
         from playwright.async_api import Error
 
         extra = virtual_clock.ARGUMENTS if self._virtual else ()
@@ -68,10 +68,10 @@ class BrowserProcess:
         except Error as error:
             hint = "; FAIRTRIAL_BROWSER_SANDBOX=off starts it without its sandbox" if sandboxed() else ""
             reason = clipped(str(error).split("\n")[0], 200)
-            raise NoBrowserError(f"{self._program} does not start ({reason}){hint}") from None
+            raise NoBrowserError(f"{self._program} did not start ({reason}){hint}") from None
 
     async def context(self, **options: Any) -> tuple[BrowserContext, str]:
-        """A fresh context, and what the protocol calls it."""
+        """Return a new context and its protocol id."""
         assert self._browser is not None and self._system is not None
         before = (await self._system.send("Target.getBrowserContexts"))["browserContextIds"]
         context = await self._browser.new_context(**options)
@@ -79,7 +79,7 @@ class BrowserProcess:
         return context, next(name for name in after if name not in before)
 
     async def page(self, context: BrowserContext, name: str) -> Page:
-        """A page in it; in virtual time one that is shown frame by frame, as we say."""
+        """Return a new page in a context; in virtual time, one whose frames we control."""
         if not self._virtual:
             return await context.new_page()
         assert self._system is not None
@@ -89,23 +89,23 @@ class BrowserProcess:
         return await coming.value
 
     async def weigh(self) -> None:
-        """Take what the browser has now as that of an empty page, if nobody has yet."""
+        """Record the current memory as that of an empty page, unless it is recorded already."""
         if self._empty is None:
-            self._empty = _private(await self._processes())
+            self._empty = _renderer_memory(await self._processes())
 
     async def usage(self) -> BrowserUsage:
-        """What the browser and its page have taken so far."""
+        """Return what the browser and its page have used so far."""
         processes = await self._processes()
         processor = sum(process["cpuTime"] for process in processes)
-        return BrowserUsage(processor, 0 if self._empty is None else _private(processes) - self._empty)
+        return BrowserUsage(processor, 0 if self._empty is None else _renderer_memory(processes) - self._empty)
 
     async def _processes(self) -> list[dict[str, Any]]:
         assert self._system is not None
-        found: list[dict[str, Any]] = (await self._system.send("SystemInfo.getProcessInfo"))["processInfo"]
-        return found
+        processes: list[dict[str, Any]] = (await self._system.send("SystemInfo.getProcessInfo"))["processInfo"]
+        return processes
 
     async def end(self) -> None:
-        """End the browser at once, with everything that it shows."""
+        """Kill the browser and all its processes."""
         import psutil
 
         if self._process is not None:
@@ -116,36 +116,36 @@ class BrowserProcess:
         await self._forget()
 
     async def close(self) -> None:
-        """End the browser as it should be ended."""
+        """Close the browser cleanly; kill it if that fails."""
         if self._browser is not None:
             try:
                 await asyncio.wait_for(self._browser.close(), 5)
                 self._browser = self._process = None
-            except Exception:  # a browser that does not close is ended
+            except Exception:  # a browser that does not close is killed
                 await self.end()
 
     async def _forget(self) -> None:
         browser, self._browser, self._process = self._browser, None, None
         if browser is not None:
-            with suppress(Exception):  # it has just been killed: whatever it says now means nothing
+            with suppress(Exception):  # it has just been killed: its errors mean nothing
                 await asyncio.wait_for(browser.close(), 5)
 
 
-def _private(processes: list[dict[str, Any]]) -> int:
-    """The bytes that the pages' processes have for themselves."""
+def _renderer_memory(processes: list[dict[str, Any]]) -> int:
+    """Return the private memory of the renderer processes in bytes."""
     return sum(private_memory(process["id"]) for process in processes if process["type"] == "renderer")
 
 
 def private_memory(pid: int) -> int:
-    """The bytes that a process has for itself: not the libraries and caches that it shares with all its like.
+    """Return the private memory of a process in bytes, without libraries and caches shared between processes.
 
-    Canvases are in memory that is shared with whoever draws them; that counts.
+    Canvases live in memory shared with the process that draws them; that is counted.
     """
     import psutil
 
     try:
         lines = Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines()
-    except OSError:  # it is gone, or this is no Linux
+    except OSError:  # it is gone, or this is not Linux
         try:
             return int(psutil.Process(pid).memory_full_info().uss)
         except psutil.Error:

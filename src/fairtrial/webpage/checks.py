@@ -1,4 +1,4 @@
-"""Checks that a case writes for the page it asks for: what somebody does with it, and what must then be seen."""
+"""Checks of a page, defined by a case: what to do with the page, and what must be visible afterwards."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Selector = Annotated[
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of everything in a check."""
+    """Base of the parts of a check."""
 
 
 class Typing(_Part, frozen=True, kw_only=True):
-    """Text into a field, in place of what is there."""
+    """Text typed into a field, replacing its content."""
 
     into: Selector
     text: str
@@ -35,38 +35,38 @@ class Choosing(_Part, frozen=True, kw_only=True):
 
 
 class Dragging(_Part, frozen=True, kw_only=True):
-    """Something dragged onto something else."""
+    """One element dragged onto another."""
 
     what: Selector
     onto: Selector
 
 
 class Expectation(_Part, frozen=True, kw_only=True):
-    """What must be seen, within two seconds; all that is given must hold."""
+    """What must be true within two seconds; all given conditions must hold."""
 
     shorthand: ClassVar[str] = "selector"
     selector: Selector = "body"
     visible: bool | None = None
-    text: Annotated[str | None, msgspec.Meta(description="Its text, blanks apart.")] = None
-    contains: Annotated[str | None, msgspec.Meta(description="In its text, upper and lower case alike.")] = None
-    matches: Annotated[str | None, msgspec.Meta(description="A regular expression found in its text.")] = None
-    value: Annotated[str | None, msgspec.Meta(description="What stands in a field.")] = None
-    count: Annotated[int, msgspec.Meta(ge=0, description="How many visible matches there are.")] | None = None
-    at_least: Annotated[int, msgspec.Meta(ge=0, description="So many visible matches or more.")] | None = None
-    at_most: Annotated[int, msgspec.Meta(ge=0, description="So many visible matches or fewer.")] | None = None
-    style: Annotated[dict[str, str], msgspec.Meta(description="Computed styles; `!value` is anything else.")] = {}
-    attribute: Annotated[dict[str, str], msgspec.Meta(description="Attributes; `!value` is anything else.")] = {}
+    text: Annotated[str | None, msgspec.Meta(description="The whole text, ignoring differences in white space.")] = None
+    contains: Annotated[str | None, msgspec.Meta(description="Part of the text, ignoring case.")] = None
+    matches: Annotated[str | None, msgspec.Meta(description="A regular expression found in the text.")] = None
+    value: Annotated[str | None, msgspec.Meta(description="The content of a field.")] = None
+    count: Annotated[int, msgspec.Meta(ge=0, description="The exact number of visible matches.")] | None = None
+    at_least: Annotated[int, msgspec.Meta(ge=0, description="The minimum number of visible matches.")] | None = None
+    at_most: Annotated[int, msgspec.Meta(ge=0, description="The maximum number of visible matches.")] | None = None
+    style: Annotated[dict[str, str], msgspec.Meta(description="Computed styles; `!value` means anything else.")] = {}
+    attribute: Annotated[dict[str, str], msgspec.Meta(description="Attributes; `!value` means anything else.")] = {}
     focused: bool | None = None
     moves: Annotated[
         bool | None, msgspec.Meta(description="Whether its picture changes by itself within a second.")
     ] = None
     differs: Annotated[
-        bool | None, msgspec.Meta(description="Whether its picture differs from when the step `remember` was made.")
+        bool | None, msgspec.Meta(description="Whether its picture differs from that at the step `remember`.")
     ] = None
 
 
 class Step(_Part, frozen=True, kw_only=True):
-    """One thing to do or to see: exactly one key."""
+    """One action or expectation: exactly one key."""
 
     click: Selector | None = None
     double_click: Selector | None = None
@@ -77,16 +77,16 @@ class Step(_Part, frozen=True, kw_only=True):
     drag: Dragging | None = None
     wait: Annotated[int, msgspec.Meta(ge=0, le=5000, description="Milliseconds.")] | None = None
     resize: Size | None = None
-    remember: Annotated[Selector | None, msgspec.Meta(description="How it looks now, for `differs`.")] = None
+    remember: Annotated[Selector | None, msgspec.Meta(description="Remember how it looks now, for `differs`.")] = None
     expect: Expectation | None = None
 
-    def given(self) -> list[str]:
-        """Which of the keys were written."""
+    def keys(self) -> list[str]:
+        """Return the keys that are set."""
         return [name for name in self.__struct_fields__ if getattr(self, name) is not None]
 
 
 class Check(_Part, frozen=True, kw_only=True):
-    """Some steps on a fresh copy of the page; it passes if every one works."""
+    """Steps on a fresh copy of the page; the check passes if all of them succeed."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     steps: Annotated[list[Step], msgspec.Meta(min_length=1)]
@@ -95,7 +95,7 @@ class Check(_Part, frozen=True, kw_only=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one check went; `reason` says what failed."""
+    """The result of a check; `reason` says what failed."""
 
     name: str
     passed: bool
@@ -104,16 +104,16 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def problems(checks: list[Check]) -> Iterator[str]:
-    """What is wrong with checks that their types do not tell."""
+    """Yield the problems of checks that their types do not catch."""
     names = [check.name for check in checks]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"two checks are called `{name}`"
+        yield f"two checks have the same name `{name}`"
     for check in checks:
         for number, step in enumerate(check.steps, 1):
             where = f"check `{check.name}`, step {number}"
-            given = step.given()
-            if len(given) != 1:
-                yield f"{where}: a step has exactly one key, not {', '.join(given) or 'none'}"
+            keys = step.keys()
+            if len(keys) != 1:
+                yield f"{where}: a step must have exactly one key, not {', '.join(keys) or 'none'}"
             if step.expect is not None:
                 yield from (f"{where}: {problem}" for problem in _expectation_problems(step.expect, check, number))
 
@@ -123,17 +123,17 @@ def _expectation_problems(expected: Expectation, check: Check, number: int) -> I
         try:
             regex.compile(expected.matches)
         except regex.error as error:
-            yield f"`matches` is no regular expression ({error})"
+            yield f"`matches` is not a valid regular expression ({error})"
     before = [step.remember for step in check.steps[: number - 1]]
     if expected.differs is not None and expected.selector not in before:
         yield f"`differs` needs a step `remember: {expected.selector}` before it"
 
 
 def checks_of(metadata: dict[str, Any] | None) -> list[Check]:
-    """The checks that travel with a case."""
+    """Return the checks in the metadata of a case."""
     return msgspec.convert((metadata or {}).get("checks") or [], list[Check])
 
 
 def share_passed(results: list[CheckResult]) -> float:
-    """The weight of the checks that passed, of all."""
+    """Return the weighted share of checks that passed."""
     return sum(result.weight for result in results if result.passed) / sum(result.weight for result in results)

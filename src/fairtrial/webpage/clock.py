@@ -1,8 +1,8 @@
-"""The time in which a page lives.
+"""The clock of a page.
 
-Everything that waits for a page, gives it input or takes its picture asks its clock. There are two: in virtual time
-(`virtual_clock.py`) a page gets one frame after the other, however long each takes, so that what is measured does not
-depend on the machine; in real time, here, it does.
+Everything that waits for a page, sends it input or takes a screenshot goes through its clock. There are two kinds: in
+virtual time (`virtual_clock.py`) a page gets one frame after the other, however long each takes, so that measurements
+do not depend on the machine; in real time, here, they do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 FRAME_MS = 16
-_LOADING_MS = 3000  # for a page to be complete
+_LOADING_MS = 3000  # time for a page to load completely
 _FONTS_MS = 500
 
 
@@ -35,52 +35,52 @@ class Box(NamedTuple):
 
 
 class Clock(ABC):
-    """One page and its time."""
+    """A page and the time in which it runs."""
 
     virtual: ClassVar[bool]
 
     def __init__(self, page: Page, world: World, *, mobile: bool) -> None:
         self.page, self.world, self.mobile = page, world, mobile
         self.size: Size = "phone" if mobile else "desktop"
-        self.frames = 0  # begun and ended, in virtual time: an odd number is one under way
+        self.frames = 0  # frames begun plus frames ended, in virtual time: odd while one is under way
 
     @property
     @abstractmethod
     def now(self) -> float:
-        """Milliseconds, for differences."""
+        """The current time in milliseconds, for computing differences."""
 
     @abstractmethod
     async def wait(self, ms: float) -> None:
-        """Let the page live for so long, and at least for one frame."""
+        """Let the page run for this long, at least for one frame."""
 
     @abstractmethod
     async def resize(self, size: Size) -> None:
-        """Another screen."""
+        """Change the screen size."""
 
     @abstractmethod
     async def input(self, *events: dict[str, Any]) -> None:
-        """What a mouse does in one moment, and a frame in which it can be seen."""
+        """Send simultaneous mouse events, then show a frame."""
 
     @abstractmethod
     async def shot(self, box: Box) -> bytes:
-        """What is seen in a part of the screen, to be compared: the same bytes are the same picture."""
+        """Capture a part of the screen for comparison: equal bytes mean equal pictures."""
 
     @abstractmethod
     async def picture(self, width: int, height: int) -> bytes:
-        """The page from its top, as long as asked for. A page is still to be measured after it, but not to be used."""
+        """Take a screenshot of the page from its top. Afterwards the page can be measured, but no longer used."""
 
     @abstractmethod
     async def _go(self, url: str) -> None:
-        """Begin to show a document."""
+        """Start loading a document."""
 
     @abstractmethod
     async def _load(self) -> None:
-        """Let a document get on with loading."""
+        """Give a document some time to load."""
 
     async def load(self, url: str, rest_ms: int) -> None:
-        """Show a fresh copy of the page, until it is complete and had some rest.
+        """Load a fresh copy of the page, wait until it is complete, and then for `rest_ms`.
 
-        It is not waited for in one go: a page that wants to leave while it loads is never complete, and stays.
+        The wait is limited, because a page that tries to navigate away while loading never completes, and stays.
         """
         await self._go(url)
         end = self.now + _LOADING_MS
@@ -93,12 +93,12 @@ class Clock(ABC):
 
     @property
     def screen(self) -> Box:
-        """All that can be seen at once."""
+        """The visible area."""
         return Box(0, 0, *SIZES[self.size])
 
 
 class RealClock(Clock):
-    """The time that everybody has."""
+    """A clock that runs in real time."""
 
     virtual = False
 
@@ -110,7 +110,7 @@ class RealClock(Clock):
         from playwright.async_api import Error
 
         await asyncio.sleep(max(ms, FRAME_MS) / 1000)
-        with suppress(Error):  # a page that is busy has its turn first; one that is leaving has none
+        with suppress(Error):  # lets a busy page finish first; a page that is leaving cannot answer
             await self.world.value("0")
 
     async def resize(self, size: Size) -> None:
@@ -139,5 +139,5 @@ class RealClock(Clock):
 
 
 async def in_order(calls: Sequence[Awaitable[Any]]) -> None:
-    """Send all, one behind the other, and only then wait for what is said to them."""
+    """Send all calls in order, and only then wait for their answers."""
     await asyncio.gather(*calls)

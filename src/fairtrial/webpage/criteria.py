@@ -1,4 +1,4 @@
-"""What judged pages are marked on, and how one can tell whether a browser saw them."""
+"""The criteria that pages are judged on, and whether a browser has opened them."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ BROWSER_METRIC = "blocked_requests"  # measured whenever a browser opened the pa
 
 
 def judged_unseen(metrics: Container[str]) -> bool:
-    """Whether pages with these metrics were judged, but never opened in a browser."""
+    """Return whether pages with these metrics were judged without being opened in a browser."""
     return "visual_accuracy" in metrics and "code_bytes" in metrics and BROWSER_METRIC not in metrics

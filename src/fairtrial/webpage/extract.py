@@ -1,4 +1,4 @@
-"""The page in an answer: one document put together from whatever the model wrote around, beside and inside of it."""
+"""Extracting the page from an answer: one document assembled from the code blocks that the model wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = {
     "js": "js", "javascript": "js", "mjs": "js", "ecmascript": "js",
     "jsx": "build", "tsx": "build", "ts": "build", "typescript": "build", "vue": "build", "svelte": "build",
 }  # fmt: skip
-_THOUGHT = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^[ ]{0,12}(`{3,}|~{3,})[ \t]*([^\n`]*)$")
 _DOCUMENT = re.compile(r"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 _DOCUMENT_END = re.compile(r"</html\s*>", re.IGNORECASE)
@@ -23,11 +23,11 @@ _ELEMENT = re.compile(
     re.IGNORECASE,
 )
 _OWN_LINE = re.compile(rf"(?:^|\n)\s*(?={_ELEMENT.pattern})", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"(?:https?:)?//|data:|blob:", re.IGNORECASE)
-_FOR_PAGES = re.compile(r"\b(?:document|window|addEventListener|getContext)\b")
+_EXTERNAL = re.compile(r"(?:https?:)?//|data:|blob:", re.IGNORECASE)
+_BROWSER_CODE = re.compile(r"\b(?:document|window|addEventListener|getContext)\b")
 _FILE = re.compile(r"[\w./-]+\.(?:html?|css|m?js)\b", re.IGNORECASE)
 _LAST_TAG = re.compile(r".*>", re.DOTALL)
-# Attributes are looked for within a few hundred characters: a tag without an end must not be read to the end each time.
+# Attributes are searched within a few hundred characters: an unclosed tag must not be scanned to the end each time.
 _STYLESHEET = re.compile(
     r"<link\b(?=[^>]{0,300}\bstylesheet\b)[^>]{0,300}?\bhref\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})[^>]{0,300}>",
     re.IGNORECASE,
@@ -43,10 +43,10 @@ _OPEN_TAG = re.compile(r"<[^<>]*\Z")
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of an answer, or none.
+    """The page of an answer, or None if there is none.
 
-    findings: no_code, no_html (only script or style), needs_build (a framework's source), unclosed (the code breaks
-    off), fragment (no document, we put one around it), assembled (from several blocks), several (more than one page)
+    findings: no_code, no_html (only script or style), needs_build (a framework's source), unclosed (the code is cut
+    off), fragment (not a document, so we wrapped it), assembled (from several blocks), several (more than one page)
     """
 
     html: str | None = None
@@ -54,20 +54,20 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing of the page is missing, as far as its end tells."""
+        """Whether the page is complete, judging by its end."""
         return self.html is not None and "unclosed" not in self.findings
 
 
 class _Block(NamedTuple):
     kind: str  # html, css, js, build or empty
-    name: str  # of a file, where the fence names one
+    name: str  # of the file, if one is given
     text: str
     closed: bool
 
 
 def extract(answer: str) -> Extracted:
-    """Find the page in an answer. Nothing found is a finding."""
-    text = _unwrapped(_THOUGHT.sub("", answer.replace("\r\n", "\n")))
+    """Find the page in an answer; if there is none, the findings say why."""
+    text = _unwrap_json(_THINKING.sub("", answer.replace("\r\n", "\n")))
     blocks = [block for block in _blocks(text) if block.text.strip()]
     pages = [block for block in blocks if block.kind == "html"]
     if not pages and (raw := _raw_page(text, blocks)):
@@ -77,39 +77,39 @@ def extract(answer: str) -> Extracted:
     document = any(_DOCUMENT.search(page.text) for page in pages)
     if not document and any(block.kind == "build" for block in blocks):
         return Extracted(findings=("needs_build",))
-    if not pages and not any(_FOR_PAGES.search(script.text) for script in scripts):
+    if not pages and not any(_BROWSER_CODE.search(script.text) for script in scripts):
         return Extracted(findings=("no_code",))
-    chosen, findings = _chosen(pages)
-    if document:  # what stands beside a whole document belongs to it only if it asks for it, or has nothing of the kind
-        styles = styles if _wants(chosen[0], _STYLESHEET, "<style") else []
-        scripts = scripts if _wants(chosen[0], _SCRIPT_FILE, "<script") else []
+    chosen, findings = _choose_pages(pages)
+    if document:  # other blocks belong to a whole document only if it refers to them, or has none of that kind
+        styles = styles if _uses_blocks(chosen[0], _STYLESHEET, "<style") else []
+        scripts = scripts if _uses_blocks(chosen[0], _SCRIPT_FILE, "<script") else []
     used = [*chosen, *styles, *scripts]
     if any(not block.closed for block in used):
         findings.append("unclosed")
     if len(used) > 1:
         findings.append("assembled")
-    return Extracted(html=_assembled(chosen, styles, scripts, findings), findings=tuple(findings))
+    return Extracted(html=_assemble(chosen, styles, scripts, findings), findings=tuple(findings))
 
 
-def _unwrapped(text: str) -> str:
-    """The page in an answer that is nothing but JSON around it."""
+def _unwrap_json(text: str) -> str:
+    """Return the page in an answer that is a JSON object with the page as a value; other text unchanged."""
     if not text.lstrip().startswith("{"):
         return text
     try:
-        found = msgspec.json.decode(text.encode("utf-8", "replace"))
+        document = msgspec.json.decode(text.encode("utf-8", "replace"))
     except msgspec.DecodeError:
         return text
-    pages = [value for value in found.values() if isinstance(value, str) and _ELEMENT.search(value)]
+    pages = [value for value in document.values() if isinstance(value, str) and _ELEMENT.search(value)]
     return pages[0] if pages else text
 
 
-def _wants(page: _Block, reference: re.Pattern[str], own: str) -> bool:
+def _uses_blocks(page: _Block, reference: re.Pattern[str], own: str) -> bool:
     files = (match["file"] for match in reference.finditer(page.text))
-    return any(not _ELSEWHERE.match(file) for file in files) or own not in page.text.lower()
+    return any(not _EXTERNAL.match(file) for file in files) or own not in page.text.lower()
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Fenced blocks; the last one may never end. A file's name may stand on the line before."""
+    """Yield the fenced blocks; the last one may be unclosed. The line before may name the file."""
     fence, info, before, lines = "", "", "", list[str]()
     rest = text.split("\n")
     for number, line in enumerate(rest):
@@ -120,7 +120,7 @@ def _blocks(text: str) -> Iterator[_Block]:
             elif line.strip():
                 before = line
         elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not mark[2].strip():
-            if _goes_on(lines, rest[number + 1 :]):  # a fence in a text of the page's own
+            if _continues(lines, rest[number + 1 :]):  # a fence inside the page's own text
                 lines.append(line)
                 continue
             yield _block(info, "\n".join(lines), before, closed=True)
@@ -131,10 +131,10 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield _block(info, "\n".join(lines), before, closed=False)
 
 
-def _goes_on(lines: Sequence[str], rest: Sequence[str]) -> bool:
-    """Whether a document has not ended at what looks like the end of its fence, and ends later, before another."""
-    whole = "\n".join(lines)
-    if not _DOCUMENT.search(whole[:2000]) or _DOCUMENT_END.search(whole):
+def _continues(lines: Sequence[str], rest: Sequence[str]) -> bool:
+    """Return whether a document continues after what looks like its closing fence, and ends before another begins."""
+    text = "\n".join(lines)
+    if not _DOCUMENT.search(text[:2000]) or _DOCUMENT_END.search(text):
         return False
     for line in rest:
         if _DOCUMENT_END.search(line):
@@ -144,21 +144,21 @@ def _goes_on(lines: Sequence[str], rest: Sequence[str]) -> bool:
     return False
 
 
-def _named(info: str, before: str, text: str) -> str:
-    """The name of a block's file: in its fence, in its first comment, or on the line before."""
+def _file_name(info: str, before: str, text: str) -> str:
+    """Return the file name of a block: from its fence, its first comment, or the line before."""
     name = next((word for word in re.split(r"[\s:{}=\"']+", info) if "." in word), "")
     first = text.lstrip().split("\n", 1)[0]
     comment = first if first.startswith(("//", "/*", "<!--")) else ""
     for place in (name, comment, before if len(before) < 120 else ""):
-        if found := _FILE.search(place):
-            return found[0]
+        if match := _FILE.search(place):
+            return match[0]
     return name
 
 
 def _block(info: str, text: str, before: str, *, closed: bool) -> _Block:
     words = re.split(r"[\s:{]+", info)
     kind = _KINDS.get(words[0].lower(), "")
-    name = _named(info, before, text)
+    name = _file_name(info, before, text)
     if not kind and name and not words[0].isalpha():
         kind = _KINDS.get(name.rpartition(".")[2].lower(), "")
     start = text.lstrip()[:2000]
@@ -170,27 +170,27 @@ def _block(info: str, text: str, before: str, *, closed: bool) -> _Block:
     ):
         kind = "html"
     if kind == "html" and closed and _DOCUMENT.search(text) and not text.rstrip().endswith(">"):
-        closed = False  # the fence was closed, the page was not
+        closed = False  # the fence is closed, but the page is not
     return _Block(kind, name, text, closed)
 
 
 def _raw_page(text: str, blocks: Sequence[_Block]) -> _Block | None:
-    """A page without a fence, with or without prose around it."""
+    """Return a page without a fence, with or without prose around it."""
     document = _DOCUMENT.search(text)
     if document:
         ends = [end.end() for end in _DOCUMENT_END.finditer(text, document.end())]
         return _Block("html", "", text[document.start() : (ends or [len(text)])[-1]], closed=bool(ends))
     if blocks:  # tags in the prose around other code are not a page
         return None
-    first = _OWN_LINE.search(text)  # in the middle of a sentence, a tag is spoken of
+    first = _OWN_LINE.search(text)  # a tag inside a sentence is only mentioned
     last = _LAST_TAG.match(text, first.start()) if first else None
     if first is None or last is None or "</" not in last[0]:
         return None
     return _Block("html", "", last[0], closed=True)
 
 
-def _chosen(pages: list[_Block]) -> tuple[list[_Block], list[str]]:
-    """One document, or every fragment. Of several documents `index.html`, else the last: it is the corrected one."""
+def _choose_pages(pages: list[_Block]) -> tuple[list[_Block], list[str]]:
+    """Return one document, or every fragment. Of several documents `index.html`, else the last: the corrected one."""
     documents = [page for page in pages if _DOCUMENT.search(page.text)]
     if not documents:
         return pages, ["fragment" if pages else "no_html"]
@@ -199,7 +199,7 @@ def _chosen(pages: list[_Block]) -> tuple[list[_Block], list[str]]:
     return [(named or whole or documents)[-1]], ["several"] if len(documents) > 1 else []
 
 
-def _assembled(
+def _assemble(
     pages: Sequence[_Block], styles: Sequence[_Block], scripts: Sequence[_Block], findings: Sequence[str]
 ) -> str:
     body = "\n".join(page.text.strip() for page in pages)
@@ -209,33 +209,37 @@ def _assembled(
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n</head>\n'
             f"<body>\n{body}\n</body>\n</html>"
         )
-    body = _inlined(body, styles, _STYLESHEET, _HEAD_END, "style")
-    return _inlined(body, scripts, _SCRIPT_FILE, _BODY_END, "script")
+    body = _inline(body, styles, _STYLESHEET, _HEAD_END, "style")
+    return _inline(body, scripts, _SCRIPT_FILE, _BODY_END, "script")
 
 
-def _inlined(page: str, blocks: Sequence[_Block], reference: re.Pattern[str], end: re.Pattern[str], tag: str) -> str:
-    """Blocks take the place of the files that the page asks for; those that it does not ask for are put in."""
-    left, at_the_end = list(blocks), list[str]()
+def _inline(page: str, blocks: Sequence[_Block], reference: re.Pattern[str], end: re.Pattern[str], tag: str) -> str:
+    """Replace the files that the page refers to by their blocks, and add the blocks that it does not refer to."""
+    remaining, at_the_end = list(blocks), list[str]()
 
     def fill(match: re.Match[str]) -> str:
         file = match["file"]
-        if not left or _ELSEWHERE.match(file):
+        if not remaining or _EXTERNAL.match(file):
             return match[0]
-        named = next((block for block in left if block.name and block.name.endswith(file.rpartition("/")[2])), None)
-        block = named or left[0]
-        left.remove(block)
+        named = next(
+            (block for block in remaining if block.name and block.name.endswith(file.rpartition("/")[2])), None
+        )
+        block = named or remaining[0]
+        remaining.remove(block)
         module = "module" in match[0]
         if tag == "script" and not module and re.search(r"\b(?:defer|async)\b", match[0]):
-            at_the_end.append(_element(tag, block.text))  # it waits for the page, which a script in place would not
+            at_the_end.append(
+                _element(tag, block.text)
+            )  # a deferred script waits for the page; an inline one would not
             return ""
         return _element(tag, block.text, module=tag == "script" and module)
 
     page = reference.sub(fill, page)
-    at_the_end += [_element(tag, block.text) for block in left]
+    at_the_end += [_element(tag, block.text) for block in remaining]
     if not at_the_end:
         return page
     places = [match.start() for match in end.finditer(page)]
-    # The head ends once, and first; the body's end is the last one: others may stand in a script.
+    # The first end of the head counts, and the last end of the body: others may be inside a script.
     position = (places[0] if tag == "style" else places[-1]) if places else len(page)
     added = "\n".join(at_the_end)
     return f"{page[:position]}{added}\n{page[position:]}"
@@ -243,21 +247,21 @@ def _inlined(page: str, blocks: Sequence[_Block], reference: re.Pattern[str], en
 
 def _element(tag: str, text: str, *, module: bool = False) -> str:
     kind = ' type="module"' if module else ""
-    safe = re.sub(rf"</(?={tag})", r"<\\/", text, flags=re.IGNORECASE)  # its own end within a text
+    safe = re.sub(rf"</(?={tag})", r"<\\/", text, flags=re.IGNORECASE)  # a closing tag within the text
     return f"<{tag}{kind}>\n{safe}\n</{tag}>"
 
 
 class PageStream:
-    """The page of an answer that is still being written: what can be shown of it so far."""
+    """The page of an answer that is still being written, as far as it can be shown."""
 
     def __init__(self) -> None:
         self._text, self._read = "", 0
         self._shown: str | None = None
 
     def feed(self, text: str) -> str | None:
-        """Take the next piece; the page as it stands, if there is more of it to see than before.
+        """Add the next piece and return the page so far, if it shows more than before.
 
-        A long answer is not read anew for every word: only when it has grown by some part.
+        A long answer is not parsed again for every word, only when it has grown by a certain share.
         """
         self._text += text
         if len(self._text) - self._read < max(100, self._read // 30):
@@ -265,7 +269,7 @@ class PageStream:
         return self.end()
 
     def end(self) -> str | None:
-        """The page as it stands, if there is more of it to see than before."""
+        """Return the page so far, if it shows more than before."""
         self._read = len(self._text)
         page = extract(self._text)
         if page.html is None:
@@ -278,5 +282,5 @@ class PageStream:
 
 
 def _showable(html: str) -> str:
-    """Without what would break or only half run: a script or tag that has not ended yet."""
+    """Remove an unclosed script or tag, which would break or run only in part."""
     return _OPEN_TAG.sub("", _OPEN_SCRIPT.sub("", html))

@@ -1,9 +1,9 @@
-// For people's own browsers, before the prelude: some elements connect or look up names before any policy is asked,
-// so the page can never make one of them, whichever way it tries.
+// For people's own browsers, before the prelude: some elements connect or look up host names before any policy is
+// checked, so the page must not be able to create one, whichever way it tries.
 (() => {
   "use strict";
   const window_ = window, types = window_.trustedTypes;
-  // Whatever is used after the page has begun is taken now: the page can change every prototype.
+  // Keep references to everything used later: the page can change every prototype.
   const apply = Reflect.apply, define = Object.defineProperty, describe = Object.getOwnPropertyDescriptor, text_ = String;
   const lower = String.prototype.toLowerCase, find = String.prototype.indexOf, cut = String.prototype.slice;
   const INSTEAD = {
@@ -16,24 +16,24 @@
     return apply(cut, name, [0, end]) + instead(apply(cut, name, [end]));
   };
 
-  // HTML and XML, wherever a script gives it to the browser: a character reference makes no tag, an entity could.
+  // HTML and XML that a script passes to the browser: a character reference makes no tag, but an entity could.
   const tag = /(<\/?(?:[^\t\n\f\r <>\/:]+:)?)([a-z]+)(?=[\s\/>])|<!(?=ENTITY)/gi;
-  // Its own, so that the page cannot change how it works.
+  // Own properties, so that the page cannot change how it works.
   for (const [name, value] of Object.entries({ exec: RegExp.prototype.exec, flags: "gi", global: true, unicode: false, unicodeSets: false }))
     define(tag, name, { value });
   const replace = RegExp.prototype[Symbol.replace];
   const harmless = (markup) => apply(replace, tag, [markup, (all, before, name) => (name ? before + instead(name) : "<!-")]);
 
-  // The browser itself brings every text to this policy before it becomes part of the page.
+  // The browser passes every text through this policy before it becomes part of the page.
   types?.createPolicy("default", {
     createHTML: harmless,
     createScriptURL: (address) => address,
-    // An address that is a script may act, but not put a page in this one's place: that would come without a guard.
+    // A javascript: address may run, but must not replace the page: the new one would have no guard.
     createScript: (code, _, sink) => (sink === "Location href" ? `${code}\n;void 0` : code),
   });
-  // On its own, or where the browser knows no such policies, the page stays text: nothing of it runs.
+  // Outside a frame, or without support for such policies, the page stays text and nothing of it runs.
   if (!types || window_.top === window_)
-    return void document.write("<p>This page is shown live only inside of fairtrial, in a browser that knows Trusted Types.</p><plaintext hidden>");
+    return void document.write("<p>This page is shown live only inside fairtrial, in a browser that supports Trusted Types.</p><plaintext hidden>");
   delete window_.trustedTypes; // there is one policy, and it is taken: pages that ask first do without
   delete Navigator.prototype.mediaSession; // the browser fetches its artwork, not the page
 

@@ -1,4 +1,4 @@
-"""An answer as a page: extracted, shown by a browser where there is one, and everything known of it in one value."""
+"""The page in an answer: extract it, open it in a browser if there is one, and collect all results."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ SCALES: dict[str, Scale] = {
 }
 
 
-REAL_TIME = "measured in real time"  # on a busy machine it might have been otherwise
+REAL_TIME = "measured in real time"  # on a busy machine the result might have been different
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an answer's page. `blind` says why no browser has seen it."""
+    """The results about an answer's page. `blind` says why no browser has opened it."""
 
     page: Extracted
     seen: Rendering | None = None
@@ -45,27 +45,27 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> str:
-        """Why there is no page; empty where there is one."""
+        """Why there is no page; empty if there is one."""
         return "" if self.page.html is not None else missing_page(self.page)
 
     @property
     def time(self) -> str:
-        """What is to be said of the time in which the page was measured; nothing where it was virtual."""
+        """A note that the page was measured in real time; empty if it was measured in virtual time."""
         return REAL_TIME if self.seen is not None and not self.seen.virtual else ""
 
     def metrics(self) -> dict[str, float]:
-        """What was measured, in numbers."""
-        found: dict[str, float | None] = {
+        """Return the measurements as numbers."""
+        values: dict[str, float | None] = {
             "checks": 100 * share_of_checks(self.checks) if self.checks else None,
             "probes": _percent(share_of_probes(self.probes)) if self.seen or self.missing else None,
             "code_bytes": len(self.page.html.encode("utf-8", "replace")) if self.page.html is not None else None,
         }
         if self.seen is not None:
-            found |= _counts(self.seen)
-        return {name: float(value) for name, value in found.items() if value is not None}
+            values |= _counts(self.seen)
+        return {name: float(value) for name, value in values.items() if value is not None}
 
     def details(self) -> dict[str, Any]:
-        """What is stored beside the score, for people and for judges of pairs."""
+        """Return the details stored with the score, for people and for pairwise judges."""
         return {
             "findings": list(self.page.findings),
             "probes": [msgspec.to_builtins(probe) for probe in self.probes],
@@ -76,17 +76,17 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def files(self) -> tuple[File, ...]:
-        """The pictures."""
+        """Return the screenshots."""
         pictures = self.seen.pictures if self.seen else {}
         return tuple(File(name=name, media="image/png", body=body) for name, body in pictures.items())
 
     def facts(self) -> str:
-        """What a judge is told as facts."""
+        """Return the facts that a judge is given."""
         return fact_lines(self.details())
 
 
 def fact_lines(details: dict[str, Any]) -> str:
-    """Probes and checks as lines, from what is stored of them."""
+    """Return stored probes and checks as lines."""
     marks = {True: "ok", False: "NOT OK", None: "unknown"}
     lines = [f"- {marks[probe['passed']]}: {_line(probe['words'])}" for probe in details["probes"]]
     for check in details["checks"]:
@@ -98,31 +98,31 @@ def fact_lines(details: dict[str, Any]) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line: what a page says of itself must not look like a fact of ours."""
+    """Return a text on one line, so that a page's own text cannot look like one of our facts."""
     return " ".join(text.split())
 
 
-def restless(details: dict[str, Any] | None) -> bool:
-    """Whether a page is known to hang or to eat the memory: nobody should have to see it live."""
-    found = (details or {}).get("page") or {}
-    return any(probe["name"] == "answers" and not probe["passed"] for probe in found.get("probes", ()))
+def is_unresponsive(details: dict[str, Any] | None) -> bool:
+    """Return whether a page is known to hang or to use too much memory, so that it must not be shown live."""
+    page = (details or {}).get("page") or {}
+    return any(probe["name"] == "answers" and not probe["passed"] for probe in page.get("probes", ()))
 
 
 async def look(context: ScoreContext, checks: list[Check]) -> Looked | Unscored:
-    """Look at the page of an answer; the checks are those of the case and of its scorer.
+    """Open and check the page of an answer, with the checks of the case and of its scorer.
 
-    A check that is wrong itself says nothing of the page: then there is no score.
+    A check that is itself invalid says nothing about the page, so the result is unscored.
     """
     page = extract(context.response)
     cut_off = context.finish_reason == "length"
-    wanted = [*checks_of(context.case.metadata), *checks]
+    all_checks = [*checks_of(context.case.metadata), *checks]
     if page.html is None:
         why = missing_page(page)
-        failed = [CheckResult(name=check.name, passed=False, weight=check.weight, reason=why) for check in wanted]
+        failed = [CheckResult(name=check.name, passed=False, weight=check.weight, reason=why) for check in all_checks]
         return Looked(page=page, probes=[Probe(name="page", passed=False, words=why)], checks=failed)
     try:
         async with borrowed(context.workshop, Renderer) as renderer:
-            seen = await renderer.render(page.html, wanted)
+            seen = await renderer.render(page.html, all_checks)
     except BrokenCheckError as error:
         return Unscored(kind="check", message=str(error))
     except NoBrowserError as error:

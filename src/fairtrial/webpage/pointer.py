@@ -1,4 +1,4 @@
-"""A mouse as a person has it: it goes to what can be seen, is enabled, at rest and uncovered, and presses there."""
+"""A mouse used as by a person: it acts on elements that are visible, enabled, at rest and not covered."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fairtrial.webpage.clock import FRAME_MS, Clock
 if TYPE_CHECKING:
     from playwright.async_api import Locator
 
-PATIENCE_MS = 2000  # for an element to be there, and for an expectation to come true
-CALL_MS = 60_000  # for a call that only has to be answered: it must never decide how a check goes
-_DRAG_MOVES = 6  # frames between what is dragged and where it goes
-# Where to press: the middle of its first box that is on the screen, and whether it is what would be hit there.
+PATIENCE_MS = 2000  # to wait for an element, and for an expectation to be met
+CALL_MS = 60_000  # for a call that only needs an answer: it must never decide the outcome of a check
+_DRAG_MOVES = 6  # frames between the start and the end of a drag
+# Where to press: the middle of the element's first box on the screen, and whether the press would hit it there.
 _PLACE = """(element) => {
   const inside = (box) => ({left: Math.max(box.left, 0), top: Math.max(box.top, 0),
     right: Math.min(box.right, innerWidth), bottom: Math.min(box.bottom, innerHeight)});
@@ -35,19 +35,19 @@ _PLACE = """(element) => {
 
 
 class UnreachableError(Exception):
-    """A mouse cannot do that, and why."""
+    """The mouse cannot reach an element; the message says why."""
 
 
 class Point(NamedTuple):
-    """Where a mouse is."""
+    """A position of the mouse."""
 
     x: float
     y: float
 
 
 async def click(clock: Clock, element: Locator, times: int = 1) -> None:
-    """Press and let go, once or twice."""
-    point = await _reached(clock, element, enabled=True)
+    """Click an element, once or several times."""
+    point = await _reachable_point(clock, element, enabled=True)
     counts = [count for count in range(1, times + 1) for _ in range(2)]
     kinds = ["mousePressed", "mouseReleased"] * times
     pressed = [_event(kind, point, count) for kind, count in zip(kinds, counts, strict=True)]
@@ -55,13 +55,13 @@ async def click(clock: Clock, element: Locator, times: int = 1) -> None:
 
 
 async def hover(clock: Clock, element: Locator) -> None:
-    """Go there and do nothing."""
-    await clock.input(_event("mouseMoved", await _reached(clock, element)))
+    """Move the mouse onto an element."""
+    await clock.input(_event("mouseMoved", await _reachable_point(clock, element)))
 
 
 async def drag(clock: Clock, what: Locator, onto: Locator) -> None:
-    """Press on one thing, go to another, let go there. What is `draggable` is carried by the browser."""
-    start = await _reached(clock, what, enabled=True)
+    """Drag one element onto another. The browser itself carries elements that are `draggable`."""
+    start = await _reachable_point(clock, what, enabled=True)
     carried: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
     def carry(event: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ async def drag(clock: Clock, what: Locator, onto: Locator) -> None:
     await clock.world.send("Input.setInterceptDrags", enabled=True)
     try:
         await clock.input(_event("mouseMoved", start), _event("mousePressed", start, 1))
-        end = await _reached(clock, onto)
+        end = await _reachable_point(clock, onto)
         for number in range(1, _DRAG_MOVES + 1):
             await clock.input(_event("mouseMoved", _between(start, end, number / _DRAG_MOVES), held=True))
             if await clock.world.value("fairtrial.dragging()"):
@@ -85,7 +85,7 @@ async def drag(clock: Clock, what: Locator, onto: Locator) -> None:
 
 
 async def scroll_to(element: Locator) -> None:
-    """Bring it onto the screen. Playwright would wait for frames."""
+    """Scroll an element into view. Playwright's own method would wait for frames."""
     await element.evaluate("element => element.scrollIntoViewIfNeeded()", timeout=CALL_MS)
 
 
@@ -95,16 +95,16 @@ async def _drop(clock: Clock, data: dict[str, Any], point: Point) -> None:
         await clock.wait(FRAME_MS)
 
 
-async def _reached(clock: Clock, element: Locator, *, enabled: bool = False) -> Point:
-    """Where to press it, as soon as it stands still and nothing is before it."""
+async def _reachable_point(clock: Clock, element: Locator, *, enabled: bool = False) -> Point:
+    """Wait until an element is at rest and not covered, and return where to press it."""
     end = clock.now + PATIENCE_MS
     before: Point | None = None
     while True:
         if before is None:
             await scroll_to(element)
-        found = await element.evaluate(_PLACE, timeout=CALL_MS)
-        point = Point(found[0], found[1]) if found else None
-        ready = found and found[2] and (not enabled or await element.is_enabled(timeout=CALL_MS))
+        place = await element.evaluate(_PLACE, timeout=CALL_MS)
+        point = Point(place[0], place[1]) if place else None
+        ready = place and place[2] and (not enabled or await element.is_enabled(timeout=CALL_MS))
         if point is not None and ready and point == before:
             return point
         if clock.now >= end:

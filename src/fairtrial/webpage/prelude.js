@@ -1,17 +1,17 @@
-// Runs before anything of the page: what the seal would break without need is given a harmless stand-in,
-// and what a policy cannot forbid (WebRTC, frames with documents of their own) is taken away.
+// Runs before the page's own code: features that the seal would break needlessly get harmless substitutes,
+// and what a policy cannot forbid (WebRTC, frames with their own documents) is removed.
 (() => {
   "use strict";
   const window_ = window, document_ = document;
   document_.currentScript.remove();
 
-  // Whatever is used after the page has begun is taken now: the page can change every prototype.
+  // Keep references to everything used later: the page can change every prototype.
   const apply = Reflect.apply, define = Object.defineProperty, describe = Object.getOwnPropertyDescriptor;
   const getter = (prototype, name) => describe(prototype, name).get;
   const lower = String.prototype.toLowerCase, find = String.prototype.indexOf, text_ = String;
   const mentions = (text, word) => apply(find, apply(lower, text_(text), []), [word]) >= 0;
 
-  // WebRTC knows no policy: it goes, and with it frames, which would have one of their own.
+  // No policy covers WebRTC: remove it, and frames too, which would have their own.
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport"]) {
     try { delete window_[name]; } catch {}
     if (name in window_) define(window_, name, { value: undefined, configurable: false });
@@ -39,12 +39,12 @@
   const attach = Element.prototype.attachShadow;
   Element.prototype.attachShadow = function (options) {
     const { mode, delegatesFocus, slotAssignment } = options;
-    // One that is cloned would never come by here.
+    // A cloned shadow root would never pass through here.
     const root = apply(attach, this, [{ mode, delegatesFocus, slotAssignment, clonable: false, serializable: false }]);
     guard(root);
     return root;
   };
-  // A frame's own document is the only one that no policy stops: it is never given one, whichever way it is written.
+  // No policy stops a frame's srcdoc document: it can never be set, whichever way it is written.
   const framing = (text) => mentions(text, "srcdoc") || mentions(text, "<!entity"); // an entity spells it as it likes
   const inert = (prototype, name, place) => {
     const own = describe(prototype, name);
@@ -71,11 +71,11 @@
   ]) inert(prototype, name, place);
   define(HTMLIFrameElement.prototype, "srcdoc", { get: () => "", set: () => {}, configurable: false });
   delete window_.XSLTProcessor;
-  // Shadow roots that a parser makes cannot be watched: nothing may make them.
+  // Shadow roots created by a parser cannot be watched: remove everything that creates them.
   for (const prototype of [Element.prototype, ShadowRoot.prototype, Document.prototype, Document])
     for (const name of Object.getOwnPropertyNames(prototype))
       if (/HTMLUnsafe$|^parseHTML$|^setHTML$|^(stream|append|prepend|before|after|replace).*HTML/.test(name)) delete prototype[name];
-  // What is written goes where the script stands, as text that was read on its own.
+  // document.write inserts at the position of the script, parsed separately.
   const script = getter(Document.prototype, "currentScript"), insert = Element.prototype.insertAdjacentHTML;
   const bodyOf = getter(Document.prototype, "body");
   let last = null, end = null;
@@ -98,7 +98,7 @@
   for (const name of ["open", "close"])
     define(Document.prototype, name, { value() { return document_; }, configurable: false, writable: false });
 
-  // Storage belongs to an origin, and this page has none: it keeps what it stores until it goes.
+  // Storage belongs to an origin, and this page has none: keep stored values in memory until the page is closed.
   const memory = () => {
     const kept = new Map();
     const plain = {
@@ -128,7 +128,7 @@
     Object.defineProperty(document_, "cookie", { get: () => jar, set: (text) => { jar = String(text).split(";")[0]; } });
   }
 
-  // Whatever else belongs to an origin is not there, so that pages that ask first can do without.
+  // Remove the other features that need an origin, so that pages that test for them can do without.
   for (const [holder, name] of [[Navigator.prototype, "serviceWorker"], [window_, "indexedDB"], [window_, "caches"]])
     try { delete holder[name]; } catch {}
   const fine = () => Promise.resolve();
@@ -140,7 +140,7 @@
   Element.prototype.requestFullscreen = fine;
   Element.prototype.requestPointerLock = fine;
 
-  // Dialogs would hold everything up: they are said instead.
+  // Dialogs would block everything: log them instead.
   const info = console.info.bind(console), tell = EventTarget.prototype.dispatchEvent, Said = Event;
   const say = (text) => (info(text), void apply(tell, document_, [new Said("fairtrial:said")]));
   window_.alert = (text) => say(`alert: ${text ?? ""}`);
@@ -159,18 +159,18 @@
   };
   HTMLFormElement.prototype.requestSubmit = function (submitter) { submit(this, submitter); };
   HTMLFormElement.prototype.submit = function () {};
-  // In the capture phase, so that nobody can stop it on its way; decided when the page has had its say.
+  // In the capture phase, so that the page cannot stop the event; decided after the page's handlers have run.
   const later = setTimeout;
   window_.addEventListener("click", (event) => {
     if (!(event.target instanceof Element)) return;
     const button = event.target.closest("button, input");
     if (button && button.form && !button.disabled && (button.type === "submit" || button.type === "image"))
       later(() => { if (!event.defaultPrevented && button.form) submit(button.form, button); }, 0);
-    // A link that leads away would only show that nothing can be reached.
+    // A link to another site would only show that nothing can be reached.
     const link = event.target.closest("a[href], area[href]");
     if (link && !/^\s*(#|javascript:)/i.test(link.getAttribute("href"))) event.preventDefault();
   }, true);
-  // Enter presses a form's button by itself; a form without one would be submitted, which fires nothing here.
+  // Enter clicks a form's submit button; a form without one would be submitted, which fires no event here.
   window_.addEventListener("keypress", (event) => {
     const field = event.target;
     if (event.key !== "Enter" || !(field instanceof HTMLInputElement) || !field.form) return;

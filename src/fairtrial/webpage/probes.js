@@ -1,6 +1,6 @@
-// What can be measured in a page without asking anybody. It runs in a world of its own: the page can see neither
-// these functions nor change what they use. `listen` runs before the page, everything else when it has come to rest.
-// Nothing here waits: time is the business of whoever asks.
+// Measurements of a page that need no judgement. They run in an isolated world: the page can neither see these
+// functions nor change what they use. `listen` runs before the page, everything else once it has settled.
+// Nothing here waits: the caller controls the time.
 globalThis.fairtrial ??= (() => {
   "use strict";
   const kept = { blocked: [], changes: 0, noticed: 0, controls: [], before: null, dragged: null };
@@ -11,14 +11,14 @@ globalThis.fairtrial ??= (() => {
     }, true);
     new MutationObserver((records) => { kept.changes += records.length; })
       .observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    // A field that complains, or a dialog that was said: something happened that leaves no trace in the document.
+    // An invalid field or a suppressed dialog: something happened that leaves no trace in the document.
     for (const name of ["invalid", "fairtrial:said"]) document.addEventListener(name, () => { kept.noticed += 1; }, true);
     document.addEventListener("mousedown", () => { kept.dragged = null; }, true);
     document.addEventListener("dragstart", (event) => { kept.dragged = event; }, true);
   }
 
   const shownName = (element) => {
-    // What a page says of itself goes into facts that judges read: on one line, short, and in quotes.
+    // The page's own text goes into facts that judges read: keep it on one line, short and in quotes.
     const plain = (text) => text.trim().replace(/[\s“”]+/g, " ").slice(0, 30);
     const id = /^[\w-]{1,40}$/.test(element.id) ? `#${element.id}` : "";
     const first = typeof element.className === "string" ? element.className.trim().split(/\s+/)[0] : "";
@@ -34,7 +34,7 @@ globalThis.fairtrial ??= (() => {
   }
 
   function everything() {
-    // Every element, also those in open shadow roots.
+    // Every element, including those in open shadow roots.
     const found = [];
     const walk = (root) => {
       for (const element of root.querySelectorAll("*")) {
@@ -92,7 +92,7 @@ globalThis.fairtrial ??= (() => {
   }
 
   function layersOf(elements) {
-    // What may lie behind or before a text without being around it: then nobody can tell the colours by the document.
+    // Elements that may lie behind or in front of a text without containing it, so that its colours are unknown.
     const found = [];
     for (const element of elements) {
       if (found.length >= 300) break;
@@ -111,7 +111,7 @@ globalThis.fairtrial ??= (() => {
   }
 
   function covered(element, layers) {
-    // Around or inside of the text an element's own colours are known; those of its pseudo-elements never are.
+    // The colours of elements around or inside the text are known; those of pseudo-elements never are.
     const box = element.getBoundingClientRect();
     return layers.some(({ element: layer, painted, box: other }) => {
       if (!painted && (layer.contains(element) || element.contains(layer))) return false;
@@ -122,7 +122,7 @@ globalThis.fairtrial ??= (() => {
   const ground = () => (getComputedStyle(document.documentElement).colorScheme.trim() === "dark" ? [18, 18, 18, 1] : [255, 255, 255, 1]);
 
   function behind(element) {
-    // The colours behind a text, from the nearest to the first that hides the rest; null where a picture is behind it.
+    // The background colours of a text, from the nearest to the first opaque one; null if an image is behind it.
     const layers = [];
     for (let place = element; place; place = place.parentElement) {
       const style = getComputedStyle(place);
@@ -197,7 +197,7 @@ globalThis.fairtrial ??= (() => {
   }
 
   function smallest() {
-    // The size that nine tenths of the text have at least: a footnote is no fault.
+    // The size that nine tenths of the text have at least: small footnotes are fine.
     const sizes = [];
     for (const element of everything()) {
       const own = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.textContent.trim()).join("");
@@ -207,17 +207,17 @@ globalThis.fairtrial ??= (() => {
     sizes.sort((a, b) => a[0] - b[0]);
     let left = 0.1 * sizes.reduce((sum, [, length]) => sum + length, 0);
     const [size] = sizes.find(([, length]) => (left -= length) < 0) || sizes[0];
-    // A page without a viewport is shown smaller than it is written.
+    // A page without a viewport is scaled down.
     return (size * (screen.width || innerWidth)) / Math.max(innerWidth, 1);
   }
 
   function reach() {
-    // Many pages show things only when they come into view: how far down there is something, and in which steps.
+    // Many pages show content only when it comes into view: return the scroll step and the height to scroll to.
     return [innerHeight, Math.min(document.documentElement.scrollHeight, 5000)];
   }
 
   function hide() {
-    // Everything but the ground: if that makes no difference, there was nothing to see.
+    // Hide everything but the background: if that changes nothing, the page was blank.
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(`body *, body::before, body::after { visibility: hidden !important }
       body { color: transparent !important; -webkit-text-fill-color: transparent !important; text-shadow: none !important }`);
@@ -254,8 +254,8 @@ globalThis.fairtrial ??= (() => {
     return JSON.stringify([fields, drawn, open, popped, location.hash, scrollX, scrollY, focus, document.title]);
   }
 
-  // A link to nowhere is a placeholder, and one to a place that exists needs no trying.
-  function worthPressing(element) {
+  // A link to nowhere is a placeholder, and one to an existing anchor needs no test.
+  function shouldPress(element) {
     if (!visible(element) || element.disabled || element.getAttribute("aria-disabled") === "true") return false;
     const href = element.tagName === "A" ? element.getAttribute("href") || "" : null;
     if (href === null || element.hasAttribute("onclick")) return true;
@@ -263,8 +263,8 @@ globalThis.fairtrial ??= (() => {
   }
 
   function controls(most) {
-    // How many controls there are to press.
-    kept.controls = everything().filter((element) => element.matches(CONTROLS) && worthPressing(element)).slice(0, most);
+    // Collect the controls to press and return how many there are.
+    kept.controls = everything().filter((element) => element.matches(CONTROLS) && shouldPress(element)).slice(0, most);
     watch();
     return kept.controls.length;
   }
@@ -277,7 +277,7 @@ globalThis.fairtrial ??= (() => {
   const changed = () => (kept.before === null ? null : kept.changes > 0 || kept.noticed > 0 || looks() !== kept.before);
 
   function press(number) {
-    // Presses one of them; its name, or null if it is gone.
+    // Press a control and return its name, or null if it is gone.
     const element = kept.controls[number];
     if (!element || !element.isConnected || !visible(element)) return null;
     const name = shownName(element);
@@ -288,7 +288,7 @@ globalThis.fairtrial ??= (() => {
   }
 
   function fill() {
-    // Some controls only work on what was typed.
+    // Fill empty fields: some controls only work on typed input.
     const empty = [...document.querySelectorAll("input, textarea")]
       .filter((field) => visible(field) && !field.value && ["text", "search", "email", "number", "textarea"].includes(field.type));
     for (const field of empty) {
@@ -298,7 +298,7 @@ globalThis.fairtrial ??= (() => {
     return empty.length > 0;
   }
 
-  // Whether the browser carries something that is dragged with the mouse.
+  // Whether a native drag with the mouse is in progress.
   const dragging = () => kept.dragged !== null && !kept.dragged.defaultPrevented;
 
   listen();

@@ -1,4 +1,4 @@
-"""What was measured in a page, as findings that people and judges read: deterministic, and part of the record."""
+"""Measurements of a page as findings for people and judges: deterministic, and part of the record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairtrial.core.text import clipped
 from fairtrial.webpage.extract import Extracted
 from fairtrial.webpage.rendering import Rendering
 
-_SMALLEST = 11.0  # pixels of text on a phone
+_MIN_TEXT_PX = 11.0  # on a phone
 _NO_PAGE = {
     "no_code": "there is no page in the answer",
     "needs_build": "the answer is source that a browser cannot show without a build",
@@ -19,7 +19,7 @@ _NO_PAGE = {
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing looked at: whether it is as it should be, or None where that could not be measured, and in words."""
+    """One finding: whether it is as it should be (None if that could not be measured), and a description."""
 
     name: str
     passed: bool | None
@@ -27,12 +27,12 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probes(page: Extracted, seen: Rendering | None, *, cut_off: bool = False) -> list[Probe]:
-    """Everything that can be said of a page; without a browser, only what its code tells."""
-    return [_complete(page, cut_off=cut_off), *(_seen(seen) if seen is not None else ())]
+    """Return all findings about a page; without a browser, only those from its code."""
+    return [_complete(page, cut_off=cut_off), *(_browser_probes(seen) if seen is not None else ())]
 
 
 def missing_page(page: Extracted) -> str:
-    """Why an answer has no page."""
+    """Return why an answer has no page."""
     return next((_NO_PAGE[finding] for finding in page.findings if finding in _NO_PAGE), _NO_PAGE["no_code"])
 
 
@@ -43,7 +43,7 @@ def _complete(page: Extracted, *, cut_off: bool) -> Probe:
     return Probe(name="complete", passed=False, words=why)
 
 
-def _seen(seen: Rendering) -> Iterator[Probe]:
+def _browser_probes(seen: Rendering) -> Iterator[Probe]:
     desktop, phone = seen.desktop, seen.phone
     yield Probe(name="answers", passed=not seen.trouble, words=seen.trouble or "the page loads and stays responsive")
     if desktop is not None or seen.errors:
@@ -62,7 +62,7 @@ def _seen(seen: Rendering) -> Iterator[Probe]:
         name="not_blank", passed=not blank, words="nothing is to be seen" if blank else "something is to be seen"
     )
     if blank:
-        return  # of an empty page, nothing else can be said
+        return  # nothing else can be measured on a blank page
     yield _contrast(desktop["contrast"])
     yield _counted("labels", desktop["labels"], "missing", "every field, control and image has a name")
     if phone is not None:
@@ -72,20 +72,20 @@ def _seen(seen: Rendering) -> Iterator[Probe]:
         yield _controls(seen.controls)
 
 
-def _contrast(found: dict[str, Any]) -> Probe:
-    if not found["texts"]:
+def _contrast(measured: dict[str, Any]) -> Probe:
+    if not measured["texts"]:
         return Probe(name="contrast", passed=None, words="no text stands on a plain ground")
-    if not found["low"]:
-        return Probe(name="contrast", passed=True, words=f"all {found['texts']} texts can be read (WCAG AA)")
-    examples = _some(found["examples"], found["low"])
-    words = f"{found['low']} of {found['texts']} texts have too little contrast: {examples}"
+    if not measured["low"]:
+        return Probe(name="contrast", passed=True, words=f"all {measured['texts']} texts can be read (WCAG AA)")
+    examples = _some(measured["examples"], measured["low"])
+    words = f"{measured['low']} of {measured['texts']} texts have too little contrast: {examples}"
     return Probe(name="contrast", passed=False, words=words)
 
 
-def _counted(name: str, found: dict[str, Any], key: str, good: str) -> Probe:
-    if not found[key]:
+def _counted(name: str, measured: dict[str, Any], key: str, good: str) -> Probe:
+    if not measured[key]:
         return Probe(name=name, passed=True, words=good)
-    return Probe(name=name, passed=False, words=f"{found[key]} × {_some(found['examples'], found[key])}")
+    return Probe(name=name, passed=False, words=f"{measured[key]} × {_some(measured['examples'], measured[key])}")
 
 
 def _fits_phone(phone: dict[str, Any]) -> Probe:
@@ -104,33 +104,33 @@ def _responsive(seen: Rendering, phone: dict[str, Any]) -> Probe:
         reasons.append(f"{seen.tablet_overflow} px too wide for a tablet")
     if phone["overflow"]["beyond"]:
         reasons.append("too wide for a phone")
-    if phone["smallest"] is not None and phone["smallest"] < _SMALLEST:
+    if phone["smallest"] is not None and phone["smallest"] < _MIN_TEXT_PX:
         reasons.append(f"text of {phone['smallest']:.0f} px on a phone")
     return Probe(
         name="responsive", passed=not reasons, words="; ".join(reasons) or "fits a phone, a tablet and a desktop"
     )
 
 
-def _controls(found: dict[str, Any]) -> Probe:
-    if not found["controls"]:
+def _controls(measured: dict[str, Any]) -> Probe:
+    if not measured["controls"]:
         return Probe(name="controls", passed=None, words="there is nothing to press")
-    if found["restless"]:
+    if measured["restless"]:
         return Probe(name="controls", passed=None, words="the page moves by itself: nobody can tell what a press does")
-    if not found["dead"]:
-        return Probe(name="controls", passed=True, words=f"all {found['controls']} controls do something")
-    examples = _some(found["examples"], found["dead"])
-    words = f"{found['dead']} of {found['controls']} controls do nothing: {examples}"
+    if not measured["dead"]:
+        return Probe(name="controls", passed=True, words=f"all {measured['controls']} controls do something")
+    examples = _some(measured["examples"], measured["dead"])
+    words = f"{measured['dead']} of {measured['controls']} controls do nothing: {examples}"
     return Probe(name="controls", passed=False, words=words)
 
 
 def _some(items: list[str], count: int | None = None) -> str:
-    """The first three of so many."""
+    """Return the first three items and how many more there are."""
     count = len(items) if count is None else count
     shown = ", ".join(clipped(item, 100) for item in items[:3])
     return f"{shown} and {count - 3} more" if count > 3 else shown
 
 
-def share_passed(found: list[Probe]) -> float | None:
-    """The share of probes that passed, of those that could be measured."""
-    known = [probe.passed for probe in found if probe.passed is not None]
-    return sum(known) / len(known) if known else None
+def share_passed(results: list[Probe]) -> float | None:
+    """Return the share of probes that passed, among those that could be measured."""
+    outcomes = [probe.passed for probe in results if probe.passed is not None]
+    return sum(outcomes) / len(outcomes) if outcomes else None

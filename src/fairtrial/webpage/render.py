@@ -1,7 +1,6 @@
-"""Looking at pages: a real browser opens each at two sizes, measures it, uses it, and takes pictures.
+"""Rendering pages: a real browser opens each at two sizes, measures it, uses it and takes screenshots.
 
-Every browser shows one page at a time and is ended if the page does not let go of it, so that nothing a page does can
-harm another one.
+Each browser shows one page at a time and is killed if the page blocks it, so that no page can affect another one.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Renderer:
-    """Some browsers, started when they are needed. An async context manager."""
+    """A pool of browsers, started when needed. An async context manager."""
 
     def __init__(self, browsers: int | None = None, limits: Limits | None = None) -> None:
         self._count = browsers or min(4, 1 + (os.cpu_count() or 1))  # a browser mostly waits
         self._limits = limits or Limits()
         self._playwright: Playwright | None = None
-        self.virtual = False  # whether pages live in virtual time
+        self.virtual = False  # whether pages run in virtual time
         self._slots: list[BrowserProcess] = []
         self._free: asyncio.LifoQueue[BrowserProcess] = asyncio.LifoQueue()
 
@@ -40,7 +39,7 @@ class Renderer:
 
         self._playwright = await async_playwright().start()
         self._slots = [BrowserProcess(self._playwright, program, self._limits) for _ in range(self._count)]
-        for slot in reversed(self._slots):  # last in, first out: a second one starts only when it is needed
+        for slot in reversed(self._slots):  # last in, first out: a second browser starts only when needed
             self._free.put_nowait(slot)
         return self
 
@@ -50,16 +49,16 @@ class Renderer:
             await self._playwright.stop()
 
     async def version(self) -> str:
-        """Which browser this is, once it has started."""
+        """Return the browser's version; start it if necessary."""
         return (await self._slots[0].open(virtual=self.virtual)).version
 
     async def render(self, html: str, checks: Sequence[Check] = ()) -> Rendering:
-        """Look at a page and carry out the checks. Whatever the page does, this comes to an end."""
+        """Render a page and run the checks. This always ends, whatever the page does."""
         slot = await self._free.get()
         try:
             seen = await Visit(slot, html, virtual=self.virtual).run(checks)
             if seen.stalled or seen.trouble not in ("", TOO_MUCH_MEMORY):
-                # It may only have been unlucky, or wait for a clock that stands still: nothing is held against it yet.
+                # It may be chance, or the page waits in a loop for a clock that stands still: try in real time.
                 seen = await Visit(slot, html, virtual=False).run(checks)
             return seen
         finally:

@@ -1,4 +1,4 @@
-"""What a browser showed of a page, and within which limits."""
+"""The result of opening a page in a browser, and the limits for it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _GIBIBYTE = 2**30
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a page may take, in seconds and bytes."""
+    """How much a page may use, in seconds and bytes."""
 
-    busy: float = 8.0  # of processor time before it answers
-    suspect: float = 3.0  # the same in virtual time; then it is looked at in real time
-    wall: float = 180.0  # for anything: far more than a page needs on a busy machine
+    busy: float = 8.0  # processor time before it must respond
+    suspect: float = 3.0  # the same in virtual time; then it is tried in real time
+    wall: float = 180.0  # for any step: far more than a page needs on a busy machine
     memory: int = _GIBIBYTE
 
 
 class Rendering(msgspec.Struct, kw_only=True):
-    """What a browser showed. `trouble` says why something is missing: the page hung, crashed or ate the memory.
+    """What a browser found. `trouble` says why results are missing: the page hung, crashed or used too much memory.
 
-    `stalled` is no fault of the page: the browser said nothing for very long, and the page did nothing meanwhile.
+    `stalled` is not the page's fault: the browser did not respond for very long while the page was idle.
     """
 
     trouble: str = ""
     stalled: str = ""
-    virtual: bool = False  # whether it lived in virtual time
+    virtual: bool = False  # whether it ran in virtual time
     errors: list[str] = []
     console: list[str] = []
     blocked: list[str] = []

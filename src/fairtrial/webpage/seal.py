@@ -1,12 +1,12 @@
-"""Sealing: a generated page runs, and what it tries to reach is not reached.
+"""Sealing: a generated page runs, but cannot reach the network.
 
-No wall is enough alone. The policy in the page forbids requests, but not WebRTC, nor that a page leaves for another
-address. The prelude takes away what the policy cannot forbid. Whoever shows the page holds it where it is: our own
-browser can resolve no name, and a person's browser has it in a frame with `SANDBOX`, on an origin of its own, inside a
+No single measure is enough. The policy in the page forbids requests, but neither WebRTC nor navigation to another
+address. The prelude removes what the policy cannot forbid. The browser that shows the page keeps it in place: our own
+browser can resolve no host name, and a person's browser shows it in a frame with `SANDBOX`, on its own origin, inside a
 document whose `frame-src` allows nothing else.
 
-A person's browser also connects, and looks up names, before it asks any policy. So it gets the page `guarded`: Chromium
-is told by `Connection-Allowlist`, and the guard sees to it that the elements that make Firefox do so never exist.
+A person's browser also connects, and looks up names, before it checks any policy. So it gets the page `guarded`:
+`Connection-Allowlist` stops Chromium, and the guard ensures that the elements that make Firefox do so never exist.
 """
 
 from __future__ import annotations
@@ -32,62 +32,64 @@ POLICY = "; ".join(
         "form-action 'none'",
     )
 )
-# For our own browser: the same policy, out of the page's reach.
+# For our own browser: the same policy, as headers that the page cannot change.
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Content-Security-Policy": f"{POLICY}; sandbox {SANDBOX}",
     "X-Content-Type-Options": "nosniff",
-    "X-DNS-Prefetch-Control": "off",  # Firefox looks up the names in links; Chromium does not care
+    "X-DNS-Prefetch-Control": "off",  # Firefox looks up the host names in links; Chromium ignores this
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), display-capture=(), usb=(), serial=(), midi=()",
 }
-# For people's browsers: every text that a script makes into HTML passes the guard's own policy.
+# For people's browsers: every text that a script turns into HTML passes through the guard's policy.
 _GUARDED_POLICY = f"{POLICY}; require-trusted-types-for 'script'; trusted-types default"
 GUARDED_HEADERS = {
     **HEADERS,
     "Content-Security-Policy": f"{_GUARDED_POLICY}; sandbox {SANDBOX}",
     "Connection-Allowlist": "()",
 }
-# Where the guarded page was tried against a listener, and the version from which it holds.
+# Browsers in which the guarded page was tested against a listener, and the version from which the seal holds.
 _HOLDS_FROM = {"Chrome": 152, "Firefox": 153}
 HOLDS_IN = "Chrome or Edge 152 or later, or Firefox 153 or later"
 _DOCTYPE = re.compile(r"\A\s*<!doctype[^>]*>", re.IGNORECASE)
 _SHADOW = re.compile(r"shadowrootmode", re.IGNORECASE)
-_SRCDOC = re.compile(r"srcdoc", re.IGNORECASE)  # as long, and still a name: a script that has it stays a script
-# What `guard.js` makes of them too: as void as they were, and allowed where they stood.
-_INSTEAD = {
+_SRCDOC = re.compile(
+    r"srcdoc", re.IGNORECASE
+)  # replaced by a name of the same length, so that a script that uses it stays valid
+# Replacements, the same as in `guard.js`: void where the original is, and allowed in the same places.
+_REPLACEMENTS = {
     "link": "meta",
     "base": "meta",
     "embed": "wbr",
     "frame": "wbr",
     **{name: f"x-{name}" for name in ("iframe", "object", "portal", "fencedframe")},
 }
-_REACHING = re.compile(rf"(</?)({'|'.join(_INSTEAD)})(?=[\s/>])", re.IGNORECASE | re.ASCII)
+_REACHING = re.compile(rf"(</?)({'|'.join(_REPLACEMENTS)})(?=[\s/>])", re.IGNORECASE | re.ASCII)
 _BROWSER = re.compile(r"\b(?:Headless)?(Chrome|Firefox)/(\d{1,9})")
 
 
 def sealed(html: str) -> str:
-    """Seal a page for our own browser: its policy as the first bytes, and the prelude before anything of its own."""
-    return _start(POLICY, "prelude.js") + _tamed(html)
+    """Seal a page for our own browser: the policy comes first, then the prelude, then the page."""
+    return _start(POLICY, "prelude.js") + _neutralised(html)
 
 
 def guarded(html: str) -> str:
-    """Seal a page for people's browsers: without any element that reaches out before a policy is asked."""
-    page = _REACHING.sub(lambda found: found[1] + _INSTEAD[found[2].lower()], _tamed(html))
+    """Seal a page for people's browsers: without the elements that connect before a policy is checked."""
+    page = _REACHING.sub(lambda match: match[1] + _REPLACEMENTS[match[2].lower()], _neutralised(html))
     return _start(_GUARDED_POLICY, "guard.js", "prelude.js") + page
 
 
 def holds_in(user_agent: str) -> bool:
-    """Whether the guarded page was tried in this browser, or in one that is built from it."""
-    found = _BROWSER.search(user_agent)
-    return found is not None and int(found[2]) >= _HOLDS_FROM[found[1]]
+    """Return whether the guarded page was tested in this browser, or in one that is built from it."""
+    match = _BROWSER.search(user_agent)
+    return match is not None and int(match[2]) >= _HOLDS_FROM[match[1]]
 
 
-def _tamed(html: str) -> str:
-    whole = html.encode("utf-8", "replace").decode("utf-8")  # half a character cannot be sent
-    return _SRCDOC.sub("srcd0c", _SHADOW.sub("data_shadowroot", _DOCTYPE.sub("", whole)))
+def _neutralised(html: str) -> str:
+    valid = html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be sent
+    return _SRCDOC.sub("srcd0c", _SHADOW.sub("data_shadowroot", _DOCTYPE.sub("", valid)))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Whether a page keeps within its limits: memory, and the processor's time that it takes before it answers."""
+"""Limits on a page: memory, and the processor time it may use before it responds."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ CRASHED = "the page crashed, or went away while it was looked at"
 
 
 class Watch:
-    """Looks after one page while something is done with it.
+    """Watches the limits of one page while it is being used.
 
-    An endless loop is told by processor time, not by the time of day: on a busy machine a good page is slow as well.
+    An endless loop is detected by processor time, not by wall time: on a busy machine a good page is slow as well.
     """
 
     def __init__(self, slot: BrowserProcess, busy: float) -> None:
         self._slot, self._busy = slot, busy
-        self._asked: asyncio.Task[Any] | None = None
+        self._ping: asyncio.Task[Any] | None = None
         self._frames = 0
-        self._since = 0.0  # processor time when the page last answered
-        self.clock: Clock | None = None  # none as long as nothing is shown
-        self.crashed = False  # whoever waits for a page that is no more waits for ever
+        self._since = 0.0  # processor time when the page last responded
+        self.clock: Clock | None = None  # None until something is shown
+        self.crashed = False  # waiting for a crashed page would never end
 
-    async def broken(self) -> str:
-        """Come back when a limit does not hold, with what is to be said of it."""
+    async def violation(self) -> str:
+        """Wait until a limit is exceeded, and return which."""
         from playwright.async_api import Error
 
         try:
@@ -42,31 +42,31 @@ class Watch:
                     return CRASHED
                 try:
                     usage = await self._slot.usage()
-                except Error:  # it is going: whoever works with it will notice
+                except Error:  # the browser is going away; the code that uses it will notice
                     continue
                 if usage.memory > self._slot.limits.memory:
                     return TOO_MUCH_MEMORY
-                if self._answers():
+                if self._is_responsive():
                     self._since = usage.processor
                 elif usage.processor - self._since > self._busy:
                     return NO_ANSWER
         finally:
-            if self._asked is not None:
-                self._asked.cancel()
+            if self._ping is not None:
+                self._ping.cancel()
 
-    def _answers(self) -> bool:
-        """Whether the page has said something since the last time, and shown a frame if it has to."""
+    def _is_responsive(self) -> bool:
+        """Return whether the page has responded since the last call, and shown a frame if one is due."""
         if self.clock is None:
             return True
         waiting = self.clock.frames % 2 == 1 and self.clock.frames == self._frames
         self._frames = self.clock.frames
-        if waiting or (self._asked is not None and not self._asked.done()):
+        if waiting or (self._ping is not None and not self._ping.done()):
             return False
-        self._asked = asyncio.ensure_future(_ping(self.clock))
+        self._ping = asyncio.ensure_future(_ping_page(self.clock))
         return True
 
 
-async def _ping(clock: Clock) -> None:
+async def _ping_page(clock: Clock) -> None:
     from playwright.async_api import Error
 
     with suppress(Error):  # a page that is gone needs no watching

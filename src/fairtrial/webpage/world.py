@@ -1,4 +1,4 @@
-"""The browser's protocol for one page, and the JavaScript world in it that the page can neither see nor change."""
+"""The DevTools protocol for one page, and an isolated JavaScript world that the page can neither see nor change."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _NAME = "fairtrial"
 
 
 class UnmeasurableError(Exception):
-    """What is asked of a page cannot be worked out there."""
+    """An expression could not be evaluated in a page."""
 
 
 class World:
-    """One page, spoken to through the protocol. `listen` and the other probes run before anything of the page."""
+    """One page, controlled through the protocol. `listen` and the other probes are loaded before the page's scripts."""
 
     def __init__(self, session: CDPSession) -> None:
         self._session = session
         self._frame = ""
-        self._context: int | None = None  # as long as the page shows the same document
+        self._context: int | None = None  # valid while the page shows the same document
 
     async def open(self) -> None:
-        """Make the probes part of every document that the page will show."""
+        """Add the probes to every document that the page will show."""
         await self.send("Page.enable")
         await self.send("Page.addScriptToEvaluateOnNewDocument", source=_probes(), worldName=_NAME)
         self._frame = (await self.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
@@ -37,41 +37,41 @@ class World:
 
     @property
     def session(self) -> CDPSession:
-        """For those who listen to events."""
+        """The protocol session, for event listeners."""
         return self._session
 
     async def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """One call of the protocol."""
+        """Send one protocol command and return its answer."""
         answer: dict[str, Any] = await self._session.send(method, params)
         return answer
 
     async def value(self, expression: str, *, gesture: bool = False) -> Any:
-        """The value of an expression in our world; with `gesture`, as if a person had asked for it."""
+        """Evaluate an expression in the isolated world; with `gesture`, as if triggered by a user."""
         from playwright.async_api import Error
 
-        known = self._context is not None
+        had_context = self._context is not None
         try:
-            return await self._evaluated(expression, gesture)
+            return await self._evaluate(expression, gesture)
         except Error:
-            if not known:
+            if not had_context:
                 raise
             self._context = None  # the document has changed since
-            return await self._evaluated(expression, gesture)
+            return await self._evaluate(expression, gesture)
 
-    async def _evaluated(self, expression: str, gesture: bool) -> Any:
+    async def _evaluate(self, expression: str, gesture: bool) -> Any:
         if self._context is None:
-            made = await self.send("Page.createIsolatedWorld", frameId=self._frame, worldName=_NAME)
-            self._context = made["executionContextId"]
-        told = await self.send(
+            world = await self.send("Page.createIsolatedWorld", frameId=self._frame, worldName=_NAME)
+            self._context = world["executionContextId"]
+        reply = await self.send(
             "Runtime.evaluate",
             expression=expression,
             contextId=self._context,
             returnByValue=True,
             userGesture=gesture,
         )
-        if "exceptionDetails" in told:
-            raise UnmeasurableError(f"the page cannot be measured: {told['exceptionDetails'].get('text', '')}")
-        return told["result"].get("value")
+        if "exceptionDetails" in reply:
+            raise UnmeasurableError(f"the page cannot be measured: {reply['exceptionDetails'].get('text', '')}")
+        return reply["result"].get("value")
 
 
 @cache

@@ -1,1 +1,1 @@
-"""What people do with a suite or a run: resume, rescore, calibrate, label, vote, pair, draft, estimate."""
+"""What users do with a suite or a run: resume, rescore, calibrate, label, vote, pair, draft, estimate."""

@@ -1,4 +1,4 @@
-"""Trying judges: what they make of answers whose worth is known, and what moves them that should not."""
+"""Calibration of judges with answers of known quality, and tests of their resistance to manipulation."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ async def acalibrate(
     store: Store | None = None,
     judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """See what a judge makes of answers whose worth is known, and keep the result in the store.
+    """Calibrate a judge with answers of known quality, and store the result.
 
-    `judged` hears how many samples are done, and of how many.
+    `judged` is called with the number of finished samples and the total.
     """
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or variables_of(folder)
-    built = _marking(scorer)
-    found = load_samples(samples, built.samples())
+    marking = _marking_scorer(scorer)
+    loaded = load_samples(samples, marking.samples())
     store = store or Store()
     async with open_targets([judge.target], folder, variables, concurrency=settings.concurrency) as targets:
         result = await bench.calibrate(
-            judge, targets[judge.target.id], built, found, settings, runs=runs, judged=judged
+            judge, targets[judge.target.id], marking, loaded, settings, runs=runs, judged=judged
         )
     result = msgspec.convert(variables.hide_all(msgspec.to_builtins(result)), Calibration)
     store.add_calibration(
@@ -73,73 +73,73 @@ async def aattack(
     folder: Path | None = None,
     variables: Variables | None = None,
 ) -> Resistance:
-    """Try a set of attacks on a judge, and see how many move its mark."""
+    """Run a set of attacks on a judge and measure how many change its mark."""
     settings, folder, variables = settings or Settings(), folder or Path(), variables or variables_of(folder)
-    built = _marking(scorer)
-    if built.samples() is not None:
-        raise FairtrialError("the attacks are texts: try them with llm_judge or golden_judge, as --scorer")
+    marking = _marking_scorer(scorer)
+    if marking.samples() is not None:
+        raise FairtrialError("attacks are plain texts: use them with --scorer llm_judge or golden_judge")
     async with open_targets([judge.target], folder, variables, concurrency=settings.concurrency) as targets:
         result = await bench.calibrate(
-            judge, targets[judge.target.id], built, attack_samples(built.top_mark()), settings
+            judge, targets[judge.target.id], marking, attack_samples(marking.top_mark()), settings
         )
     if all(sample.actual is None for sample in result.samples):
-        raise FairtrialError(f"the judge {judge.name} gave no verdict at all ({result.samples[0].notes})")
+        raise FairtrialError(f"judge {judge.name} gave no verdict on any sample ({result.samples[0].notes})")
     return resistance(variables.hide(judge.name), [sample.actual for sample in result.samples])
 
 
-def _marking(scorer: ScorerSpec | None) -> Scorer:
-    """The scorer whose judge gives marks: the one named, or the first such part of it."""
+def _marking_scorer(scorer: ScorerSpec | None) -> Scorer:
+    """Return the scorer whose judge gives marks: the given one, or its first part that does."""
     for part in marking_parts(scorer or {"type": "llm_judge"}):
         return part
-    raise FairtrialError("only a scorer whose judge gives marks can be tried: llm_judge, golden_judge or code_judge")
+    raise FairtrialError("calibration needs a scorer whose judge gives marks: llm_judge, golden_judge or code_judge")
 
 
 def judges_of(suite: Suite, name: str | None = None) -> list[JudgeSpec]:
-    """A suite's judges, or the one of that name; one that is not among them has the suite's providers."""
+    """Return a suite's judges, or the one with this name; a judge not in the suite uses the suite's providers."""
     judges = list(suite.settings.judges)
     if name is not None:
         return [judge for judge in judges if judge.name == name] or [
             judge_named(name, suite.variables, suite.folder, suite.text)
         ]
     if not judges:
-        raise FairtrialError(f"{suite.file} has no judge: add `judge:`, or name one before --suite")
+        raise FairtrialError(f"{suite.file} has no judge: add `judge:` to it, or give one before --suite")
     return judges
 
 
 def settings_of(suite: Suite) -> dict[str, Any]:
-    """What else of a suite a calibration goes by."""
+    """Return the other suite settings that a calibration needs."""
     return {"settings": suite.settings, "folder": suite.folder, "variables": suite.variables}
 
 
 def scorers_of(suite: Suite) -> list[ScorerSpec]:
-    """Every scorer that a suite uses, also those that its cases name; those of its arms come first."""
+    """Return every scorer of a suite, including those of its cases; those of its arms come first."""
     common = [arm.scorer for arm in suite.arms]
     own = [msgspec.json.decode(spec) for spec in sorted(suite.scorers)]
     return [*(spec for spec in common if spec in own), *(spec for spec in own if spec not in common)]
 
 
 def marking_scorers(suite: Suite) -> list[ScorerSpec]:
-    """Those among them whose judge gives marks."""
+    """Return the suite's scorers whose judge gives marks."""
     return [spec for spec in scorers_of(suite) if marking_parts(spec)]
 
 
 def calibration_notes(
     store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec], suite: str = ""
 ) -> list[str]:
-    """How the judges of a run did when they were calibrated — with this prompt, with another, or never."""
+    """Report how the judges of a run were calibrated: with this prompt, with another, or never."""
     notes = []
-    how = f"`fairtrial calibrate --suite {shlex.quote(suite)}`" if suite else "`fairtrial calibrate`"
+    command = f"`fairtrial calibrate --suite {shlex.quote(suite)}`" if suite else "`fairtrial calibrate`"
     for judge in judges:
-        known = store.calibrations(judge_key(judge))
+        calibrations = store.calibrations(judge_key(judge))
         parts = [part for scorer in scorers for part in marking_parts(scorer)]
         hashes = {part.prompt_hash(judge.instructions) for part in parts}
-        fitting = [row for row in known if row["prompt_hash"] in hashes]
+        matching = [row for row in calibrations if row["prompt_hash"] in hashes]
         if not hashes:
             continue
-        if fitting:
-            notes.append(f"judge {judge.name}: rated {fitting[0]['rating']} when calibrated with this prompt")
-        elif known:
-            notes.append(f"warning: judge {judge.name} was calibrated with another prompt only")
+        if matching:
+            notes.append(f"judge {judge.name}: rated {matching[0]['rating']} when calibrated with this prompt")
+        elif calibrations:
+            notes.append(f"warning: judge {judge.name} was only calibrated with another prompt")
         else:
-            notes.append(f"warning: judge {judge.name} was never calibrated; {how} tells how good it is")
+            notes.append(f"warning: judge {judge.name} was never calibrated; {command} shows how reliable it is")
     return notes

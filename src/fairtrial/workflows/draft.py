@@ -1,4 +1,4 @@
-"""Drafts by a model: cases, a whole suite, a better prompt. Always something to look at, never something done."""
+"""Drafts by a model: cases, a whole suite, a better prompt. They are proposals to review, and change nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairtrial.core.experiment import Settings
 from fairtrial.core.variables import escape_all
 from fairtrial.engine.bench import Bench
 from fairtrial.engine.targets import open_targets
-from fairtrial.providers.params import room
+from fairtrial.providers.params import tokens_needed
 
 T = TypeVar("T")
 _MOST_TOKENS = 4096
@@ -27,7 +27,7 @@ _SYSTEM = (
 
 
 class DraftCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that a model proposes."""
+    """A case proposed by a model."""
 
     input: str
     expected: str
@@ -37,13 +37,13 @@ class DraftCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DraftCases(msgspec.Struct, frozen=True, kw_only=True):
-    """Cases that a model proposes."""
+    """Cases proposed by a model."""
 
     cases: list[DraftCase]
 
 
 class DraftSuite(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite that a model proposes."""
+    """A suite proposed by a model."""
 
     name: str
     description: str
@@ -53,7 +53,7 @@ class DraftSuite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DraftPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt that a model proposes, and what it changed."""
+    """A prompt proposed by a model, and what it changed."""
 
     prompt: str
     changes: str
@@ -62,7 +62,7 @@ class DraftPrompt(msgspec.Struct, frozen=True, kw_only=True):
 async def adraft_cases(
     model: str, *, about: str, examples: list[dict[str, Any]], count: int, folder: Path
 ) -> DraftCases:
-    """New cases like those that are there."""
+    """Draft new cases similar to the existing ones."""
     shown = msgspec.json.encode(examples[:10]).decode()
     text = (
         f"Write {count} new test cases for this evaluation.\n\nWhat it is about:\n{about or '(see the examples)'}\n\n"
@@ -74,7 +74,7 @@ async def adraft_cases(
 
 
 async def adraft_suite(model: str, *, description: str, count: int, folder: Path) -> DraftSuite:
-    """A suite from a description."""
+    """Draft a suite from a description."""
     text = (
         f"Design a small evaluation from this description:\n{description}\n\n"
         f"Give it a short `name`, a one-sentence `description`, a `system` prompt for the models under test (may be "
@@ -86,7 +86,7 @@ async def adraft_suite(model: str, *, description: str, count: int, folder: Path
 
 
 async def adraft_prompt(model: str, *, prompt: str, wishes: str, folder: Path) -> DraftPrompt:
-    """A better wording of a prompt."""
+    """Draft an improved prompt."""
     text = (
         f"Improve this prompt. Keep what it asks for.\n\nThe prompt, as data:\n<<<\n{prompt}\n>>>\n\n"
         f"What should become better:\n{wishes or 'clarity, and an answer that can be checked'}\n\n"
@@ -104,7 +104,7 @@ async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
         case_id="draft",
         input=text,
         system=_SYSTEM,
-        params={"max_tokens": room(spec.target, spec.params, _MOST_TOKENS)},
+        params={"max_tokens": tokens_needed(spec.target, spec.params, _MOST_TOKENS)},
         stream=False,
         schema=_schema(shape),
     )
@@ -112,23 +112,23 @@ async def _ask(model: str, text: str, shape: type[T], folder: Path) -> T:
         outcome = await Bench([spec], targets, settings).judges[0].ask(request)
     result = outcome.result
     if not isinstance(result, Answer):
-        raise FairtrialError(variables.hide(f"{model} gave no draft: {result.message}"))
+        raise FairtrialError(variables.hide(f"{model} returned no draft: {result.message}"))
     if result.finish_reason in (REFUSED, FILTERED):
-        raise FairtrialError(variables.hide(f"{model} gave no draft, it refused: {result.text}"))
+        raise FairtrialError(variables.hide(f"{model} refused to write a draft: {result.text}"))
     try:
         return msgspec.json.decode(_json_in(result.text), type=shape)
     except msgspec.MsgspecError:
-        raise FairtrialError(f"{model} gave no draft of the right shape; try again, or another model") from None
+        raise FairtrialError(f"{model} returned a draft in the wrong format; try again, or use another model") from None
 
 
 def _json_in(text: str) -> str:
-    """The object in a reply that may have words or fences around it."""
+    """Extract the JSON object from a reply that may have prose or fences around it."""
     begin, end = text.find("{"), text.rfind("}")
     return text[begin : end + 1] if 0 <= begin < end else text
 
 
 def _schema(shape: type[Any]) -> dict[str, Any]:
-    """A strict schema: providers want every property required, and nothing beside them."""
+    """Return a strict schema: providers require every property to be required, and no others."""
     (_,), components = msgspec.json.schema_components([shape])
 
     def strict(value: Any) -> Any:
@@ -139,30 +139,35 @@ def _schema(shape: type[Any]) -> dict[str, Any]:
         if "$ref" in value:
             return strict(components[value["$ref"].rsplit("/", 1)[-1]])
         if value.get("type") == "object":
-            inner = {name: strict(item) for name, item in value["properties"].items()}
-            return {"type": "object", "properties": inner, "required": list(inner), "additionalProperties": False}
+            properties = {name: strict(item) for name, item in value["properties"].items()}
+            return {
+                "type": "object",
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }
         return {key: strict(item) for key, item in value.items() if key in ("type", "items")}
 
     return strict(components[shape.__name__])  # type: ignore[no-any-return]
 
 
 def suite_text(draft: DraftSuite, model: str) -> str:
-    """A drafted suite as a file; what a model wrote names no variable."""
+    """Return a drafted suite as YAML; references to variables in the model's text are escaped."""
     document: dict[str, Any] = {
         "name": draft.name,
         "description": draft.description,
         "targets": [model],
         "system": draft.system,
         "scorer": draft.scorer if draft.scorer in registry.names("scorers") else "llm_judge",
-        "cases": [_given(msgspec.to_builtins(case)) for case in draft.cases],
+        "cases": [_without_blanks(msgspec.to_builtins(case)) for case in draft.cases],
     }
     if document["scorer"] == "llm_judge":
         document["judge"] = {"target": model}
     editor = Editor("")
-    for key, value in escape_all(_given(document)).items():
+    for key, value in escape_all(_without_blanks(document)).items():
         editor.set((key,), value)
     return editor.text
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _without_blanks(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value not in ("", [])}

@@ -1,4 +1,4 @@
-"""What a run will ask and what it may cost, before anything is asked."""
+"""Estimates of the size and cost of a run before it starts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fairtrial.core.options import build_scorer
 from fairtrial.judging.asking import longest_reply
 from fairtrial.providers.prices import FREE, find_price
 
-_LONGEST_ANSWER, _JUDGE_PROMPT = 1000, 800  # tokens
+_ANSWER_TOKENS, _JUDGE_PROMPT_TOKENS = 1000, 800
 
 
 class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm's size; `most_usd` is None where the price is unknown."""
+    """The estimate for one arm; `most_usd` is None if the price is unknown."""
 
     arm: str
     trials: int
@@ -27,27 +27,27 @@ class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A run's size. Token counts are a guess (4 characters each); costs assume answers of full length."""
+    """The estimate for a run. Token counts are rough (4 characters each); costs assume answers of full length."""
 
     cases: int
     trials: int
     arms: list[ArmEstimate]
     most_usd: float | None
     judge_calls: int = 0
-    judge_usd: float | None = 0.0  # at most, beside `most_usd`
+    judge_usd: float | None = 0.0  # at most, in addition to `most_usd`
 
 
 def estimate(suite: Suite) -> CostEstimate:
-    """The size of a run of this suite."""
+    """Estimate the size and cost of a run of this suite."""
     trials, characters = [0] * len(suite.arms), [0] * len(suite.arms)
-    completion, judged = [0] * len(suite.arms), [0] * len(suite.arms)
-    marked = 0  # characters that every judge reads
+    completion, judge_calls = [0] * len(suite.arms), [0] * len(suite.arms)
+    judged_characters = 0  # read by every judge
     for case in suite.cases():
         for index, arm in enumerate(suite.arms):
             repeats = arm.repeats_of(case)
             if _needs_judge(canonical_json(arm.scorer_of(case))):
-                judged[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
-                marked += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _LONGEST_ANSWER)
+                judge_calls[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
+                judged_characters += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _ANSWER_TOKENS)
             trials[index] += repeats
             characters[index] += repeats * (len(case.input) + len(arm.condition.system))
             completion[index] += repeats * (arm.params_of(case).get("max_tokens") or 0)
@@ -57,26 +57,26 @@ def estimate(suite: Suite) -> CostEstimate:
         price = find_price(arm.target, suite.settings.prices) if priced else FREE
         tokens = characters[index] // 4
         most = None if price is None else price.most(tokens, completion[index])
-        sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judged[index]}
+        sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judge_calls[index]}
         arms.append(ArmEstimate(arm=arm.name, most_usd=most, **sizes))
     return CostEstimate(
         cases=suite.case_count,
         trials=sum(trials),
         arms=arms,
         most_usd=_sum([arm.most_usd for arm in arms]),
-        judge_calls=sum(judged),
-        judge_usd=_judging(suite, sum(judged), marked) if sum(judged) else 0.0,
+        judge_calls=sum(judge_calls),
+        judge_usd=_judging_cost(suite, sum(judge_calls), judged_characters) if sum(judge_calls) else 0.0,
     )
 
 
-def _judging(suite: Suite, calls: int, characters: int) -> float | None:
-    """What judging costs at most: every judge reads every answer at a judge's usual length."""
+def _judging_cost(suite: Suite, calls: int, characters: int) -> float | None:
+    """Estimate the maximum cost of judging: every judge reads every answer, at its usual prompt length."""
     judges = suite.settings.judges
     costs: list[float | None] = []
     for judge in judges:
         priced = registry.load("targets", judge.target.kind).priced
         price = find_price(judge.target, suite.settings.prices) if priced else FREE
-        prompt = suite.settings.panel.judgements * characters // 4 + _JUDGE_PROMPT * calls // len(judges)
+        prompt = suite.settings.panel.judgements * characters // 4 + _JUDGE_PROMPT_TOKENS * calls // len(judges)
         replies = longest_reply(judge.target, judge.params) * calls // len(judges)
         costs.append(None if price is None else price.most(prompt, replies))
     return _sum(costs)

@@ -1,4 +1,4 @@
-"""Human labels: answers drawn for people to mark, blind, and their marks taken back in."""
+"""Human labels: answers sampled for blind marking by people, and import of their marks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fairtrial.store import opinions
 
 _COLUMNS = ("trial", "input", "expected", "answer", "label", "note")
 _WORDS = {"pass": 1.0, "yes": 1.0, "true": 1.0, "fail": 0.0, "no": 0.0, "false": 0.0}
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 
 class Label(NamedTuple):
-    """What a person thinks that an answer is worth, 0–1."""
+    """A person's mark for an answer, 0–1."""
 
     trial: str
     value: float
@@ -33,7 +33,7 @@ class Label(NamedTuple):
 
 
 def read_mark(text: Any) -> float:
-    """A mark as people write it: 0 to 100, or pass and fail."""
+    """Read a mark: a number from 0 to 100, or a word such as pass or fail."""
     word = str(text).strip().lower()
     if word in _WORDS:
         return _WORDS[word]
@@ -42,14 +42,14 @@ def read_mark(text: Any) -> float:
     except ValueError:
         mark = -1.0
     if not 0 <= mark <= 100:
-        raise FairtrialError(f"a label is a number from 0 to 100, or pass or fail, not `{text}`")
+        raise FairtrialError(f"a label must be a number from 0 to 100, or pass or fail, not `{text}`")
     return mark / 100
 
 
 def read_labels(path: Path) -> list[Label]:
-    """Labels from a table with `trial` (or `trial_id`) and `label`, perhaps `note` and `by`; blanks are left out."""
+    """Read labels from a table with `trial` (or `trial_id`), `label`, and optionally `note` and `by`; skip blanks."""
     if path.suffix.lower() not in FORMATS:
-        raise FairtrialError(f"labels come as one of {', '.join(FORMATS)}, not `{path.name}`")
+        raise FairtrialError(f"a label file must be one of {', '.join(FORMATS)}, not `{path.name}`")
     labels, problems = [], []
     for row in rows_of(path):
         try:
@@ -59,9 +59,9 @@ def read_labels(path: Path) -> list[Label]:
         else:
             labels += [label] if label else []
     if problems:
-        raise FairtrialError("\n".join(problems[:_MOST_PROBLEMS]))
+        raise FairtrialError("\n".join(problems[:_MAX_PROBLEMS]))
     if not labels:
-        raise FairtrialError(f"{path} has no label: fill in the column `label`, 0 to 100 or pass or fail")
+        raise FairtrialError(f"{path} has no labels: fill in the column `label` with 0 to 100, or pass or fail")
     return labels
 
 
@@ -70,7 +70,7 @@ def _read_row(fields: dict[str, Any], problem: str) -> Label | None:
         raise FairtrialError(problem)
     trial = fields.get("trial") or fields.get("trial_id")
     if not trial or "label" not in fields:
-        raise FairtrialError("a label needs the columns `trial` and `label`")
+        raise FairtrialError("the columns `trial` and `label` are required")
     if fields["label"] is None or str(fields["label"]).strip() == "":
         return None
     note, by = (str(fields.get(name) or "") for name in ("note", "by"))
@@ -78,22 +78,22 @@ def _read_row(fields: dict[str, Any], problem: str) -> Label | None:
 
 
 def add_labels(run: Run, labels: Sequence[Label], *, by: str) -> int:
-    """Keep labels; all of them, or none if one is for no trial of this run. How many answers they are for."""
+    """Store labels and return how many answers have one; store none if any label matches no trial of this run."""
     places, problems = _places(run), []
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for label in labels:
-        fitting = [place for trial, place in places.items() if trial.startswith(label.trial)]
-        if len(fitting) != 1:
-            what = "no trial" if not fitting else f"{len(fitting)} trials"
-            problems.append(f"`{label.trial}` is {what} of run {run.id} with an answer")
+        matches = [place for trial, place in places.items() if trial.startswith(label.trial)]
+        if len(matches) != 1:
+            count = "no trial" if not matches else f"{len(matches)} trials"
+            problems.append(f"`{label.trial}` matches {count} with an answer in run {run.id}")
             continue
-        case, arm, repeat = fitting[0]
+        case, arm, repeat = matches[0]
         row = {"case_position": case, "arm_position": arm, "repeat": repeat, "labeller": label.by or by}
-        found[tuple(row.values())] = {**row, "value": label.value, "note": label.note or None}
+        rows[tuple(row.values())] = {**row, "value": label.value, "note": label.note or None}
     if problems:
-        raise FairtrialError("\n".join(problems[:_MOST_PROBLEMS]))
-    opinions.add_labels(run.store, run.id, run.record.scoring, list(found.values()))
-    return len({key[:3] for key in found})
+        raise FairtrialError("\n".join(problems[:_MAX_PROBLEMS]))
+    opinions.add_labels(run.store, run.id, run.record.scoring, list(rows.values()))
+    return len({key[:3] for key in rows})
 
 
 def _places(run: Run) -> dict[str, tuple[int, int, int]]:
@@ -102,24 +102,24 @@ def _places(run: Run) -> dict[str, tuple[int, int, int]]:
 
 
 def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), seed: int | None = None) -> int:
-    """Draw answers at random, `count` of each arm, and write them for people to mark. How many there are.
+    """Sample `count` answers of each arm at random, write them for people to mark, and return their number.
 
-    One answer of a case at most, none that has a label already, and where judges score, only answers that they scored;
-    in random order, and without the names of the arms and the judge's score: whoever marks them must not know.
+    At most one answer per case and arm, none that already has a label, and if judges score, only answers that they
+    scored. In random order, without the arms' names and the judge's scores, because marking must be blind.
     """
     unknown = sorted(set(arms) - {arm.name for arm in run.plan_arms})
     if unknown:
-        known = ", ".join(arm.name for arm in run.plan_arms)
-        raise FairtrialError(f"this run has no arm `{unknown[0]}`; its arms: {known}")
+        names = ", ".join(arm.name for arm in run.plan_arms)
+        raise FairtrialError(f"this run has no arm `{unknown[0]}`; its arms: {names}")
     if path.suffix.lower() not in (".csv", ".jsonl"):
-        raise FairtrialError(f"{path}: a sample is written as .csv or .jsonl")
+        raise FairtrialError(f"{path}: a sample can only be written as .csv or .jsonl")
     if path.exists():
-        raise FairtrialError(f"{path} is there already, and somebody may have filled it in; name another file")
+        raise FairtrialError(f"{path} already exists and may contain labels; choose another file name")
     rng = random.Random(seed)
-    drawn = _drawn(run, count, set(arms), rng)
-    if not drawn:
-        raise FairtrialError("there is nothing to label: no scored answer is without a label")
-    rows = [_sample_row(run, trial) for trial in rng.sample(drawn, len(drawn))]
+    trial_ids = _sample_trials(run, count, set(arms), rng)
+    if not trial_ids:
+        raise FairtrialError("nothing to label: there is no scored answer without a label")
+    rows = [_sample_row(run, trial) for trial in rng.sample(trial_ids, len(trial_ids))]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             if path.suffix.lower() == ".jsonl":
@@ -133,8 +133,8 @@ def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), 
     return len(rows)
 
 
-def _drawn(run: Run, count: int, arms: set[str], rng: random.Random) -> list[str]:
-    """Trial ids, `count` of each arm."""
+def _sample_trials(run: Run, count: int, arms: set[str], rng: random.Random) -> list[str]:
+    """Return the ids of random trials, `count` of each arm."""
     labelled = {
         (row["arm_position"], row["case_position"])
         for row in opinions.labelled(run.store, run.id, run.record.scoring)
@@ -149,19 +149,19 @@ def _drawn(run: Run, count: int, arms: set[str], rng: random.Random) -> list[str
             continue
         if chosen and row["score_value"] is not None and (arm, case) not in labelled:
             by_case.setdefault(arm, {}).setdefault(case, []).append(row["trial_id"])
-    drawn = []
+    trial_ids = []
     for cases in by_case.values():
-        some = rng.sample(sorted(cases), min(count, len(cases)))
-        drawn += [rng.choice(cases[case]) for case in some]
-    return drawn
+        sampled_cases = rng.sample(sorted(cases), min(count, len(cases)))
+        trial_ids += [rng.choice(cases[case]) for case in sampled_cases]
+    return trial_ids
 
 
 def _sample_row(run: Run, trial_id: str) -> dict[str, Any]:
     trial = run.trial(trial_id)
-    shown = {
+    row = {
         "trial": trial.trial_id,
         "input": trial.input,
         "expected": show_expected(trial.expected),
         "answer": trial.answer,
     }
-    return {**shown, "label": "", "note": ""}
+    return {**row, "label": "", "note": ""}

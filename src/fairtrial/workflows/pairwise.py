@@ -1,4 +1,4 @@
-"""Comparing the arms of a run pair by pair: a judge sees two stored answers to one case, in both orders."""
+"""Pairwise comparison of the arms of a run: a judge sees two stored answers to one case, in both orders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairtrial.engine.job import Job
 from fairtrial.engine.patience import Patience
 from fairtrial.engine.targets import open_targets
 from fairtrial.engine.workers import for_each
-from fairtrial.judging.pairs import Pair, Shown, pair_hash
+from fairtrial.judging.pairs import PageEvidence, Pair, pair_hash
 from fairtrial.store import Saver, Store, opinions
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.ledger import charged, ledger_row, settle_crash
@@ -31,7 +31,7 @@ from fairtrial.webpage.looking import fact_lines
 from fairtrial.workflows.stored import check_keys, stored_job, with_judge
 
 _SLICE = 250
-Watch = Callable[[int], None]  # told how many more pairs are done
+Watch = Callable[[int], None]  # called with the number of newly finished pairs
 
 
 async def apair(
@@ -44,15 +44,15 @@ async def apair(
     store: Store | None = None,
     watch: Watch | None = None,
 ) -> PairsSummary:
-    """Let judges compare the answers of every two arms, case by case. What was compared before is not asked again."""
+    """Let judges compare the answers of every two arms, case by case. Earlier comparisons are not repeated."""
     store = store or Store(create=False)
     record = store.find_run(name)
     job = with_judge(store, stored_job(store, record.id, "rescore", overrides or {}), judge)
     if not job.settings.judges:
-        raise FairtrialError("this run has no judge of its own: name one with --judge")
+        raise FairtrialError("this run has no judge: give one with --judge")
     check_keys(job.settings.judges)
     check_prices((), job.settings)
-    chosen = _chosen(job.arms, arms)
+    chosen = _chosen_arms(job.arms, arms)
     specs = [spec.target for spec in job.settings.judges]
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
         with store.lease(record.id):
@@ -62,17 +62,17 @@ async def apair(
                 pairing = _Pairing(store, job, record.scoring, bench, chosen, instructions, saver, watch)
                 await pairing.run()
     names = [arm.name for arm in job.arms]
-    asked = {(one.key, pair_hash(one.instructions, instructions)) for one in bench.judges}
-    found = (
+    judge_prompts = {(judge.key, pair_hash(judge.instructions, instructions)) for judge in bench.judges}
+    rows = (
         row
         for row in opinions.pairs(store, record.id)
-        if (row["judge_key"], row["prompt_hash"]) in asked and {row["arm_one"], row["arm_other"]} <= set(chosen)
+        if (row["judge_key"], row["prompt_hash"]) in judge_prompts and {row["arm_one"], row["arm_other"]} <= set(chosen)
     )
-    return summarise_pairs(record.id, record.suite_name, names, found, exhausted=bench.budget.exhausted)
+    return summarise_pairs(record.id, record.suite_name, names, rows, exhausted=bench.budget.exhausted)
 
 
 def _budget(store: Store, job: Job, saver: Saver) -> Budget:
-    """What is left of the run's budget; what is spent from it is on record first."""
+    """Return the rest of the run's budget; spending is recorded before it happens."""
 
     async def keep(usd: float) -> None:
         await saver.save("ledgers", ledger_row(job.run_id, usd))
@@ -80,20 +80,20 @@ def _budget(store: Store, job: Job, saver: Saver) -> Budget:
     return Budget(job.settings.budget_usd, charged(store, job.run_id, job.series_id), keep)
 
 
-def _chosen(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
-    """The positions of the arms to compare."""
-    known = {arm.name: arm.position for arm in arms}
-    unknown = [name for name in names if name not in known]
+def _chosen_arms(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
+    """Return the positions of the arms to compare."""
+    positions = {arm.name: arm.position for arm in arms}
+    unknown = [name for name in names if name not in positions]
     if unknown:
-        raise FairtrialError(f"this run has no arm `{unknown[0]}`; its arms: {', '.join(known)}")
-    positions = sorted({known[name] for name in names} or known.values())
-    if len(positions) < 2:
-        raise FairtrialError("it takes two arms to compare: this is one")
-    return positions
+        raise FairtrialError(f"this run has no arm `{unknown[0]}`; its arms: {', '.join(positions)}")
+    chosen = sorted({positions[name] for name in names} or positions.values())
+    if len(chosen) < 2:
+        raise FairtrialError("a comparison needs two arms: there is only one")
+    return chosen
 
 
 class _Todo(NamedTuple):
-    """One pair of answers before one judge."""
+    """One pair of answers for one judge to compare."""
 
     judge: Judge
     case: Case
@@ -104,7 +104,7 @@ class _Todo(NamedTuple):
 
 
 class _Pairing:
-    """One session of comparing."""
+    """One session of pairwise comparison."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Pairing:
             todo.judge, todo.pair, case_id=todo.case.id, number=todo.repeat, instructions=self._instructions
         )
         if not any(verdict.asked for verdict in verdicts):
-            return  # the budget was reached before either
+            return  # the budget was reached before the first call
         self._count_failures(todo.judge.name, verdicts)
         place = (todo.case.position, todo.repeat, todo.one, todo.other)
         row = opinions.pair_row(self._job.run_id, place, verdicts, self._job.variables)
@@ -146,7 +146,7 @@ class _Pairing:
             self._watch(1)
 
     def _count_failures(self, judge: str, verdicts: tuple[Judgement, Judgement]) -> None:
-        """A judge that fails again and again is not there; to go on asking would only cost time."""
+        """Give up on a judge that keeps failing: it is unavailable, and more calls would only waste time."""
         if any(verdict.failure_kind is not None for verdict in verdicts):
             self._given_up |= self._patience.failed(judge)
         else:
@@ -160,10 +160,10 @@ class _Pairing:
                 yield todo
 
     def _slice(self, first: int) -> list[_Todo]:
-        """What is left to compare in a slice of the cases."""
-        return list(self._left(first))
+        """Return the pairs left to compare in a slice of the cases."""
+        return list(self._remaining(first))
 
-    def _left(self, first: int) -> Iterator[_Todo]:
+    def _remaining(self, first: int) -> Iterator[_Todo]:
         done = self._done(first)
         answers = {
             (row["case_position"], row["repeat"], row["arm_position"]): row
@@ -192,16 +192,18 @@ class _Pairing:
                     if (judge.key, prompt, case.position, repeat, one, other) not in done:
                         yield _Todo(judge, case, repeat, one, other, pair)
 
-    def _shown(self, row: dict[str, Any], pictures: dict[str, str]) -> Shown:
-        """What a browser has seen of an answer, where one has."""
+    def _shown(self, row: dict[str, Any], pictures: dict[str, str]) -> PageEvidence:
+        """Return what a browser recorded of an answer's page, if there is one."""
         page = (decode(row["score_details"]) or {}).get("page")
         if page is None:
-            return Shown()
-        found = contents(self._store, list(pictures.values()))
-        images = [found[pictures[name]] for name in sorted(pictures)]
-        return Shown(facts=fact_lines(page), images=tuple(Image(media=media, body=body) for media, body in images))
+            return PageEvidence()
+        files = contents(self._store, list(pictures.values()))
+        images = [files[pictures[name]] for name in sorted(pictures)]
+        return PageEvidence(
+            facts=fact_lines(page), images=tuple(Image(media=media, body=body) for media, body in images)
+        )
 
     def _done(self, first: int) -> set[tuple[Any, ...]]:
         names = ("judge_key", "prompt_hash", "case_position", "repeat", "arm_one", "arm_other")
-        found = opinions.pairs(self._store, self._job.run_id, first=first, count=_SLICE)
-        return {tuple(row[name] for name in names) for row in found if row["failure_kind"] is None}
+        rows = opinions.pairs(self._store, self._job.run_id, first=first, count=_SLICE)
+        return {tuple(row[name] for name in names) for row in rows if row["failure_kind"] is None}

@@ -1,4 +1,4 @@
-"""Going on with stored runs: resume, retry, rescore. The same session as a first run, with less left to do."""
+"""Continuing stored runs: resume, retry, rescore. The same session as for a new run, with less left to do."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from fairtrial.store.todo import Mode
 from fairtrial.toolbox.preflight import preflight, with_tools
 from fairtrial.workflows.stored import check_keys, stored_job, with_judge
 
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 _ENDED = ("completed", "stopped")
-Part = tuple[int, int]  # which run of a series, and of how many
+Part = tuple[int, int]  # number of a run in its series, and the length of the series
 
 
 async def aresume(
@@ -40,25 +40,25 @@ async def aresume(
     overrides: dict[str, Any] | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Go on with a run (`resume`), or try its failed trials again (`retry`). No finished call is repeated."""
+    """Continue a run (`resume`), or repeat its failed trials (`retry`). No finished call is repeated."""
     store = store or Store(create=False)
     record = store.find_run(name)
     if record.status == "completed":
         return Run(store, record)
     job = stored_job(store, record.id, mode, overrides or {})
     if job.stopped is not None and mode == "resume":
-        job = _to_the_end(store, job)
-    how = store.scoring(record.id, record.scoring)
-    job = with_judge(store, job, how.get("judge"))
+        job = _without_early_stop(store, job)
+    choice = store.scoring(record.id, record.scoring)
+    job = with_judge(store, job, choice.get("judge"))
     job = msgspec.structs.replace(
-        job, judged=any(scorer.needs_judge() for scorer in _scorers(store, job, how.get("scorer")))
+        job, judged=any(scorer.needs_judge() for scorer in _scorers(store, job, choice.get("scorer")))
     )
     check_prices(job.arms, job.settings)
     inventory = await preflight(job.arms, job.variables.hide)
     job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory))
     specs = target_specs(job.arms, job.settings)
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
-        scoring = Scoring(job.folder, how.get("scorer"), record.scoring, on_refusal=job.settings.on_refusal)
+        scoring = Scoring(job.folder, choice.get("scorer"), record.scoring, on_refusal=job.settings.on_refusal)
         with store.lease(record.id):
             return await work_on(store, job, targets, scoring, watch)
 
@@ -70,18 +70,18 @@ async def aresume_series(
     overrides: dict[str, Any] | None = None,
     watch: Callable[[Part], Watch],
 ) -> list[Run]:
-    """Go on with a series, named by its id or one of its runs: finish the runs that were begun, then make the rest."""
-    begun = store.series_of(name)
-    runs = max(len(begun), series_size(begun))
+    """Continue a series, given by its id or one of its runs: finish the runs that were started, then do the rest."""
+    started = store.series_of(name)
+    runs = max(len(started), series_size(started))
     done: list[Run] = []
     for number in range(1, runs + 1):
-        here = watch((number, runs))
-        if number > len(begun):
-            run = await _next_run(store, begun[0], runs, overrides or {}, here)
-        elif begun[number - 1].status in _ENDED:
-            run = Run(store, begun[number - 1])
+        run_watch = watch((number, runs))
+        if number > len(started):
+            run = await _next_run(store, started[0], runs, overrides or {}, run_watch)
+        elif started[number - 1].status in _ENDED:
+            run = Run(store, started[number - 1])
         else:
-            run = await aresume(begun[number - 1].id, store=store, overrides=overrides, watch=here)
+            run = await aresume(started[number - 1].id, store=store, overrides=overrides, watch=run_watch)
         done.append(run)
         if run.status == "interrupted":
             break
@@ -89,12 +89,12 @@ async def aresume_series(
 
 
 def series_size(runs: Sequence[RunRecord]) -> int:
-    """How many runs a series was to have, as far as its runs say."""
+    """Return the planned number of runs in a series, as recorded in its runs; 0 if it was not recorded."""
     return max((msgspec.json.decode(run.context).get("series_runs", 0) for run in runs), default=0)
 
 
 async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[str, Any], watch: Watch) -> Run:
-    """One more run of the plan of a series."""
+    """Start the next run of a series."""
     job = stored_job(store, first.id, "resume", overrides)
     job = msgspec.structs.replace(job, run_id=new_id(), fresh=True, stopped=None)
     check_prices(job.arms, job.settings)
@@ -104,13 +104,13 @@ async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[s
 
 
 def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[Scorer]:
-    """What scores the answers of a stored plan."""
+    """Build the scorers of a stored plan."""
     specs = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *store.case_scorers(job.plan_id)]
     return [build_scorer(spec) for spec in specs]
 
 
-def _to_the_end(store: Store, job: Job) -> Job:
-    """Somebody wants the cases that a stopped run did not need; from now on it does not stop by itself."""
+def _without_early_stop(store: Store, job: Job) -> Job:
+    """Turn off early stopping for a stopped run that the user resumes to get the remaining cases."""
     stop = job.settings.stop
     assert stop is not None
     settings = msgspec.structs.replace(job.settings, stop=msgspec.structs.replace(stop, over=True))
@@ -129,7 +129,7 @@ async def arescore(
     store: Store | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Score the stored answers anew, with another scorer or judge; nobody is asked for new answers.
+    """Score the stored answers again, with another scorer or judge; no new answers are requested.
 
     The earlier scores stay in the store.
     """
@@ -141,28 +141,28 @@ async def arescore(
     job = stored_job(store, record.id, "rescore", overrides or {})
     job = with_judge(store, job, judge)
     judged = _check_rescoring(store, job, scorer)
-    needed = job.settings.judges if judged else ()
-    check_keys(needed)
-    job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed))
+    needed_judges = job.settings.judges if judged else ()
+    check_keys(needed_judges)
+    job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed_judges))
     check_prices((), job.settings)
-    specs = [spec.target for spec in needed]
+    specs = [spec.target for spec in needed_judges]
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as judges:
         targets = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} | judges
         with store.lease(record.id):
-            how = {"scorer": scorer, "judge": judge} if scorer or judge else None
-            number = store.add_scoring(record.id, canonical_json(how) if how else None)
+            choice = {"scorer": scorer, "judge": judge} if scorer or judge else None
+            number = store.add_scoring(record.id, canonical_json(choice) if choice else None)
             scoring = Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal)
             return await work_on(store, job, targets, scoring, watch)
 
 
 def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
-    """Make an earlier scoring of a run the one that counts again; nothing is scored and nobody is asked."""
+    """Make an earlier scoring the run's current one again; nothing is scored and no model is called."""
     store = store or Store(create=False)
     record = store.find_run(name)
-    known = [one.number for one in store.scorings(record.id) if one.completed]
-    if number not in known:
-        shown = ", ".join(map(str, known))
-        raise FairtrialError(f"run {record.id} has no finished scoring {number}; it has: {shown}")
+    finished = [scoring.number for scoring in store.scorings(record.id) if scoring.completed]
+    if number not in finished:
+        numbers = ", ".join(map(str, finished))
+        raise FairtrialError(f"run {record.id} has no finished scoring {number}; finished scorings: {numbers}")
     with store.lease(record.id):
         store.finish_scoring(record.id, number)
         settle_status(store, store.find_run(record.id))
@@ -170,24 +170,24 @@ def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
 
 
 def _check_rescoring(store: Store, job: Job, scorer: ScorerSpec | None) -> bool:
-    """What can be known beforehand: a scorer that does not fit the cases must not replace scores that do.
+    """Raise if the scorer does not fit the cases: it must not replace valid scores.
 
-    Returns whether a judge will be asked.
+    Returns whether a judge is needed.
     """
-    found: list[str] = []
+    problems: list[str] = []
     judged = False
     for first in range(0, job.case_count, 1000):
         for case in store.cases(job.plan_id, first, 1000, job.variables):
             specs = [scorer] if scorer else [arm.scorer_of(case) for arm in job.arms]
             scorers = [build_scorer(spec) for spec in specs]
-            reasons = {reason for one in scorers for reason in case_problems(one, case, job.folder)}
-            asked = any(one.needs_judge() for one in scorers)
-            judged = judged or asked
-            if asked and not job.settings.judges:
-                reasons.add("its scorer needs a judge: name one with --judge")
-            found += [f"{case.id}: {reason}" for reason in sorted(reasons)]
-        if len(found) >= _MOST_PROBLEMS:
+            reasons = {reason for built in scorers for reason in case_problems(built, case, job.folder)}
+            needs_judge = any(built.needs_judge() for built in scorers)
+            judged = judged or needs_judge
+            if needs_judge and not job.settings.judges:
+                reasons.add("its scorer needs a judge: give one with --judge")
+            problems += [f"{case.id}: {reason}" for reason in sorted(reasons)]
+        if len(problems) >= _MAX_PROBLEMS:
             break
-    if found:
-        raise FairtrialError(job.variables.hide("\n".join(found[:_MOST_PROBLEMS])))
+    if problems:
+        raise FairtrialError(job.variables.hide("\n".join(problems[:_MAX_PROBLEMS])))
     return judged

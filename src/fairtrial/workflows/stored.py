@@ -1,4 +1,4 @@
-"""A stored run, ready to be worked on again: its plan, with variables filled in anew from the environment."""
+"""Restoring of stored runs, so that they can be continued or rescored."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from fairtrial.store.todo import Mode
 
 
 def stored_job(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> Job:
-    """What a stored run needs to go on: its plan, with variables filled in anew from the environment."""
+    """Build the job of a stored run from its plan, with variables filled in from the current environment."""
     record = store.find_run(run_id)
     plan = store.plan(record.plan_id)
     variables = variables_of(Path(plan.folder))
     arms = store.arms(plan, variables)
     settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
     missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
-    cases = variables_of(Path(plan.folder))
+    case_variables = variables_of(Path(plan.folder))
     for template in store.case_templates(plan.id):
-        cases.reveal(template)
-    missing |= cases.missing
+        case_variables.reveal(template)
+    missing |= case_variables.missing
     if missing:
         names = ", ".join(sorted(missing))
         raise FairtrialError(f"run {record.id} needs {names}: set it in the environment or in a .env file")
-    given = {name: value for name, value in overrides.items() if value is not None}
+    changes = {name: value for name, value in overrides.items() if value is not None}
     return Job(
         run_id=record.id,
         plan_id=plan.id,
         series_id=record.series_id,
         case_count=plan.case_count,
         arms=arms,
-        settings=msgspec.structs.replace(settings, **given),
+        settings=msgspec.structs.replace(settings, **changes),
         variables=variables,
         folder=Path(plan.folder),
         mode=mode,
@@ -47,7 +47,7 @@ def stored_job(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any])
 
 
 def with_judge(store: Store, job: Job, judge: str | None) -> Job:
-    """The same job with another judge, where one is named."""
+    """Return the job with another judge, if one is given."""
     if judge is None:
         return job
     chosen = judge_named(judge, job.variables, job.folder, store.plan(job.plan_id).suite_text)
@@ -55,8 +55,8 @@ def with_judge(store: Store, job: Job, judge: str | None) -> Job:
 
 
 def check_keys(judges: Sequence[JudgeSpec]) -> None:
-    """A stored judge whose key is not set cannot be asked."""
+    """Raise if the key or address of a stored judge is not set."""
     for judge in judges:
         for text in (judge.target.api_key, judge.target.base_url):
             if text.startswith("${"):
-                raise FairtrialError(f"the judge {judge.name} needs {text[2:].rstrip('}')}: set it in the environment")
+                raise FairtrialError(f"judge {judge.name} needs {text[2:].rstrip('}')}: set it in the environment")

@@ -30,7 +30,7 @@ from starlette.routing import Route
 from fairtrial.suites import code_arena
 from fairtrial.web.guard import Guard
 from fairtrial.web.preview import Previews
-from fairtrial.web.serving import HOST, bound, names_of, served
+from fairtrial.web.serving import HOST, bind_socket, host_names, serve_apps
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import HEADERS, SANDBOX, sealed
 
@@ -134,7 +134,7 @@ async def main(browser: str, program: str, host: str = HOST) -> None:
     listener = network.Listener()
     await listener.open(range(_PORTS, next(ports)))
     site = Site(scenes, listener, host)
-    async with served(*site.apps):
+    async with serve_apps(*site.apps):
         process = await _start(browser, program, site.address, folder)
         try:
             await asyncio.wait_for(site.over.wait(), 3 * _PATIENCE + _SETTLE)
@@ -182,7 +182,7 @@ class Site:
         self._scenes, self._listener, self._previews = scenes, listener, Previews()
         self.over = asyncio.Event()
         self.dest: str | None = None  # what the browser says our own page is for
-        main, previews, plain = bound(0, host), bound(0, host), bound(0, host)
+        main, previews, plain = bind_socket(0, host), bind_socket(0, host), bind_socket(0, host)
         self.address, self._preview_origin, self._plain_origin = (
             f"http://{host}:{one.getsockname()[1]}" for one in (main, previews, plain)
         )
@@ -194,7 +194,7 @@ class Site:
         )
         self.apps = (
             (Starlette(routes=ours), main),
-            (Guard(self._previews.app, names_of(previews, host)), previews),
+            (Guard(self._previews.app, host_names(previews, host)), previews),
             (Starlette(routes=[Route("/{scene:int}/{place:int}", self._plain)]), plain),
         )
 

@@ -1,1 +1,1 @@
-"""Numbers in words: the sentences and table cells that terminal, Markdown, HTML and web page share."""
+"""Sentences and table cells shared by the terminal, Markdown, HTML reports and web pages."""

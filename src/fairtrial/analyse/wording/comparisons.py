@@ -1,4 +1,4 @@
-"""Comparisons in words: the same ones in the terminal, in Markdown and in pages."""
+"""Sentences and table cells about comparisons, shared by the terminal, Markdown and web pages."""
 
 from __future__ import annotations
 
@@ -13,43 +13,45 @@ ALPHA = 0.05
 
 
 class Scale:
-    """How the numbers of a comparison are written: scores in points of 100, metrics on their own scale."""
+    """Number format of a comparison: scores in points out of 100, metrics on their own scale."""
 
     def __init__(self, metric: str) -> None:
-        self.times, self.digits = (1, 3) if metric else (100, 1)
+        self.factor, self.digits = (1, 3) if metric else (100, 1)
         self.unit = f" in {metric}" if metric else " points"
 
     def plain(self, value: float | None) -> str:
-        """A number without a sign."""
-        return "–" if value is None else self._written(value, "")
+        """Format a number without a leading plus sign."""
+        return "–" if value is None else self._format(value, "")
 
     def signed(self, value: float | None) -> str:
-        """A difference."""
-        return "–" if value is None else self._written(value, "+")
+        """Format a difference with its sign."""
+        return "–" if value is None else self._format(value, "+")
 
     def interval(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
-        """An interval of differences, with as many digits as it takes to see on which side of 0 and of the margin its
-        limits lie."""
+        """Format an interval of differences, with enough digits to show on which side of 0 and of the margin its limits
+        lie."""
         if bounds is None:
             return "–"
-        marks = (0.0,) if margin is None else (0.0, margin, -margin)
-        return f"[{', '.join(self._written(bound, '+', marks) for bound in bounds)}]"
+        thresholds = (0.0,) if margin is None else (0.0, margin, -margin)
+        return f"[{', '.join(self._format(bound, '+', thresholds) for bound in bounds)}]"
 
-    def _written(self, value: float, sign: str, marks: tuple[float, ...] = ()) -> str:
-        exact = self.times * value
-        digits = next((n for n in range(self.digits, 9) if _same_side(round(exact, n), exact, marks, self.times)), 9)
+    def _format(self, value: float, sign: str, thresholds: tuple[float, ...] = ()) -> str:
+        exact = self.factor * value
+        digits = next(
+            (n for n in range(self.digits, 9) if _same_side(round(exact, n), exact, thresholds, self.factor)), 9
+        )
         rounded = round(exact, digits) + 0.0  # no −0.0
         return f"{rounded:{sign}.3g}" if abs(rounded) >= 1e6 else f"{rounded:{sign}.{digits}f}"
 
 
-def _same_side(shown: float, exact: float, marks: tuple[float, ...], times: int) -> bool:
-    return all((shown > times * mark) == (exact > times * mark) for mark in marks) and all(
-        (shown < times * mark) == (exact < times * mark) for mark in marks
+def _same_side(shown: float, exact: float, thresholds: tuple[float, ...], factor: int) -> bool:
+    return all((shown > factor * threshold) == (exact > factor * threshold) for threshold in thresholds) and all(
+        (shown < factor * threshold) == (exact < factor * threshold) for threshold in thresholds
     )
 
 
 def p_words(p: float | None) -> str:
-    """A p-value as people write it; never rounded across 5 %."""
+    """Format a p-value; rounding never moves it across 5 %."""
     if p is None:
         return "–"
     if p < 0.0001:
@@ -60,13 +62,21 @@ def p_words(p: float | None) -> str:
     return f"{p:.{digits}f}"
 
 
-def pair_columns(found: Comparisons) -> list[str]:
-    """The columns of the table of pairs."""
-    return ["arm", "against", "difference", "95% CI", "p (Holm)" if len(found.pairs) > 1 else "p", "cases", "verdict"]
+def pair_columns(comparisons: Comparisons) -> list[str]:
+    """Return the column names of the table of pairs."""
+    return [
+        "arm",
+        "against",
+        "difference",
+        "95% CI",
+        "p (Holm)" if len(comparisons.pairs) > 1 else "p",
+        "cases",
+        "verdict",
+    ]
 
 
 def pair_cells(pair: Comparison) -> list[str]:
-    """One pair as a row."""
+    """Return one pair as a table row, in the order of `pair_columns`."""
     scale = Scale(pair.metric)
     return [
         pair.a,
@@ -84,101 +94,105 @@ def _margin(pair: Comparison) -> float | None:
 
 
 def sentence(pair: Comparison, margin: float | None = None) -> str:
-    """The verdict on a pair in one sentence, with the interval that it is read off."""
+    """State the verdict on a pair in one sentence, with the interval it is based on."""
     scale = Scale(pair.metric)
     what = f" by {pair.metric}" if pair.metric else ""
     if pair.difference is None:
-        return f"{pair.a} and {pair.b} have no case in common."
+        return f"{pair.a} and {pair.b} have no cases in common."
     bounds = "" if pair.ci95 is None else f" {scale.interval(pair.ci95, margin)}"
     if pair.verdict in ("better", "worse"):
         by = f"{scale.signed(pair.difference)}{scale.unit}{bounds}"
         shown = f"{pair.a} is {pair.verdict} than {pair.b}: {by}{_ahead(pair)}."
         inside = pair.equivalence is not None and pair.equivalence.equivalent
-        return f"{shown} That is less than ±{scale.plain(margin)}." if inside else shown
+        return f"{shown} The difference is within the margin of ±{scale.plain(margin)}." if inside else shown
     if pair.verdict == "equivalent":
         return f"{pair.a} and {pair.b} are equivalent{what} within ±{scale.plain(margin)}{scale.unit}{bounds}."
-    found = f"{scale.signed(pair.difference)}{bounds}"
+    estimate = f"{scale.signed(pair.difference)}{bounds}"
     if pair.verdict == "depends on failures":
-        return f"{pair.a} against {pair.b}{what}: {found} depends on the trials that failed."
+        return f"{pair.a} against {pair.b}{what}: {estimate}, but the verdict depends on the trials that failed."
     if pair.detectable is None:
-        return f"cannot tell {pair.a} from {pair.b}{what}: {found}, {_why_not(pair)}."
+        return f"cannot tell {pair.a} from {pair.b}{what}: {estimate}, {_why_undecided(pair)}."
     smallest = f"smallest detectable difference: {scale.plain(pair.detectable)}{scale.unit}"
-    return f"cannot tell {pair.a} from {pair.b}{what}: {found} ({smallest})."
+    return f"cannot tell {pair.a} from {pair.b}{what}: {estimate} ({smallest})."
 
 
-def _why_not(pair: Comparison) -> str:
+def _why_undecided(pair: Comparison) -> str:
     if pair.count < 2:
-        return "there is one case"
+        return "there is only one case"
     if pair.units < 2:
-        return "all cases are of one cluster"
+        return "all cases belong to one cluster"
     if pair.ahead == pair.behind == 0:
-        return "no case tells them apart"
+        return "they are tied on every case"
     if pair.ci95 is None:
-        return "nothing varies, and no scale says what other cases could show"
+        return "nothing varies, and no scale bounds what other cases could show"
     fewest = fewest_cases(1 - pair.level)
     if pair.units < fewest:
         what = "cases" if pair.units == pair.count else "clusters"
-        return f"with {pair.units} {what} no difference can show, {fewest} are needed at least"
+        return f"{pair.units} {what} are too few to show any difference (at least {fewest} are needed)"
     return f"{pair.count} cases are not enough yet"
 
 
 def _ahead(pair: Comparison) -> str:
-    if pair.count < 2 or pair.labels:  # with labels, who is ahead on a case is what judges said
+    if pair.count < 2 or pair.labels:  # with labels, these counts would be the uncorrected judgements
         return ""
     return f" (ahead on {pair.ahead}, tied on {pair.tied}, behind on {pair.behind} of {pair.count} cases)"
 
 
 def brief_lines(pair: Comparison) -> list[str]:
-    """What nobody should miss: what decided, tests that do not agree, failures that decide, effects that differ."""
+    """Return the lines every reader should see.
+
+    They say what the estimate is based on, which tests disagree, what the failures could change, and where the effect
+    differs between kinds of cases.
+    """
     lines = []
     if pair.variance_saved is not None:
-        lines.append(f"an earlier run on more cases saves {100 * pair.variance_saved:.0f} % of the variance")
+        lines.append(f"an earlier run on more cases reduces the variance by {100 * pair.variance_saved:.0f} %")
     if pair.as_judged is not None:
         lines.append(_as_judged_line(pair))
-    elif pair.robustness and pair.verdict != "equivalent":  # they look for a difference, not for its absence
+    elif pair.robustness and pair.verdict != "equivalent":  # the tests look for a difference, not for equivalence
         lines += _agreement_lines(pair)
     if pair.failures is not None and pair.verdict == "depends on failures":
         lines += _failure_lines(pair)
-    lines += [_differs_line(found) for found in pair.differs if found.p_value < ALPHA]
+    lines += [_differs_line(interaction) for interaction in pair.differs if interaction.p_value < ALPHA]
     if pair.run_means is not None:
         lines += _run_means_lines(pair)
     return lines
 
 
 def _as_judged_line(pair: Comparison) -> str:
-    scale, found = Scale(pair.metric), pair.as_judged
-    assert found is not None
+    scale, uncorrected = Scale(pair.metric), pair.as_judged
+    assert uncorrected is not None
     return (
-        f"corrected by people's labels on {pair.labels} cases; as the judges scored it: "
-        f"{scale.signed(found.difference)} {scale.interval(found.ci95)}"
+        f"corrected by human labels on {pair.labels} cases; as the judges scored it: "
+        f"{scale.signed(uncorrected.difference)} {scale.interval(uncorrected.ci95)}"
     )
 
 
 def _agreement_lines(pair: Comparison) -> list[str]:
-    """Whether other tests would have said the same, at the same level."""
-    level, sure = 1 - pair.level, _decided(pair)
+    """Say whether other tests agree with the verdict at the same level."""
+    level, significant = 1 - pair.level, _excludes_zero(pair)
     others = [line for line in pair.robustness if line.p_value is not None]
-    against = [line for line in others if ((line.p_value or 0.0) < level) != sure]
+    against = [line for line in others if ((line.p_value or 0.0) < level) != significant]
     if against:
         shown = ", ".join(f"{line.method} p {p_words(line.p_value)}" for line in against)
         return [f"not all tests agree (at {100 * level:.2g} %): {shown}"]
     return [f"{len(others)} other tests agree" if len(others) > 1 else "another test agrees"] if others else []
 
 
-def _decided(pair: Comparison) -> bool:
-    """Whether the interval leaves out 0."""
+def _excludes_zero(pair: Comparison) -> bool:
+    """Return whether the interval excludes 0."""
     return pair.ci95 is not None and (pair.ci95[0] > 0 or pair.ci95[1] < 0)
 
 
-def metric_lines(found: Comparisons, pair: Comparison, *, details: bool) -> list[str]:
-    """The pair by its other metrics; those that tell nothing are only counted, unless all is wanted."""
-    own = [item for item in found.metrics if (item.a, item.b) == (pair.a, pair.b)]
+def metric_lines(comparisons: Comparisons, pair: Comparison, *, details: bool) -> list[str]:
+    """Compare the pair by its other metrics; without `details`, undecided metrics are only counted."""
+    own = [item for item in comparisons.metrics if (item.a, item.b) == (pair.a, pair.b)]
     shown = [item for item in own if details or item.verdict in ("better", "worse")]
     lines = [_metric_line(item) for item in shown]
     if len(shown) < len(own):
         rest = len(own) - len(shown)
         which = f"{'other ' if shown else ''}metric{'' if rest == 1 else 's'}"
-        lines.append(f"by {rest} {which} nobody can tell them apart")
+        lines.append(f"{rest} {which}: cannot tell")
     return lines
 
 
@@ -189,69 +203,72 @@ def _metric_line(item: Comparison) -> str:
 
 
 def _failure_lines(pair: Comparison) -> list[str]:
-    """Between what the difference lies, whatever the failed trials would have been worth."""
-    scale, found = Scale(pair.metric), pair.failures
-    assert found is not None
+    """Give the two extremes of the difference, whatever scores the failed trials would have got."""
+    scale, failures = Scale(pair.metric), pair.failures
+    assert failures is not None
     return [
-        f"if every failure {what}: {scale.signed(bound.difference)} {scale.interval(bound.ci95, _margin(pair))}, "
+        f"if every failed trial {what}: {scale.signed(bound.difference)} {scale.interval(bound.ci95, _margin(pair))}, "
         f"{bound.count} cases: {bound.verdict}"
-        for what, bound in ((f"spoke against {pair.a}", found.against_a), (f"spoke against {pair.b}", found.against_b))
+        for what, bound in (
+            (f"counted against {pair.a}", failures.against_a),
+            (f"counted against {pair.b}", failures.against_b),
+        )
     ]
 
 
 def detail_lines(pair: Comparison) -> list[str]:
-    """Everything below a pair: other tests, failures, kinds of cases."""
+    """Return every detail of a pair: method, effect size, other tests, failures and kinds of cases."""
     scale = Scale(pair.metric)
     lines = [f"interval: {_interval_words(pair)}"]
     if pair.effect_size is not None:
-        lines.append(f"effect size d_z {pair.effect_size:+.2f} (mean over deviation of the differences)")
-    lines += [_robustness_line(line, scale, _plain(pair)) for line in pair.robustness]
+        lines.append(f"effect size d_z {pair.effect_size:+.2f} (mean / standard deviation of the differences)")
+    lines += [_robustness_line(line, scale, _unadjusted_note(pair)) for line in pair.robustness]
     if pair.failures is not None:
         lines += _failure_lines(pair)
     if pair.run_means is not None:
         lines += _run_means_lines(pair)
     lines += [_group_line(group, scale) for group in pair.groups]
-    lines += [_differs_line(found) for found in pair.differs]
+    lines += [_differs_line(interaction) for interaction in pair.differs]
     return lines
 
 
 def _interval_words(pair: Comparison) -> str:
-    """How it was made, and how sure it is for this pair alone."""
+    """Describe the method of the interval and its level for this pair alone."""
     alone = f", {100 * pair.level:.4g} % for this pair alone" if pair.comparisons > 1 else ""
     return f"{_METHODS.get(pair.method, pair.method)}{alone}"
 
 
 _METHODS = {
     "t": "Student's t over cases",
-    "t, over clusters": "Student's t over clusters, each left out once",
-    "bounded": "bounded by the scale (few cases, or few of them carry the difference)",
-    "bounded, over clusters": "bounded by the scale, over clusters (few, or few of them carry the difference)",
-    "anytime-valid bets": "holds whenever the run stopped; the difference is its middle",
+    "t, over clusters": "Student's t over clusters, with a jackknife standard error (each cluster left out once)",
+    "bounded": "bounded by the scale (few cases, or few of them account for the difference)",
+    "bounded, over clusters": "bounded by the scale, over clusters (few, or few of them account for the difference)",
+    "anytime-valid bets": "valid whenever the run stopped (anytime-valid); the difference is its midpoint",
 }
 
 
-def _plain(pair: Comparison) -> str:
+def _unadjusted_note(pair: Comparison) -> str:
     return " (unadjusted)" if pair.comparisons > 1 else ""
 
 
-def _robustness_line(line: Robustness, scale: Scale, plain: str) -> str:
+def _robustness_line(line: Robustness, scale: Scale, note: str) -> str:
     if line.ci95 is not None:
         return f"{line.method}: 95% CI {scale.interval(line.ci95)}"
-    return f"{line.method}: p {p_words(line.p_value)}{plain}"
+    return f"{line.method}: p {p_words(line.p_value)}{note}"
 
 
 def _run_means_lines(pair: Comparison) -> list[str]:
-    found = pair.run_means
-    assert found is not None
-    if found.pooled_std_err == 0:
-        return [f"run means never varied ({Scale('').signed(found.score_diff)}): no test can be made of them"]
+    test = pair.run_means
+    assert test is not None
+    if test.pooled_std_err == 0:
+        return [f"run means never varied ({Scale('').signed(test.score_diff)}): they cannot be tested"]
     lines = [
-        f"run means (pooled t): {Scale('').signed(found.score_diff)}, p {p_words(found.p_value)}, "
-        f"Cohen's d {found.effect_size:.2f}"
+        f"run means (pooled t): {Scale('').signed(test.score_diff)}, p {p_words(test.p_value)}, "
+        f"Cohen's d {test.effect_size:.2f}"
     ]
-    if found.is_significant != _decided(pair):
+    if test.is_significant != _excludes_zero(pair):
         lines.append(
-            "  it differs from the verdict because it asks only about these very cases; "
+            "  this test differs from the verdict because it is only about these very cases; "
             "the verdict is about cases like them"
         )
     return lines
@@ -262,30 +279,32 @@ def _group_line(group: Group, scale: Scale) -> str:
     return f"{group.by} {group.value}: {scale.signed(group.difference)}{bounds}, {group.count} cases: {group.verdict}"
 
 
-def _differs_line(found: Differs) -> str:
-    about = f"between cases with and without tag {found.value}" if found.by == "tag" else f"by {found.by}"
-    answer = "yes" if found.p_value < ALPHA else "cannot tell"
-    return f"does the difference differ {about}? {answer}, p {p_words(found.p_value)}"
+def _differs_line(interaction: Differs) -> str:
+    about = (
+        f"between cases with and without tag {interaction.value}" if interaction.by == "tag" else f"by {interaction.by}"
+    )
+    answer = "yes" if interaction.p_value < ALPHA else "cannot tell"
+    return f"does the difference differ {about}? {answer}, p {p_words(interaction.p_value)}"
 
 
 def difficulty_line(pair: Comparison) -> str:
-    """Does the effect differ by difficulty? Always answered, if only by why not."""
-    found = next((item for item in pair.differs if item.by == "difficulty"), None)
-    if found is not None:
-        return _differs_line(found)
+    """Say whether the effect differs by difficulty, or why that cannot be tested."""
+    interaction = next((item for item in pair.differs if item.by == "difficulty"), None)
+    if interaction is not None:
+        return _differs_line(interaction)
     groups = [group for group in pair.groups if group.by == "difficulty"]
     shown = ", ".join(f"{group.value} {Scale(pair.metric).signed(group.difference)}" for group in groups)
-    why = "in one of the kinds nothing varies" if groups else "all problems are of one difficulty"
-    return f"does the difference differ by difficulty? no test can be made: {why}" + (f" ({shown})" if shown else "")
+    why = "within one difficulty nothing varies" if groups else "all problems have the same difficulty"
+    return f"does the difference differ by difficulty? it cannot be tested: {why}" + (f" ({shown})" if shown else "")
 
 
-def headline(found: Comparisons) -> str:
-    """What is compared, in one line."""
-    runs = " against ".join(found.sources)
-    if len(found.sources) == 1 and len(found.run_ids) == 1:
-        runs = found.run_ids[0]
-    elif len(found.sources) == 1:
-        runs = f"series {found.sources[0]} ({len(found.run_ids)} runs)"
-    count = len(found.pairs)
+def headline(comparisons: Comparisons) -> str:
+    """Say in one line what is compared."""
+    runs = " against ".join(comparisons.sources)
+    if len(comparisons.sources) == 1 and len(comparisons.run_ids) == 1:
+        runs = comparisons.run_ids[0]
+    elif len(comparisons.sources) == 1:
+        runs = f"series {comparisons.sources[0]} ({len(comparisons.run_ids)} runs)"
+    count = len(comparisons.pairs)
     adjusted = f"; the verdicts hold for all {count} pairs together (Holm)" if count > 1 else ""
-    return f"{found.metric or 'score'} of {runs}{adjusted}"
+    return f"{comparisons.metric or 'score'} of {runs}{adjusted}"

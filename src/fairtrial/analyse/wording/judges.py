@@ -1,4 +1,4 @@
-"""Judges, labels and pairs in words."""
+"""Sentences and table cells about judges, labels and judged pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def label_lines(arm: ArmSummary) -> list[str]:
-    """What people's marks say of this arm, and the mean corrected by them."""
+    """Say how human labels differ from the judge's scores of this arm, and give the mean corrected by them."""
     if arm.labels is None:
         return []
     labels, lines = arm.labels, []
@@ -23,7 +23,7 @@ def label_lines(arm: ArmSummary) -> list[str]:
             f", α {agreement.value:.2f}{_bounds(agreement.ci95)}" if agreement and agreement.value is not None else ""
         )
         lines.append(
-            f"{labels.answers} human labels: the judge marks {abs(100 * labels.bias):.1f} "
+            f"{labels.answers} human labels: the judge marks {abs(100 * labels.bias):.1f} points "
             f"{'higher' if labels.bias >= 0 else 'lower'}{alpha}"
         )
     for corrected in labels.corrected:
@@ -33,43 +33,47 @@ def label_lines(arm: ArmSummary) -> list[str]:
         low, high = corrected.ci95
         lines.append(f"corrected by labels: {number(corrected.mean)} (95% CI: [{number(low)}, {number(high)}])")
     if labels.stale:
-        lines.append(f"{labels.stale} stale labels, given beside another judge or prompt, are not used")
+        lines.append(f"{labels.stale} stale labels (given for another judge or prompt) are not used")
     return lines
 
 
 def judging_notes(judging: Judging | None) -> list[str]:
-    """What is known of the judges: their rating, their agreement, their noise."""
+    """Describe the judges: calibration ratings, agreement and noise."""
     if judging is None:
         return []
     notes = [_rating_note(rating) for rating in judging.judges if rating.rating is not None]
-    if unknown := [rating.judge for rating in judging.judges if rating.rating is None]:
-        notes.append(f"Never calibrated: {', '.join(unknown)}. `fairtrial calibrate` tells how good a judge is.")
+    if uncalibrated := [rating.judge for rating in judging.judges if rating.rating is None]:
+        notes.append(
+            f"Never calibrated: {', '.join(uncalibrated)}. `fairtrial calibrate` measures how good a judge is."
+        )
     if judging.alpha is not None and judging.alpha.value is not None:
-        worth = judging.effective_judges
+        effective = judging.effective_judges
         notes.append(
             f"The judges agree with α = {judging.alpha.value:.2f}{_bounds(judging.alpha.ci95)}"
-            + (f"; by people's marks they are worth {worth:.1f} independent ones." if worth else ".")
+            + (f"; going by human labels, they are worth {effective:.1f} independent judges." if effective else ".")
         )
     for kappa in judging.kappas if len(judging.kappas) > 1 else ():
         if kappa.agreement.value is not None:
             shown = f"{kappa.agreement.value:.2f}{_bounds(kappa.agreement.ci95)}"
             notes.append(f"{kappa.one} and {kappa.other}: weighted κ = {shown}.")
     if judging.judge_sd is not None:
-        again = f"Judging the same answer again moves a score by ±{number(judging.judge_sd)}"
+        noise = f"Judging the same answer again moves a score by ±{number(judging.judge_sd)}"
         if judging.answer_sd is not None:
-            again += f"; answering the same case again by ±{number(judging.answer_sd)} (the judges' noise taken out)"
-        notes.append(f"{again}.")
+            noise += (
+                f"; answering the same case again moves it by ±{number(judging.answer_sd)} (without the judges' noise)"
+            )
+        notes.append(f"{noise}.")
     elif judging.repeat_sd is not None:
         notes.append(
-            f"Answering the same case again moves a score by ±{number(judging.repeat_sd)}, the judge's own noise "
-            "included; `panel: {judgements: 3}` would tell them apart."
+            f"Answering the same case again moves a score by ±{number(judging.repeat_sd)}, including the judge's own "
+            "noise; `panel: {judgements: 3}` would separate the two."
         )
     return notes
 
 
 def _rating_note(rating: JudgeRating) -> str:
     if not rating.fits:
-        return f"The judge {rating.judge} was calibrated with another prompt only (rated {rating.rating} there)."
+        return f"The judge {rating.judge} was calibrated only with another prompt (rated {rating.rating} there)."
     error = "" if rating.mean_absolute_error is None else f", mean error {number(rating.mean_absolute_error)}"
     return f"The judge {rating.judge} was rated {rating.rating} when calibrated with this prompt{error}."
 
@@ -79,7 +83,7 @@ def _bounds(ci95: tuple[float, float] | None) -> str:
 
 
 def pair_cells(pair: ArmPair) -> list[str]:
-    """Two arms before a judge, for a table."""
+    """Return one judge's verdicts on two arms as a table row."""
     orders = pair.orders
     bounds = orders.win_rate.ci95
     return [
@@ -92,14 +96,14 @@ def pair_cells(pair: ArmPair) -> list[str]:
 
 
 def order_line(judge: JudgeOrders) -> str:
-    """How far a judge minds the order."""
+    """Say how much the order of the answers affects a judge."""
     flips, first = judge.flip_rate, judge.first_share
     if flips.mean is None or first.mean is None:
         return "no pair could be judged"
     shares = [f"{number(flips.mean)} %{_percents(flips.ci95)}", f"{number(first.mean)} %{_percents(first.ci95)}"]
     return (
-        f"The order decided {shares[0]} of {judge.pairs} pairs, which are ties; whatever stood first got {shares[1]} "
-        "of the verdicts (50 % is fair)."
+        f"The order decided {shares[0]} of {judge.pairs} pairs, which count as ties; the answer shown first got "
+        f"{shares[1]} of the verdicts (50 % is fair)."
     )
 
 

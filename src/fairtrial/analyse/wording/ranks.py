@@ -1,4 +1,4 @@
-"""A ranking in words and cells, for the terminal and for reports."""
+"""Sentences and table cells about a ranking, for the terminal and reports."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ _BY = {
     "votes": "people's votes",
     "both": "judges' verdicts and people's votes on pairs",
 }
-_FAR = 1000.0  # so far from the middle, resampling found somebody who only wins or only loses: there is no bound
+# A limit this far from the middle means that, in a resample, an arm only wins or only loses: there is no bound.
+_FAR = 1000.0
 
 
-def ranking_headline(found: Ranking) -> str:
-    """What was ranked, and what the ratings come from."""
-    if found.by_pairs:
-        return f"ranked by {_BY[found.by]}, on {found.cases} common cases"
+def ranking_headline(ranking: Ranking) -> str:
+    """Say what was ranked and what the ratings are based on."""
+    if ranking.by_pairs:
+        return f"ranked by {_BY[ranking.by]}, on {ranking.cases} common cases"
     return (
-        f"{found.metric or 'score'} on {found.cases} common cases; ranks by who is better than whom (`compare`), "
-        f"ratings from {_BY[found.by]}"
+        f"{ranking.metric or 'score'} on {ranking.cases} common cases; ranks from the verdicts of `compare` on every "
+        f"pair, ratings from {_BY[ranking.by]}"
     )
 
 
 def ranked_cells(place: RankedArm, metric: str) -> list[str]:
-    """One arm's row, in the order of COLUMNS."""
+    """Return one arm as a table row, in the order of COLUMNS."""
     scale, numbers, bounds = Scale(metric), place.aggregate, place.rating_ci95
     interval = "n = 1" if numbers.ci95 is None else f"[{scale.plain(numbers.ci95[0])}, {scale.plain(numbers.ci95[1])}]"
     return [
@@ -41,12 +42,12 @@ def ranked_cells(place: RankedArm, metric: str) -> list[str]:
 
 
 def rank_words(place: RankedArm) -> str:
-    """`1` where it is sure, `1–3` where it is not."""
+    """Return the rank, or the range of ranks that are possible: `1` or `1–3`."""
     return str(place.rank) if place.rank == place.worst_rank else f"{place.rank}–{place.worst_rank}"
 
 
 def style_line(style: Style) -> str:
-    """What something that was not asked for is worth to whoever judged."""
+    """Say how many rating points a style feature is worth to those who judged."""
     bounds = f" (95% CI: [{_points(style.ci95[0])}, {_points(style.ci95[1])}])" if style.ci95 else ""
     return f"{style.name}: one standard deviation more is worth {_points(style.points)} points{bounds}"
 

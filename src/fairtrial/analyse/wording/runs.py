@@ -1,4 +1,4 @@
-"""Numbers in words: the same ones in the terminal, in Markdown and, later, in pages."""
+"""Sentences and table cells about a run, shared by the terminal, Markdown and web pages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MOST_METRICS = 6
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A score 0–1 as people read it, 0–100."""
+    """Format a score of 0–1 as 0–100."""
     return "–" if value is None else f"{100 * value:.{digits}f}"
 
 
 def interval(arm: ArmSummary) -> str:
-    """The 95 % interval, or why there is none."""
+    """Format the 95 % interval, or say why there is none."""
     if arm.aggregate.ci95 is None:
         return "n = 1" if arm.aggregate.count == 1 else "–"
     low, high = arm.aggregate.ci95
@@ -34,7 +34,7 @@ def interval(arm: ArmSummary) -> str:
 
 
 def reporting_line(arm: ArmSummary) -> str:
-    """`Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
+    """Summarise an arm in one line: `Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
     numbers = arm.aggregate
     if numbers.mean is None:
         return f"{arm.arm}: no score"
@@ -43,49 +43,53 @@ def reporting_line(arm: ArmSummary) -> str:
 
 
 def metric_lines(arm: ArmSummary) -> list[str]:
-    """Each metric on its own scale: `completeness: 4.2 ± 0.4 (95% CI: [3.9, 4.5], scale 1–5)`."""
+    """Summarise each metric on its own scale: `completeness: 4.2 ± 0.4 (95% CI: [3.9, 4.5], scale 1–5)`."""
     lines = []
     for name, metric in arm.metrics.items():
-        spread = "" if metric.std_dev is None else f" ± {_own(metric.std_dev)}"
-        bounds = "" if metric.ci95 is None else f"95% CI: [{_own(metric.ci95[0])}, {_own(metric.ci95[1])}], "
-        rough = "rough: few cases carry it, " if metric.rough else ""
-        said = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
-        lines.append(f"{name}: {_own(metric.mean)}{spread}" + (f" ({said})" if said else ""))
+        spread = "" if metric.std_dev is None else f" ± {_on_own_scale(metric.std_dev)}"
+        bounds = (
+            ""
+            if metric.ci95 is None
+            else f"95% CI: [{_on_own_scale(metric.ci95[0])}, {_on_own_scale(metric.ci95[1])}], "
+        )
+        rough = "rough: few cases account for the spread, " if metric.rough else ""
+        details = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
+        lines.append(f"{name}: {_on_own_scale(metric.mean)}{spread}" + (f" ({details})" if details else ""))
     if len(lines) > _MOST_METRICS:
         return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics (--json shows them)"]
     return lines
 
 
-def _own(value: float) -> str:
-    """A number on a scale of its own."""
+def _on_own_scale(value: float) -> str:
+    """Format a number on a metric's own scale."""
     return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.2e}"
 
 
 def scale_words(scale: Scale) -> str:
-    """`scale 1–5`, `scale 0–1, less is better`, or nothing where nobody said."""
+    """Describe a scale: `scale 1–5`, `scale 0–1, lower is better`, or nothing where it is not known."""
     worst, best = scale
     if worst is None or best is None:
         return "" if best is None else f"best {best:g}"
-    return f"scale {min(worst, best):g}–{max(worst, best):g}" + (", less is better" if best < worst else "")
+    return f"scale {min(worst, best):g}–{max(worst, best):g}" + (", lower is better" if best < worst else "")
 
 
 def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
-    """What an arm brings over its baseline: `over t/baseline: +12.0 (95% CI: [3.1, 20.9]), 50 cases`."""
+    """Give an arm's gain over its baseline: `over t/baseline: +12.0 (95% CI: [3.1, 20.9]), 50 cases`."""
     lines = []
     for lift in summary.lifts:
-        found = lift.paired
-        if lift.arm != arm.arm or found.difference is None:
+        paired = lift.paired
+        if lift.arm != arm.arm or paired.difference is None:
             continue
-        shown = DifferenceScale(lift.metric).signed(found.difference)
-        if found.ci95 is not None:
-            shown += f" (95% CI: {DifferenceScale(lift.metric).interval(found.ci95)})"
+        shown = DifferenceScale(lift.metric).signed(paired.difference)
+        if paired.ci95 is not None:
+            shown += f" (95% CI: {DifferenceScale(lift.metric).interval(paired.ci95)})"
         what = f"{lift.metric} over" if lift.metric else "over"
-        lines.append(f"{what} {lift.baseline}: {shown}, {found.count} cases")
+        lines.append(f"{what} {lift.baseline}: {shown}, {paired.count} cases")
     return lines
 
 
 def pass_lines(arm: ArmSummary) -> list[str]:
-    """Over the most repeats that every case has: right at least once (pass@k), and every time (pass^k)."""
+    """Give pass@k (right at least once) and pass^k (right every time) for the most repeats that every case has."""
     if not arm.passes:
         return []
     most = arm.passes[-1]
@@ -95,19 +99,19 @@ def pass_lines(arm: ArmSummary) -> list[str]:
     ]
 
 
-def _with_bounds(found: Aggregate) -> str:
-    if found.ci95 is None:
-        return number(found.mean)
-    return f"{number(found.mean)} (95% CI: [{number(found.ci95[0])}, {number(found.ci95[1])}])"
+def _with_bounds(estimate: Aggregate) -> str:
+    if estimate.ci95 is None:
+        return number(estimate.mean)
+    return f"{number(estimate.mean)} (95% CI: [{number(estimate.ci95[0])}, {number(estimate.ci95[1])}])"
 
 
 def tool_lines(arm: ArmSummary) -> list[str]:
-    """How an arm used its tools: `tools used in 8 of 10 answers (80 %), 12 calls, 1 failed: time.now 12`."""
+    """Describe how an arm used its tools: `tools used in 8 of 10 answers (80 %), 12 calls, 1 failed: time.now 12`."""
     tools = arm.tools
     if tools is None or not tools.answers + tools.unknown:
         return []
     if not tools.answers:
-        return [f"which tools were used is unknown: the target does not tell ({tools.unknown} answers)"]
+        return [f"tool use is unknown: the target does not report it ({tools.unknown} answers)"]
     failed = f", {tools.errors} failed" if tools.errors else ""
     which = ", ".join(f"{name} {calls}" for name, (calls, _) in tools.tools.items())
     line = (
@@ -124,46 +128,46 @@ def tool_lines(arm: ArmSummary) -> list[str]:
 
 
 def refusal_lines(arm: ArmSummary) -> list[str]:
-    """Answers that decline to answer: `3 answers refused, 1 filtered`."""
+    """Count the answers that decline: `answers declined: 3 refused, 1 filtered of 40`."""
     counts = [(arm.refused, "refused"), (arm.filtered, "filtered")]
     parts = [f"{count} {what}" for count, what in counts if count]
-    return [f"answers that decline: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
+    return [f"answers declined: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
 
 
 def money(value: Cost | float | None) -> str:
-    """USD with as many digits as it takes to see anything; "≥" where the cost of some calls is unknown."""
+    """Format USD with enough digits to show small amounts; "≥" where the cost of some calls is unknown."""
     if isinstance(value, Cost):
         shown = money(value.known or None if value.unknown else value.known)
         return f"≥ {shown}" if value.unknown and value.known else shown
     if value is None:
         return "unknown"
-    if value >= 1e9:  # nobody's bill: an error of somebody who counts
+    if value >= 1e9:  # not a real bill: whoever reported it miscounted
         return f"${value:.2g}"
     return "0" if value == 0 else (f"${value:.2f}" if value >= 1 else f"${value:.2g}")
 
 
 def milliseconds(value: float | None) -> str:
-    """A duration."""
+    """Format a duration."""
     if value is None:
         return "–"
     return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
 
 
 def headline(summary: RunSummary) -> str:
-    """The run in one line."""
+    """Summarise the run in one line."""
     cases = f"{summary.case_count} case{'s' if summary.case_count != 1 else ''}"
     reason = f" ({summary.reason})" if summary.reason else ""
     return f"run {summary.run_id} · {summary.suite} · {cases} · {summary.status}{reason}"
 
 
 def failure_line(failure: tuple[str, str, int]) -> str:
-    """One reason, with how often it happened."""
+    """Format one failure reason with how often it happened."""
     kind, message, count = failure
     return f"{count} × {kind}: {one_line(message)}"
 
 
 def arm_columns(summary: RunSummary) -> list[str]:
-    """Which columns the table of this run needs."""
+    """Return the columns that this run's table needs."""
     columns = ["arm", "score", "± sd", "95% CI", "cases", "scored"]
     if any(arm.cost_usd != 0 for arm in summary.arms):
         columns.append("cost")
@@ -171,7 +175,7 @@ def arm_columns(summary: RunSummary) -> list[str]:
 
 
 def arm_cells(summary: RunSummary, arm: ArmSummary) -> list[str]:
-    """One arm's cells for these columns."""
+    """Return one arm as a table row, in the order of `arm_columns`."""
     cells = {
         "arm": arm.arm,
         "score": number(arm.aggregate.mean),
@@ -186,7 +190,7 @@ def arm_cells(summary: RunSummary, arm: ArmSummary) -> list[str]:
 
 
 def run_notes(summary: RunSummary) -> list[str]:
-    """What a reader should know before believing the table."""
+    """Return what a reader should know before trusting the table."""
     notes = []
     counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
     if counts and min(counts) < _FEW_CASES:
@@ -196,14 +200,14 @@ def run_notes(summary: RunSummary) -> list[str]:
     waiting = sum(arm.waiting for arm in summary.arms)
     if summary.status == "stopped":
         notes.append(
-            f"Stopped as soon as it was sure, {waiting} trials early; calls under way were finished. The intervals "
-            "hold whenever it stopped; among runs that stop early, differences are still too large on average."
+            f"Stopped as soon as it was sure, {waiting} trials early; calls in progress were finished. The intervals "
+            "are valid whenever it stopped; among runs that stop early, differences are still too large on average."
         )
     elif waiting:
-        notes.append(f"{waiting} trials have not been asked.")
+        notes.append(f"{waiting} trials have not been run.")
     coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
     if len(coverages) > 1:
-        notes.append("The arms rest on different shares of their trials: compare them with care.")
+        notes.append("The arms have scores for different shares of their trials: compare them with care.")
     automatic = sum(arm.passed_automatically for arm in summary.arms)
     if automatic:
         notes.append(f"{automatic} answers passed automatically: their cases have no expected text.")
@@ -216,58 +220,62 @@ def run_notes(summary: RunSummary) -> list[str]:
 
 
 def _judge_notes(summary: RunSummary) -> list[str]:
-    """How many verdicts the scores rest on, what they cost, and how far they waver."""
+    """Say how many judge calls the scores rest on, what they cost and how noisy they are."""
     verdicts = sum(arm.judge_verdicts for arm in summary.arms)
     if not verdicts:
         return []
     calls = sum(arm.judge_calls for arm in summary.arms)
     taken = f"{calls} calls, {money(total(arm.judge_cost for arm in summary.arms))}"
     if not calls:
-        taken = f"{verdicts} verdicts of an earlier scoring, no new call"
+        taken = f"{verdicts} verdicts reused from an earlier scoring, no new calls"
     return [f"Judged by a model ({taken}). {noise_words(summary.arms)}"]
 
 
 def noise_words(arms: Sequence[ArmSummary]) -> str:
-    """How far the means of another run would differ, by what repeats of this one show."""
-    known = [1.96 * arm.repeat_sd / math.sqrt(arm.scored) for arm in arms if arm.repeat_sd is not None and arm.scored]
-    if not known:
-        return "How far another run would differ is not known: --repeats 3 or --runs 3 measures it."
-    return f"By its repeats, the means of another run would differ by up to ±{number(max(known))} points."
+    """Say how much the means of another run would differ, going by this run's repeats."""
+    half_widths = [
+        1.96 * arm.repeat_sd / math.sqrt(arm.scored) for arm in arms if arm.repeat_sd is not None and arm.scored
+    ]
+    if not half_widths:
+        return "How much another run would differ is not known: --repeats 3 or --runs 3 measures it."
+    return f"Going by its repeats, the means of another run would differ by up to ±{number(max(half_widths))} points."
 
 
 def _cost_notes(summary: RunSummary) -> list[str]:
-    """What the column of costs does not say."""
+    """Report costs that the cost column does not include."""
     notes = []
     shown = total(arm.cost for arm in summary.arms) + total(arm.judge_cost for arm in summary.arms)
     if summary.spent.charged - shown.charged > 1e-9 or summary.spent.unknown > shown.unknown:
-        others = "earlier scorings, pairs, tried judges and calls that were given up"
-        notes.append(f"Spent in all, with {others}: {money(summary.spent)}.")
+        others = "earlier scorings, pairs, judge checks and abandoned calls"
+        notes.append(f"Total spent, including {others}: {money(summary.spent)}.")
     if summary.spent.unknown:
         calls = f"{summary.spent.unknown} call{'s' if summary.spent.unknown != 1 else ''}"
-        most = f"; at most {money(summary.spent.charged)} in all" if summary.spent.charged > summary.spent.known else ""
+        most = (
+            f"; at most {money(summary.spent.charged)} in total" if summary.spent.charged > summary.spent.known else ""
+        )
         notes.append(f"The cost of {calls} is unknown{most}.")
         notes += _price_notes(summary)
     return notes
 
 
 def _price_notes(summary: RunSummary) -> list[str]:
-    """What would make a cost known; of a session that was given up nothing would."""
+    """Say how to make unknown costs known; for an abandoned session nothing would."""
     unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > arm.failed]
     notes = []
     if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
         notes.append("Add the price under `prices:` to see it.")
-    silent = dict.fromkeys(arm.target for arm in unpriced if not arm.prompt_tokens)
-    if silent:
+    unreported = dict.fromkeys(arm.target for arm in unpriced if not arm.prompt_tokens)
+    if unreported:
         notes.append(
-            f"{', '.join(silent)} does not say what it costs: let it report `cost_usd`, or write its price under "
+            f"{', '.join(unreported)} does not report its cost: have it report `cost_usd`, or set its price under "
             "`prices:` (0 if it costs nothing)."
         )
     return notes
 
 
 def _unseen_notes(summary: RunSummary) -> list[str]:
-    """Pages that were judged where there was no browser."""
+    """Name the arms whose pages were judged without a browser."""
     unseen = [arm.arm for arm in summary.arms if judged_unseen(arm.metrics)]
     if not unseen:
         return []
-    return [f"No browser has seen the pages of {', '.join(unseen)}: they were judged by their code alone."]
+    return [f"The pages of {', '.join(unseen)} were judged by their code alone: no browser has rendered them."]

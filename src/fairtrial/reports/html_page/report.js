@@ -1,5 +1,5 @@
 "use strict";
-// What a model wrote only ever becomes text: nothing here sets HTML.
+// Text from models is only ever set as text content; nothing here sets HTML.
 const PAGE = 50;
 const $ = (id) => document.getElementById(id);
 const state = { trials: [], shown: [], page: 0, cases: [], arms: [], only: null, spread: [] };
@@ -69,8 +69,8 @@ function draw() {
   const first = state.page * PAGE;
   const pages = Math.max(1, Math.ceil(state.shown.length / PAGE));
   body.replaceChildren(...state.shown.slice(first, first + PAGE).map(row));
-  const one = state.only === null ? "" : ` of case ${state.cases[state.only].id}`;
-  $("count").textContent = `${state.shown.length} of ${state.trials.length} trials${one} `;
+  const ofCase = state.only === null ? "" : ` of case ${state.cases[state.only].id}`;
+  $("count").textContent = `${state.shown.length} of ${state.trials.length} trials${ofCase} `;
   if (state.only !== null) {
     const all = element("button", "all cases");
     all.type = "button";
@@ -126,7 +126,7 @@ function details(trial) {
   return made;
 }
 
-// The heat map: blocks of cases, a line for every arm.
+// The heat map: blocks of cases, one row per arm.
 function colour(value) {
   if (value === null) return "transparent";
   const low = [213, 94, 0], middle = [240, 228, 200], high = [0, 114, 178];
@@ -143,7 +143,7 @@ function heat() {
   canvas.width = Math.min(count, wide) * size;
   canvas.height = rows * block;
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `Mean scores of ${count} cases under ${arms} arms; the table below has them all.`);
+  canvas.setAttribute("aria-label", `Mean scores of ${count} cases under ${arms} arms; the table below lists them all.`);
   const pen = canvas.getContext("2d");
   const means = state.cases.map((item) => {
     const sums = Array.from({ length: arms }, () => [0, 0]);
@@ -178,7 +178,7 @@ function heat() {
     $("trials").scrollIntoView({ behavior: "smooth" });
   });
   $("heat").replaceChildren(canvas);
-  $("heat-note").textContent = `Rows, from above: ${state.arms.join(", ")}.`;
+  $("heat-note").textContent = `Rows, from top to bottom: ${state.arms.join(", ")}.`;
 }
 
 unpack().then((data) => {
@@ -190,4 +190,4 @@ unpack().then((data) => {
   $("after").addEventListener("click", () => { state.page += 1; draw(); });
   choose();
   document.documentElement.dataset.ready = "yes";
-}).catch((error) => { $("count").textContent = `The answers cannot be read in this browser: ${error}`; });
+}).catch((error) => { $("count").textContent = `The answers could not be loaded in this browser: ${error}`; });

@@ -1,4 +1,4 @@
-"""The built-in prompts of the Code Arena, with checks, and two models' prepared answers to try it without any model."""
+"""The built-in prompts of the code arena with their checks, and prepared answers to try it without a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairtrial.core.variables import escape, escape_all
 _FOLDER = Path(__file__).parent
 ENDING = "Answer with one HTML document that holds its own CSS and JavaScript and loads nothing from anywhere."
 DEMO_MODELS = ("careful", "hasty")
-_DEMO_MARKS = {  # what the demo's judge makes of what it is told; the first text that it finds counts
+_DEMO_MARKS = {  # the demo judge's score for each text in its facts; the first text found counts
     "an endless loop?": 8.0,
     "nothing is to be seen": 15.0,
     "the code breaks off": 35.0,
@@ -26,27 +26,27 @@ _DEMO_MARKS = {  # what the demo's judge makes of what it is told; the first tex
 
 
 def cases() -> list[dict[str, Any]]:
-    """The cases as a suite file would have them."""
-    found = yaml.safe_load((_FOLDER / "cases.yaml").read_text("utf-8"))
-    return [{**case, "input": f"{case['input'].strip()}\n\n{ENDING}"} for case in found]
+    """Return the cases as in a suite file."""
+    document = yaml.safe_load((_FOLDER / "cases.yaml").read_text("utf-8"))
+    return [{**case, "input": f"{case['input'].strip()}\n\n{ENDING}"} for case in document]
 
 
 def samples() -> list[dict[str, Any]]:
-    """Pages whose worth is known: id, question, answer, score and perhaps tolerance."""
-    asked = {case["id"]: case["input"] for case in cases()}
-    found = yaml.safe_load((_FOLDER / "samples.yaml").read_text("utf-8"))
+    """Return pages with known scores: id, question, answer, score and an optional tolerance."""
+    prompts = {case["id"]: case["input"] for case in cases()}
+    document = yaml.safe_load((_FOLDER / "samples.yaml").read_text("utf-8"))
     return [
         {
-            "question": asked[item["case"]],
+            "question": prompts[item["case"]],
             "answer": demo_answers(item["model"])[item["case"]],
             **{key: value for key, value in item.items() if key not in ("case", "model")},
         }
-        for item in found
+        for item in document
     ]
 
 
 def demo_answers(model: str) -> dict[str, str]:
-    """What a prepared model says to each prompt, by case."""
+    """Return the answers of a prepared model, by case."""
     return {path.stem: path.read_text("utf-8") for path in sorted((_FOLDER / model).glob("*.md"))}
 
 
@@ -58,22 +58,22 @@ def arena_document(
     cases: Sequence[str] = (),
     repeats: int = 1,
 ) -> dict[str, Any]:
-    """A suite that lets these targets write pages: for one prompt, or for the built-in ones."""
+    """Return a suite in which these targets write pages for one prompt, or for the built-in ones."""
     common = {"name": "code arena", "repeats": repeats}
     if prompt is None:
-        asked: dict[str, Any] = {"suite": _given({"kind": "code_arena", "ids": list(cases)})}
+        task: dict[str, Any] = {"suite": _without_empty({"kind": "code_arena", "ids": list(cases)})}
     else:
-        asked = {
+        task = {
             "params": {"max_tokens": 8192},
             "timeout": 300,
             "scorer": "code_judge" if judge else "browser",
             "cases": [{"id": "prompt", "input": escape(f"{prompt.strip()}\n\n{ENDING}")}],
         }
-    return {**common, **asked, **_given({"targets": list(targets), "judge": judge})}
+    return {**common, **task, **_without_empty({"targets": list(targets), "judge": judge})}
 
 
 def demo_document(*, cases: Sequence[str] = (), repeats: int = 1, **_: Any) -> dict[str, Any]:
-    """The same with two prepared models and a mock judge: no key, no network."""
+    """Return the demo suite: two prepared models and a mock judge, without key or network."""
     models = [
         {"id": name, "target": f"mock:{name}", "options": {"answers": escape_all(demo_answers(name))}}
         for name in DEMO_MODELS
@@ -83,5 +83,5 @@ def demo_document(*, cases: Sequence[str] = (), repeats: int = 1, **_: Any) -> d
     return arena_document(models, judge=judge, cases=cases, repeats=repeats)
 
 
-def _given(document: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value}

@@ -1,4 +1,4 @@
-// What every page has: times in the reader's zone, parts that come later, tabs, and questions before something is lost.
+// Shared by every page: times in the reader's zone, parts loaded later, tabs, and confirmation before data is deleted.
 
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
@@ -10,11 +10,12 @@ export function localTimes(root = document) {
   }
 }
 
-export function say(words) {
-  document.getElementById("say").textContent = words;
+// Announce a message to screen readers.
+export function say(message) {
+  document.getElementById("say").textContent = message;
 }
 
-// Parts of a page that take longer to work out than a page may take.
+// Load the parts of a page that take longer to compute than a page may take to load.
 async function fetchPending(root = document) {
   for (const place of root.querySelectorAll("[data-pending]")) {
     const address = place.dataset.pending;
@@ -28,7 +29,7 @@ async function fetchPending(root = document) {
       localTimes(part);
       place.replaceWith(...nodes);
     } catch {
-      place.textContent = "This could not be loaded; reload the page to try again.";
+      place.textContent = "Loading failed; reload the page to try again.";
     }
   }
 }
@@ -37,11 +38,11 @@ function tabs() {
   for (const list of document.querySelectorAll("[role=tablist]")) {
     const all = [...list.querySelectorAll("[role=tab]")];
     const choose = (tab) => {
-      for (const other of all) {
-        const chosen = other === tab;
-        other.setAttribute("aria-selected", String(chosen));
-        other.tabIndex = chosen ? 0 : -1;
-        document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
+      for (const item of all) {
+        const chosen = item === tab;
+        item.setAttribute("aria-selected", String(chosen));
+        item.tabIndex = chosen ? 0 : -1;
+        document.getElementById(item.getAttribute("aria-controls")).hidden = !chosen;
       }
     };
     list.addEventListener("click", (event) => {
@@ -60,11 +61,11 @@ function tabs() {
 }
 
 document.addEventListener("submit", (event) => {
-  const words = event.target.dataset?.confirm;
-  if (words && !window.confirm(words)) event.preventDefault();
+  const question = event.target.dataset?.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
 });
 
-// A choice in a filter needs no second click.
+// Selecting a filter option submits the form at once.
 document.addEventListener("change", (event) => {
   if (event.target.matches(".filters select")) event.target.form.requestSubmit();
 });

@@ -1,16 +1,16 @@
-// The panel of choices, and what they come to.
+// The run settings and their estimate.
 import { describe, search } from "./models.js";
 
 const form = document.getElementById("arena");
 
 let timer = 0;
-let mine = 0;
+let latest = 0;
 
 async function estimate() {
-  const now = ++mine;
+  const request = ++latest;
   const reply = await fetch("/arena/estimate", { method: "POST", body: new URLSearchParams(new FormData(form)) });
   const html = await reply.text();
-  if (now === mine) document.getElementById("estimate").innerHTML = html; // our own template, texts escaped
+  if (request === latest) document.getElementById("estimate").innerHTML = html; // our own template, texts escaped
 }
 
 function lock() {
@@ -28,7 +28,7 @@ async function add() {
   const input = document.getElementById("add-model");
   const name = input.value.trim();
   if (!name) return;
-  const known = (await search(name)).find((model) => model.name === name);
+  const model = (await search(name)).find((item) => item.name === name);
   const label = document.createElement("label");
   label.className = "check";
   const box = document.createElement("input");
@@ -37,7 +37,7 @@ async function add() {
   strong.textContent = name;
   const facts = document.createElement("span");
   facts.className = "dim";
-  facts.textContent = known ? ` ${describe(known)}` : "";
+  facts.textContent = model ? ` ${describe(model)}` : "";
   label.append(box, " ", strong, facts);
   const line = document.createElement("p");
   line.append(label);

@@ -1,4 +1,4 @@
-// A suite drafted by a model: shown to be read and changed before there is a file.
+// A suite drafted by a model: shown for review and correction before a file is written.
 import "./models.js";
 import { post } from "./talk.js";
 
@@ -12,8 +12,8 @@ form.addEventListener("submit", async (event) => {
   problem.hidden = true;
   button.disabled = true;
   button.textContent = "Drafting …";
-  const given = Object.fromEntries(new FormData(form));
-  const reply = await post("/suites/draft", { kind: "suite", ...given });
+  const fields = Object.fromEntries(new FormData(form));
+  const reply = await post("/suites/draft", { kind: "suite", ...fields });
   button.disabled = false;
   button.textContent = "Draft";
   if (reply.error) {

@@ -1,4 +1,4 @@
-// A token behind # is never sent with an address and stands in no log; it is taken from there once.
+// A token after # is never sent with the address and appears in no log; it is read from there once.
 const token = window.location.hash.slice(1);
 if (token) {
   window.history.replaceState(null, "", window.location.pathname + window.location.search);

@@ -1,10 +1,10 @@
-// Moving about in the grid with the keyboard.
+// Keyboard navigation in the grid.
 import { typing } from "./app.js";
 
 const grid = document.getElementById("grid");
 const MOVES = { j: [1, 0], ArrowDown: [1, 0], k: [-1, 0], ArrowUp: [-1, 0], l: [0, 1], ArrowRight: [0, 1], h: [0, -1], ArrowLeft: [0, -1] };
 
-// A run has ended, and its page was loaded anew: whoever was in the grid is there still.
+// The page reloads when a run ends: restore the focus in the grid.
 const focused = sessionStorage.getItem("focus");
 sessionStorage.removeItem("focus");
 if (focused) grid?.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();

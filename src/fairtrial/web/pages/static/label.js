@@ -1,4 +1,4 @@
-// Marks by keyboard, as long as nobody types into something.
+// Score by keyboard, except while typing in a field.
 import { typing } from "./app.js";
 
 document.addEventListener("keydown", (event) => {

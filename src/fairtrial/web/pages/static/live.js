@@ -1,4 +1,4 @@
-// A run while it goes on: counters and cells as they change. Texts of models go in as text, never as HTML.
+// A run in progress: update counters and cells as they change. Model output is inserted as text, never as HTML.
 import { say } from "./app.js";
 
 const panel = document.getElementById("live");
@@ -37,18 +37,18 @@ function fill(key, cell) {
   } else if (!link.childNodes.length) link.append("…");
 }
 
-function mark(sign, kind, words) {
-  const made = document.createElement("span");
-  made.className = `mark ${kind}`;
-  made.textContent = sign;
+function mark(sign, kind, label) {
+  const badge = document.createElement("span");
+  badge.className = `mark ${kind}`;
+  badge.textContent = sign;
   const hidden = document.createElement("span");
   hidden.className = "visually-hidden";
-  hidden.textContent = words;
-  made.append(hidden);
-  return made;
+  hidden.textContent = label;
+  badge.append(hidden);
+  return badge;
 }
 
-let spoken = 0;
+let announcedAt = 0;
 
 function show(state) {
   if (state.total !== undefined) {
@@ -68,8 +68,8 @@ function show(state) {
       row.querySelector(".mean").textContent = arm.mean === null ? "–" : arm.mean.toFixed(1);
       row.querySelector(".bad").textContent = arm.bad || "";
     });
-    if (Date.now() - spoken > 15000) {
-      spoken = Date.now();
+    if (Date.now() - announcedAt > 15000) {
+      announcedAt = Date.now();
       say(`${state.done} of ${state.total} trials done`);
     }
   }
@@ -82,8 +82,8 @@ let events;
 let frame = 0;
 let latest = null;
 const waiting = {};
-function hear(event) {
-  // However fast events come, the page is drawn once a frame.
+function receive(event) {
+  // However fast events arrive, draw the page once per frame.
   latest = JSON.parse(event.data);
   Object.assign(waiting, latest.cells);
   if (latest.status !== "running") {
@@ -100,12 +100,12 @@ function hear(event) {
   });
 }
 
-// A tab that nobody sees holds no connection: a browser has only six of them for one server.
+// A hidden tab holds no connection: a browser allows only six per server.
 function listen() {
   events?.close();
   if (document.hidden) return;
   events = new EventSource(`${panel.dataset.events}?${query}`);
-  events.onmessage = hear;
+  events.onmessage = receive;
 }
 
 document.addEventListener("visibilitychange", listen);

@@ -1,5 +1,5 @@
-// Names of models while one types: with price and context where they are known.
-let asked = 0;
+// Model names suggested while typing, with price and context where known.
+let latest = 0;
 
 export function describe(model) {
   const facts = [];
@@ -16,9 +16,9 @@ export async function search(words) {
 
 document.addEventListener("input", async (event) => {
   if (!event.target.matches("[data-models]")) return;
-  const mine = ++asked;
+  const request = ++latest;
   const models = await search(event.target.value);
-  if (mine !== asked) return;
+  if (request !== latest) return;
   const list = document.getElementById("models");
   list.replaceChildren(
     ...models.map((model) => {

@@ -1,4 +1,4 @@
-// The text is the state; the form is a view of it. A change of a field is sent as a change of the text.
+// The text is the state; the form is a view of it. Changing a field sends a change of the text.
 import "./models.js";
 import { say } from "./app.js";
 import { post } from "./talk.js";
@@ -10,18 +10,18 @@ const saved = document.getElementById("saved");
 const { file } = text.dataset;
 let clean = text.value;
 let queue = Promise.resolve();
-let stale = false; // the text was typed into: the form must be made anew
+let stale = false; // the text was edited directly: the form must be redrawn
 const undo = document.getElementById("undo");
-const before = []; // texts to go back to
-const MOST_BEFORE = 100;
-const MOST_PROBLEMS = 30;
+const before = []; // earlier texts, for undo
+const MAX_UNDO = 100;
+const MAX_PROBLEMS = 30;
 
 const page = () => Number(document.getElementById("cases-part")?.dataset.page ?? 1);
 
-function mark(found) {
-  document.getElementById("facts").textContent = found.facts || "not ready to run";
+function showProblems(result) {
+  document.getElementById("facts").textContent = result.facts || "not ready to run";
   const list = document.getElementById("problems");
-  const shown = found.problems.slice(0, MOST_PROBLEMS);
+  const shown = result.problems.slice(0, MAX_PROBLEMS);
   list.replaceChildren(
     ...shown.map((problem) => {
       const item = document.createElement("li");
@@ -29,9 +29,9 @@ function mark(found) {
       return item;
     }),
   );
-  if (found.problems.length > shown.length) {
+  if (result.problems.length > shown.length) {
     const more = document.createElement("li");
-    more.textContent = `and ${found.problems.length - shown.length} more`;
+    more.textContent = `and ${result.problems.length - shown.length} more`;
     list.append(more);
   }
   for (const field of form.querySelectorAll("[aria-invalid]")) {
@@ -40,7 +40,7 @@ function mark(found) {
   }
   for (const note of form.querySelectorAll(".field-problem")) note.remove();
   for (const problem of shown) {
-    const field = fields().find((one) => pathOf(one) === problem.key);
+    const field = fields().find((item) => pathOf(item) === problem.key);
     if (!field) continue;
     field.setAttribute("aria-invalid", "true");
     const note = document.createElement("span");
@@ -61,8 +61,8 @@ function pathOf(field) {
   return `judge.${field.dataset.judge}`;
 }
 
-function tell(words) {
-  saved.textContent = words;
+function showError(message) {
+  saved.textContent = message;
   saved.classList.add("bad");
 }
 
@@ -80,31 +80,31 @@ function redraw(html) {
   const focus = active?.dataset?.path ?? active?.dataset?.do ?? active?.id;
   form.innerHTML = html; // our own server's template, with every text of the suite escaped
   for (const keep of open) form.querySelector(`details[data-keep="${CSS.escape(keep)}"]`)?.setAttribute("open", "");
-  const again = [...form.querySelectorAll("[data-path], [data-do], [id]")].find((one) => focus && [one.dataset.path, one.dataset.do, one.id].includes(focus));
-  again?.focus();
+  const focused = [...form.querySelectorAll("[data-path], [data-do], [id]")].find((one) => focus && [one.dataset.path, one.dataset.do, one.id].includes(focus));
+  focused?.focus();
 }
 
-function take(reply) {
+function applyReply(reply) {
   if (text.value !== reply.text) before.push(text.value);
-  if (before.length > MOST_BEFORE) before.shift();
+  if (before.length > MAX_UNDO) before.shift();
   text.value = reply.text;
   if (reply.html) redraw(reply.html);
   stale = false;
   changed();
-  mark(reply);
+  showProblems(reply);
 }
 
-// One at a time, in order: each change is made to the text that the one before has left. While the form is about to be
-// made anew, nobody can type into the old one: its fields may belong to other cases by then.
+// Changes are applied one at a time, in order, each to the text that the previous one produced. While the form is about
+// to be redrawn, the old one is inert: its fields may belong to other cases by then.
 function change(changes, { draw = false, at = page(), then } = {}) {
   if (draw) form.inert = true;
   queue = queue.then(async () => {
     const sent = text.value;
     const reply = await post("/suites/change", { text: sent, file, changes, form: draw || stale, page: at });
     form.inert = false;
-    if (reply.error) return tell(reply.error);
-    if (text.value !== sent) return tell("You typed into the file meanwhile: this change was not made.");
-    take(reply);
+    if (reply.error) return showError(reply.error);
+    if (text.value !== sent) return showError("The file was edited in the meantime: this change was not applied.");
+    applyReply(reply);
     then?.(reply);
   });
   return queue;
@@ -118,7 +118,7 @@ undo.addEventListener("click", () => {
     const reply = await post("/suites/check", { text: text.value, file, form: true, page: page() });
     if (reply.html) redraw(reply.html);
     changed();
-    mark(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
+    showProblems(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
     say("Undone");
   });
 });
@@ -155,17 +155,18 @@ function fieldChange(field) {
 let timer = 0;
 let waiting = null;
 
+// Send the pending field change now.
 function flush() {
   clearTimeout(timer);
   if (!waiting) return;
   const field = waiting;
   waiting = null;
-  const what = fieldChange(field);
-  if (what) change([what], { draw: what.do === "rename" || "again" in field.dataset });
+  const edit = fieldChange(field);
+  if (edit) change([edit], { draw: edit.do === "rename" || "redraw" in field.dataset });
 }
 
 form.addEventListener("input", (event) => {
-  if (event.target.matches("[data-rename], .chosen")) return; // a name is changed when it is finished
+  if (event.target.matches("[data-rename], .chosen")) return; // a name is applied once typing has finished
   if (waiting && waiting !== event.target) flush();
   waiting = event.target;
   clearTimeout(timer);
@@ -186,8 +187,8 @@ form.addEventListener("click", (event) => {
   if (!button) return;
   flush();
   if (button.dataset.do) {
-    const what = JSON.parse(button.dataset.do);
-    change([what], { draw: true, then: () => arrive(what) });
+    const edit = JSON.parse(button.dataset.do);
+    change([edit], { draw: true, then: () => focusAdded(edit) });
   }
   else if (button.dataset.page) change([], { draw: true, at: Number(button.dataset.page) });
   else if (button.dataset.improve) improve(JSON.parse(button.dataset.improve));
@@ -196,11 +197,11 @@ form.addEventListener("click", (event) => {
   else if (button.id.startsWith("bulk-")) bulk(button.id);
 });
 
-// Whatever was just added is where one goes on typing.
-function arrive(what) {
-  if (what.do === "insert" && what.path[0] === "targets") [...form.querySelectorAll("[data-target][data-key=target]")].at(-1)?.select();
-  if (what.do !== "add") return;
-  const kind = what.path[0] === "conditions" ? "condition" : "server";
+// Focus what was just added, so that typing continues there.
+function focusAdded(edit) {
+  if (edit.do === "insert" && edit.path[0] === "targets") [...form.querySelectorAll("[data-target][data-key=target]")].at(-1)?.select();
+  if (edit.do !== "add") return;
+  const kind = edit.path[0] === "conditions" ? "condition" : "server";
   const last = [...form.querySelectorAll(`details[data-keep^="${kind}-"]`)].at(-1);
   if (!last) return;
   last.open = true;
@@ -219,31 +220,31 @@ function addCase() {
   });
 }
 
-function bulk(what) {
+function bulk(action) {
   const picked = chosen();
-  if (!picked.length) return tell("Choose cases first: tick the boxes before them.");
-  if (what === "bulk-remove") return change([...picked].reverse().map((index) => ({ do: "remove", path: ["cases", index] })), { draw: true });
-  if (what === "bulk-duplicate") return change([...picked].reverse().map((index) => ({ do: "duplicate", path: ["cases", index] })), { draw: true });
+  if (!picked.length) return showError("Select cases first: tick the boxes beside them.");
+  if (action === "bulk-remove") return change([...picked].reverse().map((index) => ({ do: "remove", path: ["cases", index] })), { draw: true });
+  if (action === "bulk-duplicate") return change([...picked].reverse().map((index) => ({ do: "duplicate", path: ["cases", index] })), { draw: true });
   const key = document.getElementById("bulk-key").value;
-  const given = document.getElementById("bulk-value").value.trim();
-  const value = key === "weight" && given !== "" && !Number.isNaN(Number(given)) ? Number(given) : key === "tags" ? given.split(",").map((tag) => tag.trim()).filter(Boolean) : given;
+  const entered = document.getElementById("bulk-value").value.trim();
+  const value = key === "weight" && entered !== "" && !Number.isNaN(Number(entered)) ? Number(entered) : key === "tags" ? entered.split(",").map((tag) => tag.trim()).filter(Boolean) : entered;
   return change(picked.map((index) => ({ do: "set", path: ["cases", index, key], value: empty(value) })), { draw: true });
 }
 
 async function importCases(input) {
-  if (input.files[0].size > 20 * 2 ** 20) return tell("that is more than 20 MB: put it beside the suite and name it under `dataset:`");
+  if (input.files[0].size > 20 * 2 ** 20) return showError("the file is larger than 20 MB: put it beside the suite and name it under `dataset:`");
   await queue;
   const body = new FormData();
   body.append("table", input.files[0]);
   body.append("text", text.value);
   body.append("file", file);
   const reply = await post("/suites/import", body);
-  if (reply.error) return tell(reply.error);
-  take(reply);
-  saved.textContent = `${reply.count} cases taken in; not saved yet.`;
+  if (reply.error) return showError(reply.error);
+  applyReply(reply);
+  saved.textContent = `${reply.count} cases imported; not saved yet.`;
 }
 
-// -- drafts: shown to be reviewed, and only then part of the text -------------------------------------------------
+// -- drafts: reviewed before they become part of the text -----------------------------------------------------------
 
 const dialog = document.getElementById("dialog");
 const drafts = document.getElementById("drafts");
@@ -268,10 +269,10 @@ async function draftCases(button) {
   saved.textContent = "Drafting …";
   const reply = await post("/suites/draft", { kind: "cases", model, count, text: text.value });
   button.disabled = false;
-  if (reply.error) return tell(reply.error);
+  if (reply.error) return showError(reply.error);
   changed();
   drafts.replaceChildren(
-    ...reply.draft.map((one, index) => {
+    ...reply.draft.map((drafted, index) => {
       const box = document.createElement("fieldset");
       const legend = document.createElement("legend");
       const take = document.createElement("label");
@@ -281,14 +282,14 @@ async function draftCases(button) {
       check.checked = true;
       take.append(check, ` Case ${index + 1}`);
       legend.append(take);
-      box.append(legend, ...["id", "input", "expected", "category", "difficulty"].map((name) => field(name, one[name] ?? "")));
+      box.append(legend, ...["id", "input", "expected", "category", "difficulty"].map((name) => field(name, drafted[name] ?? "")));
       return box;
     }),
   );
   dialog.onclose = () => {
     if (dialog.returnValue !== "accept") return;
-    const taken = [...drafts.querySelectorAll("fieldset")].filter((box) => box.querySelector("input").checked);
-    const values = taken.map((box) => Object.fromEntries([...box.querySelectorAll("textarea")].map((area) => [area.dataset.name, area.value.replaceAll("${", "$${")]).filter(([, value]) => value !== "")));
+    const accepted = [...drafts.querySelectorAll("fieldset")].filter((box) => box.querySelector("input").checked);
+    const values = accepted.map((box) => Object.fromEntries([...box.querySelectorAll("textarea")].map((area) => [area.dataset.name, area.value.replaceAll("${", "$${")]).filter(([, value]) => value !== "")));
     if (values.length) change([{ do: "insert", path: ["cases"], values }], { draw: true, at: 1e6 });
   };
   dialog.returnValue = "";
@@ -301,9 +302,9 @@ async function improve(path) {
   const model = document.getElementById("draft-model").value;
   saved.textContent = "Drafting …";
   const reply = await post("/suites/draft", { kind: "prompt", model, prompt: area.value });
-  if (reply.error) return tell(reply.error);
+  if (reply.error) return showError(reply.error);
   changed();
-  const before = field("as it is", area.value);
+  const before = field("current", area.value);
   before.querySelector("textarea").readOnly = true;
   const note = document.createElement("p");
   note.textContent = reply.draft.changes;
@@ -327,17 +328,17 @@ text.addEventListener("input", () => {
   typed = setTimeout(() => {
     queue = queue.then(async () => {
       const reply = await post("/suites/check", { text: text.value, file, form: true, page: page() });
-      if (reply.error) return mark({ problems: [{ message: reply.error }], facts: "" });
+      if (reply.error) return showProblems({ problems: [{ message: reply.error }], facts: "" });
       redraw(reply.html);
       stale = false;
-      mark(reply);
+      showProblems(reply);
     });
   }, 350);
 });
 
 async function check() {
   const reply = await post("/suites/check", { text: text.value, file });
-  mark(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
+  showProblems(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
 }
 
 queue = queue.then(check);
@@ -347,14 +348,14 @@ async function store() {
   await queue;
   const sent = text.value;
   let reply = await post("/suites/save", { file, text: sent, before: text.dataset.before });
-  if (reply.error?.includes("changed on disk") && window.confirm(`${reply.error}.\n\nWrite over it with your text?`)) {
+  if (reply.error?.includes("changed on disk") && window.confirm(`${reply.error}.\n\nOverwrite it with your text?`)) {
     reply = await post("/suites/save", { file, text: sent, before: "", force: true });
   }
-  if (reply.error) return tell(reply.error);
+  if (reply.error) return showError(reply.error);
   text.dataset.before = reply.before;
   clean = sent;
   changed();
-  mark(reply);
+  showProblems(reply);
   if (reply.problems.some((problem) => problem.key !== "warning")) saved.textContent = "Saved, but it cannot run yet.";
 }
 

@@ -1,12 +1,12 @@
-// JSON there and back; what went wrong is in `error`.
+// Post and receive JSON; a failure is reported in `error`.
 export async function post(address, body) {
   try {
     const json = !(body instanceof FormData);
     const headers = { Accept: "application/json", ...(json && { "Content-Type": "application/json" }) };
     const reply = await fetch(address, { method: "POST", headers, body: json ? JSON.stringify(body) : body });
-    const found = await reply.json();
-    return reply.ok || found.error ? found : { error: `the server said ${reply.status}` };
+    const result = await reply.json();
+    return reply.ok || result.error ? result : { error: `the server returned status ${reply.status}` };
   } catch {
-    return { error: "the server cannot be reached: is it still running?" };
+    return { error: "cannot reach the server: is it still running?" };
   }
 }

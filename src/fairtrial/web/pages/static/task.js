@@ -1,12 +1,12 @@
-// Something that is being prepared: look until it has begun or failed.
+// Poll a task until its run has begun or it has failed.
 const place = document.getElementById("task");
 
-async function look() {
+async function poll() {
   const state = await fetch(`/tasks/${place.dataset.task}/state`).then((reply) => reply.json()).catch(() => null);
-  if (!state) return setTimeout(look, 1000); // the server is busy or away: it is asked again
+  if (!state) return setTimeout(poll, 1000); // the server is busy or unreachable: try again
   if (state.run) window.location.replace(`/runs/${state.run}`);
   else if (state.ended) window.location.reload();
-  else setTimeout(look, 500);
+  else setTimeout(poll, 500);
 }
 
-look();
+poll();

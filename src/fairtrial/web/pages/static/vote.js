@@ -1,4 +1,4 @@
-// 1, 2, 3, 4 and 0 vote, as long as nobody types into something.
+// Vote with the keys 1, 2, 3, 4 and 0, except while typing in a field.
 import { typing } from "./app.js";
 
 document.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// Keys that lead somewhere: whatever link names its key.
+// Keyboard shortcuts: follow the link that names the pressed key.
 import { typing } from "./app.js";
 
 const ALSO = { ArrowLeft: "h", ArrowRight: "l", ArrowDown: "", ArrowUp: "" };

@@ -1,0 +1,82 @@
+"""One contract for every importer: a file of its tool becomes a suite that loads; any other file is one sentence."""
+
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairtrial.config import parse_suite
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.importers import NO_JUDGE, Imported, suite_text
+
+EXAMPLES = {
+    "benchmaker": json.dumps({
+        "id": "s", "name": "S", "testCases": [
+            {"id": "a", "prompt": "q", "expectedOutput": "x", "scoringMethod": "exact-match", "weight": 1}
+        ],
+    }),
+    "k_eval": yaml.safe_dump({
+        "name": "K", "dataset": {"path": "d.jsonl", "question_key": "q", "answer_key": "a"},
+        "agent": {"type": "claude_code_sdk", "model": "m"}, "judge": {"model": "gpt-5"}, "conditions": {"plain": {}},
+    }),
+    "promptfoo": yaml.safe_dump({
+        "providers": ["echo"], "prompts": ["{{q}}"], "tests": [{"vars": {"q": "x"}, "assert": [{"type": "equals", "value": "x"}]}],
+    }),
+}  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8)
+KEYS = st.sampled_from(
+    ["name", "testCases", "prompt", "providers", "prompts", "tests", "vars", "assert", "type", "value", "dataset",
+     "agent", "judge", "conditions", "path", "question_key", "answer_key", "id", "expectedOutput", "scoringMethod"]
+)  # fmt: skip
+DOCUMENTS = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=12
+)
+
+
+def test_every_importer_has_an_example():
+    assert sorted(EXAMPLES) == list(registry.builtin_names("importers"))
+
+
+@pytest.mark.parametrize("name", registry.builtin_names("importers"))
+class TestEveryImporter:
+    def read(self, name, path):
+        return registry.load("importers", name)().read(path)
+
+    def test_its_example_becomes_a_suite_that_loads(self, name, tmp_path):
+        (tmp_path / "d.jsonl").write_text('{"q": "x", "a": "x"}\n')
+        path = tmp_path / "theirs.yaml"
+        path.write_text(EXAMPLES[name])
+        imported = self.read(name, path)
+        assert isinstance(imported, Imported) and all(isinstance(item, str) for item in imported.findings)
+        text = suite_text(imported).replace(NO_JUDGE, "mock:judge")
+        keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+        assert parse_suite(text, folder=tmp_path, environment=keys).case_count == 1
+
+    @pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00", b"[1, 2", b"just words", b"- a\n- b\n", b"name: x\n"])
+    def test_another_file_is_one_sentence(self, name, body, tmp_path):
+        path = tmp_path / "theirs.yaml"
+        path.write_bytes(body)
+        with pytest.raises(FairtrialError) as caught:
+            self.read(name, path)
+        assert str(path) in str(caught.value)
+
+    def test_a_file_that_is_not_there(self, name, tmp_path):
+        with pytest.raises(FairtrialError, match="cannot be read"):
+            self.read(name, tmp_path / "nothing.yaml")
+
+    def test_whatever_the_file_says(self, name, tmp_path_factory):
+        path = tmp_path_factory.mktemp("any") / "theirs.yaml"
+
+        @given(DOCUMENTS)
+        def check(document):
+            path.write_text(yaml.safe_dump(document))
+            try:
+                imported = self.read(name, path)
+            except FairtrialError:
+                return
+            yaml.safe_load(suite_text(imported))
+
+        check()

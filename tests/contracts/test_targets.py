@@ -1,0 +1,132 @@
+"""One contract for every kind of target: what configuration, engine and record rely on, whatever the target does."""
+
+import sys
+
+import msgspec
+import pytest
+
+from fairtrial.core import registry
+from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
+from fairtrial.core.options import read
+from fairtrial.core.target import Options, Target
+from tests.scripted import look_up
+
+KINDS = registry.builtin_names("targets")
+OUTSIDE = {"local", "claude_code"}  # weights and a program: tests/targets asks the real ones
+
+
+def spec(kind: str, **changes) -> TargetSpec:
+    return TargetSpec(id="t", kind=kind, **{"provider": kind, "model": "m", **changes})
+
+
+def build(kind: str, folder, options: dict | None = None, **changes) -> Target:
+    cls = registry.load("targets", kind)
+    problems: list = []
+    given = read(cls.options_type, options or {}, problems)
+    assert not problems
+    return cls(spec(kind, **changes), given, folder)
+
+
+@pytest.fixture
+async def usable(tmp_path, model):
+    """Every kind that can be asked without anything from outside, ready to answer."""
+    served = await model(look_up)
+    (tmp_path / "answers" / "c").mkdir(parents=True)
+    (tmp_path / "answers" / "c" / "polite_1.txt").write_text("Paris")
+    (tmp_path / "own.py").write_text("def ask(prompt, system, servers):\n    return 'Paris'\n")
+    program = [sys.executable, "-c", "print('Paris')"]
+
+    def make(kind: str) -> Target:
+        given = {
+            "openai_api": {"base_url": f"{served.url}/v1", "api_key": "k"},
+            "anthropic_api": {"base_url": served.url, "api_key": "k"},
+            "tool_agent": {"base_url": f"{served.url}/v1", "api_key": "k", "api": "openai_api"},
+            "replay": {"model": "answers", "options": {"prefix": "polite"}},
+            "python_call": {"model": "own.py:ask"},
+            "command": {"options": {"command": program}},
+            "mock": {"options": {"answer": "Paris"}},
+        }[kind]
+        return build(kind, tmp_path, given.pop("options", None), **given)
+
+    return make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestEveryTarget:
+    def test_it_says_what_it_is(self, kind):
+        cls = registry.load("targets", kind)
+        assert issubclass(cls, Target) and cls.__doc__
+        assert issubclass(cls.options_type, Options)
+        flags = ("priced", "names_its_cost", "many_calls", "agent", "runs_own_code", "uses_tools", "takes_images")
+        assert all(isinstance(getattr(cls, flag), bool) for flag in flags)
+
+    def test_an_option_that_it_does_not_know_is_a_problem(self, kind):
+        problems: list = []
+        read(registry.load("targets", kind).options_type, {"no_such_option": 1}, problems)
+        assert any("no_such_option" in f"{path} {message}" for path, message in problems)
+
+    def test_checking_tells_reasons_and_never_raises(self, kind, tmp_path):
+        cls = registry.load("targets", kind)
+        options = read(cls.options_type, {}, [])
+        reasons = [] if options is None else list(cls.check(spec(kind), options, tmp_path))
+        assert all(isinstance(reason, str) and reason for reason in reasons)
+
+    async def test_what_was_never_opened_can_be_closed(self, kind, tmp_path):
+        cls = registry.load("targets", kind)
+        options = read(cls.options_type, {}, [])
+        if options is None:
+            pytest.skip("it has options that must be given")
+        changes = {"api": "openai_api"} if kind == "tool_agent" else {}
+        await cls(spec(kind, **changes), options, tmp_path).close()
+
+    async def test_one_question_gets_one_answer(self, kind, usable):
+        if kind in OUTSIDE:
+            pytest.skip("tests/targets asks the real one")
+        target = usable(kind)
+        await target.open(2)
+        try:
+            request = Request(
+                trial_id="t", case_id="c", input="What is the capital of France?", params=dict(DEFAULT_PARAMS)
+            )
+            answer = await target.ask(request)
+            assert isinstance(answer, Answer), answer
+            assert isinstance(answer.text, str) and answer.latency_ms >= 0
+            sent = target.sent(request)
+            assert sent.items() <= {**request.params, "max_tokens": sent.get("max_tokens")}.items()
+            assert all(isinstance(item, str) for pair in target.versions().items() for item in pair)
+        finally:
+            await target.close()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("_api")])
+class TestEveryApi:
+    """A vendor's API is one file: where its models live, what is sent, and how replies and turns are read."""
+
+    def test_it_has_a_home(self, kind):
+        provider = registry.load("targets", kind).provider
+        assert provider.kind == kind and provider.base_url.startswith("${") and provider.api_key.startswith("${")
+
+    def test_the_key_goes_out_in_a_header_and_nowhere_else(self, kind, tmp_path):
+        target = build(kind, tmp_path, base_url="http://x", api_key="sk-secret-0001")
+        assert "sk-secret-0001" in " ".join(target.headers(target.spec).values())
+        body = target.body(Request(trial_id="t", case_id="c", input="q", params=dict(DEFAULT_PARAMS)))
+        assert b"sk-secret" not in msgspec.json.encode(body) and "sk-secret" not in target.url()
+
+    @pytest.mark.parametrize(
+        "reply", [b"", b"null", b"[]", b"{}", b'"x"', b"\xff\xfe", b'{"choices": 1, "content": 1}']
+    )
+    def test_nonsense_is_a_failure(self, kind, reply, tmp_path):
+        target = build(kind, tmp_path, base_url="http://x", api_key="k")
+        assert isinstance(target.read_whole(reply, 0.0), Failure)
+        request = Request(trial_id="t", case_id="c", input="q")
+        turn = target.conversation(target.spec, request, ()).read(reply)
+        assert isinstance(turn, Failure)
+
+    async def test_nobody_at_the_address_is_said_before_anything_is_asked(self, kind, tmp_path):
+        from fairtrial.core.errors import TargetUnusableError
+
+        target = build(kind, tmp_path, base_url="http://127.0.0.1:9", api_key="k")
+        with pytest.raises(TargetUnusableError, match=r"127\.0\.0\.1:9"):
+            await target.open(1)
+        await target.close()

@@ -1,0 +1,49 @@
+"""What is public: these names stay, and everything else may change with any version."""
+
+import importlib
+import subprocess
+import sys
+
+import fairtrial
+from fairtrial import plugins
+
+LIBRARY = {
+    *("Answer", "Failure", "FairtrialError", "Run", "RunOptions", "Score", "Suite", "TrialRecord", "Unscored"),
+    *("aggregate", "arun", "calibrate", "compare", "compare_models", "load_suite", "multi_run", "open_run"),
+    *("rescore", "resume", "retry", "run", "score"),
+}
+PLUGINS = {
+    *("Answer", "Api", "Case", "Conversation", "Failure", "FairtrialError", "File", "Guide", "HttpTarget", "Image"),
+    *("Imported", "Journal", "Judge", "Judgement", "Listener", "McpServer", "Options", "Panel", "Provider", "Request"),
+    *("Scale", "Score", "ScoreContext", "Scorer", "SoFar", "Target", "TargetSpec", "TargetUnusableError", "ToolCall"),
+    *("Trace", "Turn", "Unscored", "Usage"),
+}
+
+
+def test_the_library_exports_these_names():
+    assert set(fairtrial.__all__) == LIBRARY
+    assert all(getattr(fairtrial, name) is not None for name in LIBRARY)
+    assert set(fairtrial.__all__) <= set(dir(fairtrial))
+
+
+def test_plug_ins_are_given_these_names():
+    assert set(plugins.__all__) == PLUGINS
+    assert all(hasattr(plugins, name) for name in PLUGINS)
+
+
+def test_the_same_name_means_the_same_thing():
+    for name in LIBRARY & PLUGINS:
+        assert getattr(fairtrial, name) is getattr(plugins, name)
+
+
+def test_importing_the_library_costs_nothing():
+    code = "import sys, fairtrial; print(sum(name.startswith('fairtrial.') for name in sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "0"
+
+
+def test_every_document_says_its_version():
+    from fairtrial.reports import SCHEMA_VERSION
+
+    assert isinstance(SCHEMA_VERSION, int | str)
+    assert importlib.import_module("fairtrial.reports").SCHEMA_VERSION == SCHEMA_VERSION
