@@ -89,6 +89,7 @@ async def test_failures_do_not_hide_a_loss(run_suite):
     assert found.exit_code == 101
 
 
+@pytest.mark.slow
 async def test_hardly_a_case_in_common_proves_nothing(run_suite):
     before = await run_suite(targets=[arm("m", 40)], cases=cases())
     reworded = [{**case, "input": f"other {n}"} if n else case for n, case in enumerate(cases())]

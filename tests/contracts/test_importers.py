@@ -67,6 +67,7 @@ class TestEveryImporter:
         with pytest.raises(FairtrialError, match="cannot be read"):
             self.read(name, tmp_path / "nothing.yaml")
 
+    @pytest.mark.slow
     def test_whatever_the_file_says(self, name, tmp_path_factory):
         path = tmp_path_factory.mktemp("any") / "theirs.yaml"
 

@@ -30,6 +30,7 @@ class TestEveryFormat:
             assert format_of(tmp_path / f"a.b{ending}") is form
             assert format_of(tmp_path / f"A.B{ending.upper()}") is form
 
+    @pytest.mark.slow
     async def test_any_run_can_be_written(self, form, runs, tmp_path):
         for number, run in enumerate(runs):
             path = export(run, tmp_path / f"{number}{form.endings[0]}")

@@ -44,6 +44,7 @@ def _hold(place: str, name: str, held, done) -> None:
         done.wait(60)
 
 
+@pytest.mark.slow
 def test_a_lock_is_for_one_process_and_goes_with_it(dialect, opened):
     held, done = SPAWN.Event(), SPAWN.Event()
     other = SPAWN.Process(target=_hold, args=(dialect.place, "run-1", held, done))
@@ -93,6 +94,7 @@ def test_a_row_takes_the_place_of_the_one_with_its_key(with_run):
     assert [tuple(row) for row in rows] == [("v1", "other"), ("v2", "tie")]
 
 
+@pytest.mark.slow
 def test_costs_add_up(with_run):
     for known in (0.5, 0.25):
         row = {"run_id": "r", "cost_usd": known, "charged_usd": known, "unknown_costs": 1, "at_risk_usd": known}

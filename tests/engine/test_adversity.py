@@ -286,6 +286,7 @@ class TestScorings:
 
 
 class TestHangingFunctions:
+    @pytest.mark.slow
     def test_they_starve_nobody_and_block_no_exit(self, tmp_path, write_suite):
         (tmp_path / "t.py").write_text(
             "import time\ndef f(q, s, m):\n    if q < 'Question 2':\n        time.sleep(9999)\n    return 'fine'\n"
@@ -302,6 +303,7 @@ class TestHangingFunctions:
         assert done.returncode == 2
         assert arm["failed"] == 11 + 1 and arm["scored"] == 38
 
+    @pytest.mark.slow
     async def test_latency_is_the_functions_own(self, run_suite, tmp_path):
         (tmp_path / "t.py").write_text("import time\ndef f(q, s, m):\n    time.sleep(2)\n    return 'fine'\n")
         run = await run_suite(targets=["python:t.py:f"], cases=numbered(40), concurrency=40)
@@ -309,6 +311,7 @@ class TestHangingFunctions:
 
 
 class TestRaces:
+    @pytest.mark.slow
     def test_many_processes_make_one_store(self, tmp_path, write_suite):
         path = write_suite(cases=numbered(5))
         command = [sys.executable, "-m", "fairtrial", "run", str(path), "--quiet", "--store", "shared.db"]
@@ -317,6 +320,7 @@ class TestRaces:
         assert [process.returncode for process in processes] == [0] * 4, errors
         assert len(Store(str(tmp_path / "shared.db")).runs()) == 4
 
+    @pytest.mark.slow
     async def test_looking_at_runs_disturbs_none(self, write_suite, store):
         suite = pipeline.load(write_suite())
         stop = asyncio.Event()
@@ -413,6 +417,7 @@ async def test_case_parameters_are_filled_and_may_be_empty(run_suite, model_serv
     assert state.bodies[-1]["stop"] == ["halt-here"] and "temperature" not in state.bodies[-1]
 
 
+@pytest.mark.slow
 async def test_one_targets_limit_is_its_own(run_suite, model_server):
     state = await model_server(latency=0.02)
     targets = [{"id": "one", "target": "openai:m", "concurrency": 1}, {"id": "many", "target": "openai:n"}]
@@ -420,18 +425,21 @@ async def test_one_targets_limit_is_its_own(run_suite, model_server):
     assert state.most_open >= 8
 
 
+@pytest.mark.slow
 async def test_a_very_long_retry_after_ends_with_a_reason(run_suite, model_server):
     await model_server(faults={"429": 1}, retry_after=3600)
     run = await run_suite(targets=["openai:m"], cases=numbered(5), retry={"attempts": 3, "max_wait": 0.2})
     assert {t.failure_kind for t in run.trials()} == {"rate_limited"}
 
 
+@pytest.mark.slow
 def test_brackets_that_lead_nowhere_cost_no_more_than_their_number():
     started = time.process_time()
     assert last_json("[{" * 100_000) is None
     assert time.process_time() - started < 12  # it was quadratic: half a minute and more
 
 
+@pytest.mark.slow
 def test_hostile_texts_keep_nobody_busy():
     started = time.process_time()
     assert last_json(("[" + "1," * 100) * 3000) is None
@@ -471,7 +479,7 @@ async def test_targets_that_went_away(run_suite, store, tmp_path):
 
 def test_output_that_cannot_be_written_is_noticed_first(write_suite, capsys, tmp_path):
     assert _run(["run", str(write_suite()), "-o", "nope/x.json"]) == 1
-    assert "there is no folder nope" in capsys.readouterr().err and not (tmp_path / ".fairtrial").exists()
+    assert "the folder nope does not exist" in capsys.readouterr().err and not (tmp_path / ".fairtrial").exists()
 
 
 def test_what_user_code_prints_is_not_our_json(write_suite, capsys, tmp_path):

@@ -75,6 +75,7 @@ def test_equivalence_is_not_claimed_from_silence():
     assert wrong <= 5
 
 
+@pytest.mark.slow
 async def test_a_clear_difference_ends_the_run_early(run_suite, store):
     run = await run_suite(DECIDED, targets=[arm("good", 400, 400), arm("bad", range(0, 400, 2), 400)], cases=cases(400))
     assert run.status == "stopped" and "decided after" in run.record.reason
@@ -99,6 +100,7 @@ async def test_the_order_is_shuffled_so_that_sorted_datasets_do_not_fool(run_sui
     assert ft.compare(run, "front", "back").verdict == "worse"
 
 
+@pytest.mark.slow
 async def test_no_difference_goes_on_to_the_end(run_suite):
     some = np.random.default_rng(2).permutation(120)
     run = await run_suite(
@@ -109,6 +111,7 @@ async def test_no_difference_goes_on_to_the_end(run_suite):
     assert run.status == "completed" and ft.compare(run, "a", "b").verdict == "cannot tell"
 
 
+@pytest.mark.slow
 async def test_equivalent(run_suite):
     same = [arm("a", 390, 400), arm("b", range(10, 400), 400)]
     stop = RunOptions(stop_when="equivalent", margin=0.2)
@@ -120,6 +123,7 @@ async def test_equivalent(run_suite):
     assert run.status == "stopped" and ft.compare(run, "a", "b", margin=0.2).verdict == "better"
 
 
+@pytest.mark.slow
 async def test_interrupted_and_resumed_it_looks_at_everything(write_suite, store):
     suite = pipeline.load(
         write_suite(targets=[arm("good", 400, 400), arm("bad", range(0, 400, 2), 400)], cases=cases(400)), DECIDED
@@ -194,6 +198,7 @@ def test_false_decisions_are_rare():
     assert wrong / 150 <= 0.05
 
 
+@pytest.mark.slow
 async def test_trying_again_leaves_it_stopped(run_suite, store):
     from fairtrial.analyse.gate import Terms, gate
     from fairtrial.analyse.score_table import sources_of
@@ -208,6 +213,7 @@ async def test_trying_again_leaves_it_stopped(run_suite, store):
     assert run.status == "stopped" and gate(sources_of(run)[0], None, Terms(min_coverage=0.5)).result == "passed"
 
 
+@pytest.mark.slow
 async def test_little_is_spent_after_the_decision(run_suite):
     run = await run_suite(
         DECIDED, concurrency=4, targets=[arm("good", 400, 400, latency_ms=1.0), arm("bad", 0, 400)], cases=cases(400)

@@ -165,6 +165,7 @@ def _quadratic(problem: Problem) -> np.ndarray:
 
 
 class TestBaselines:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["original-10", "convex_qp-10", "box_qp-10", "mixed_integer-10", "infeasible-10"])
     def test_solved_again_they_are_what_ships(self, name):
         problem = by_name(name)
@@ -200,6 +201,7 @@ class TestBaselines:
         assert len(components(make("trigonometric", 10))) == 10
         assert len(components(make("original", 10))) == 1
 
+    @pytest.mark.slow
     def test_what_is_not_certified_says_so(self):
         found = baseline(make("box_qp", 100), time_limit=1)
         assert found.certified is False and found.status in ("feasible", "unknown")
@@ -359,6 +361,7 @@ def test_a_truncated_answer_is_recognised_by_its_finish_reason():
     assert read_answer('{"x": [1, 2], "objective_value": 3}', 2, truncated=True).findings == ("truncated",)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_text_breaks_the_reader(text):
     found = read_answer(text, 3)

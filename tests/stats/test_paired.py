@@ -65,6 +65,7 @@ def test_effect_words(d, word):
     assert effect_words(d) == word
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_equals_statsmodels(p):
     assert holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]), abs=1e-12)
@@ -117,6 +118,7 @@ def test_superiority():
     assert superiority([1, 2, 0, -1]) == pytest.approx(0.625)
 
 
+@pytest.mark.slow
 def test_power_and_detectable_are_each_other():
     assert power(0.3, 0.1) == 73
     assert detectable(0.3, 73) == pytest.approx(0.1, abs=1e-3)
@@ -147,6 +149,7 @@ def test_variance_components_of_ragged_data():
     assert one.repeat is None and one.judge is None and one.shares == {"case": 1.0, "repeat": None, "judge": None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 200])
 def test_sign_flips_in_both_ways(n):
     """Few sizes are counted, many are drawn: the same distribution."""
@@ -163,6 +166,7 @@ class TestBootstrap:
         expected = reference.bootstrap((values,), np.mean, n_resamples=20_000, rng=1).confidence_interval
         assert bootstrap_ci(values, expand=False).ci == pytest.approx((expected.low, expected.high), abs=0.004)
 
+    @pytest.mark.slow
     def test_equal_to_arch_on_the_same_draws(self):
         from arch.bootstrap import IIDBootstrap
 
@@ -205,6 +209,7 @@ class TestBootstrap:
     def test_one_unit_has_no_interval(self):
         assert bootstrap_ci([0.5]).ci is None and bootstrap_ci([1, 2], clusters=[0, 0]).ci is None
 
+    @pytest.mark.slow
     def test_it_is_quick(self):
         values = np.random.default_rng(6).random(10_000)
         started = time.process_time()
@@ -269,6 +274,7 @@ class TestRatings:
         expected = evalica.elo(*battles, k=32.0).scores.sort_index()
         assert elo(one, other, worth, orders=1).ratings == pytest.approx(list(expected), abs=1e-6)
 
+    @pytest.mark.slow
     def test_elo_of_a_million_battles(self):
         rng = np.random.default_rng(14)
         one = rng.integers(0, 5, 1_000_000)

@@ -49,6 +49,7 @@ def test_without_differences_in_style_nothing_changes():
     assert same.effects[0].points == pytest.approx(0.0)
 
 
+@pytest.mark.slow
 def test_control_takes_out_what_length_bought():
     """Two equals, one of whom writes at length before judges who like that: the plain rating is fooled."""
     one, other, worth, style = battles(3, 4000, np.zeros(2), 2.0)
@@ -79,6 +80,7 @@ def test_style_is_length_and_markup_outside_of_code():
         assert style_of(text) == (len(text), marks)
 
 
+@pytest.mark.slow
 async def test_the_ranking_by_votes_and_with_control(run_suite, store):
     long, short = "long answer " * 20, "brief"
     run = await run_suite(

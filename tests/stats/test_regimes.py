@@ -9,12 +9,14 @@ COUNT = 150
 SLACK = 3 * (MOST_FALSE * (1 - MOST_FALSE) / COUNT) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", pairs(), ids=lambda regime: regime.what)
 def test_two_equal_arms_are_rarely_told_apart(regime):
     false, _, _ = false_rate(regime, COUNT, seed=71)
     assert false <= MOST_FALSE + SLACK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", one_arm(), ids=lambda regime: regime.what)
 def test_intervals_of_one_arm_hold(regime):
     false, _, _ = false_rate(regime, COUNT, seed=72)

@@ -18,6 +18,7 @@ from tests.conftest import numbered
 SECRETS = {"TEAM_TOKEN": "tok-team-98765", "CITY": "Reykjavik", "OPENAI_API_KEY": "sk-test-key-0001"}
 
 
+@pytest.mark.slow
 async def test_values_of_variables_are_nowhere(write_suite, model_server, monkeypatch, tmp_path, store):
     """Not in the store, not in any export, not in errors — and the run can still be resumed and rescored."""
     from fairtrial.reports.export import export
@@ -67,6 +68,7 @@ async def test_values_of_variables_are_nowhere(write_suite, model_server, monkey
         await aresume(run.id, store=store)
 
 
+@pytest.mark.slow
 async def test_a_reader_sees_a_run_while_it_goes_on(write_suite, store, model_server):
     await model_server(latency=0.01)
     suite = pipeline.load(write_suite(targets=["openai:m"], cases=numbered(100), concurrency=5))

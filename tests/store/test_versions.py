@@ -35,6 +35,7 @@ def _rows(path, table: str) -> int:
         return connection.execute(f"select count(*) from {table}").fetchone()[0]
 
 
+@pytest.mark.slow
 def test_it_is_read_as_it_was(old, tmp_path):
     before = {table: _rows(old, table) for table in ("trials", "scores", "judgements", "cases", "plans", "runs")}
     store = Store(str(old))
@@ -52,6 +53,7 @@ def test_it_is_read_as_it_was(old, tmp_path):
     assert {table: _rows(old, table) for table in before} == before
 
 
+@pytest.mark.slow
 async def test_it_is_worked_on(old):
     store = Store(str(old))
     answered = {trial.trial_id for trial in ft.open_run("killed", store=str(old)).trials()}

@@ -63,6 +63,7 @@ class TestGates:
         condition = Condition(require_tool_use=use, require_tool_success=success)
         assert condition.missing(ToolUse(tools={"s.t": (calls, errors)} if calls else {})) == missing
 
+    @pytest.mark.slow
     async def test_marked_is_not_failed_and_never_asked_again(self, run_suite):
         target = {
             "id": "t",
@@ -127,6 +128,7 @@ class TestConfiguration:
 
 
 class TestPreflight:
+    @pytest.mark.slow
     async def test_the_inventory_is_stored(self, run_suite):
         run = await run_suite(mcp_servers={"facts": facts()}, conditions=conditions(), cases=CASES)
         (server,) = run.context["mcp_servers"]
@@ -141,6 +143,7 @@ class TestPreflight:
         ]
         assert len(server["tools"][0]["schema_sha256"]) == 64
 
+    @pytest.mark.slow
     async def test_a_server_that_does_not_start_stops_everything(self, run_suite, store, monkeypatch):
         monkeypatch.setenv("SECRET_SHELF", "shelf")
         server = facts(args=[FACTS, "${SECRET_SHELF}"])
@@ -833,6 +836,7 @@ async def test_case_by_case(run_suite, tmp_path, capsys):
 
 
 class TestLift:
+    @pytest.mark.slow
     async def test_weights_count(self, run_suite):
         answers = {"c0": ["4711", "no"]}
         target = {"id": "t", "target": "mock:x", "options": {"answers": answers, "answer": ["no", "4711"]}}

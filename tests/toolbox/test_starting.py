@@ -20,6 +20,7 @@ SHELF = str(Path(__file__).parents[1] / "servers" / "shelf.py")
 
 
 class TestPatience:
+    @pytest.mark.slow
     async def test_a_server_has_its_own(self, run_suite):
         with pytest.raises(
             TargetUnusableError, match=r"did not respond within 0\.001 s \(raise the server's `timeout`"

@@ -214,6 +214,7 @@ async def test_two_tabs_of_one_voter_and_two_voters_without_a_name(
     assert len(unnamed) == 3 and all("by=visitor-" in address for address in unnamed)
 
 
+@pytest.mark.slow
 async def test_digests_of_another_time_are_worked_out_anew(
     site: Site, client: TestClient, run_suite: Any, store: Store
 ) -> None:
@@ -269,6 +270,7 @@ async def test_the_board_is_shown_once(client: TestClient, run_suite: Any, monke
         assert waits is not ("Standings" in page) and "…</td>" not in page
 
 
+@pytest.mark.slow
 async def test_the_numbers_of_a_comparison_are_those_of_the_command(
     client: TestClient, run_suite: Any, store: Store, capsys: Any
 ) -> None:

@@ -61,6 +61,7 @@ def test_served_to_others_any_address_in_numbers_is_ours_and_no_foreign_name() -
         assert guarded.get("/", headers={"host": host}).status_code == status, host
 
 
+@pytest.mark.slow
 def test_who_has_no_token_sees_nothing(site: Site) -> None:
     client = TestClient(Access(make_app(site), TOKEN), base_url=HERE, follow_redirects=False)
     page = {"accept": "text/html"}
@@ -195,6 +196,7 @@ def test_the_key_of_the_cookies_is_for_its_owner_alone(tmp_path: Path, monkeypat
     assert cookie_key() != cookie_key()
 
 
+@pytest.mark.slow
 def test_every_page_has_a_strict_policy(client: TestClient) -> None:
     for path in ("/", "/suites", "/runs", "/enter", "/nowhere"):
         policy = client.get(path).headers["content-security-policy"]

@@ -280,6 +280,7 @@ def test_where_the_seal_holds(user_agent, holds):
     assert holds_in(user_agent) is holds
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="<>/!-:= \n\t\f\0linkbaseſKıframeobjctdLINKX", max_size=200))
 def test_no_element_that_reaches_out_is_left(text):
     names: list[str] = []

@@ -137,6 +137,7 @@ addEventListener("mouseup", () => { if (held) out.textContent = knob.style.left;
 </script>"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["chromium-headless-shell", "chromium"])
 async def test_things_are_dragged_by_the_browser_and_by_the_page(program, monkeypatch):
     if shutil.which(program) is None:

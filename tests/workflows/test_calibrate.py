@@ -176,6 +176,7 @@ def test_all_three_must_hold(pass_rate, error, correlation, rating):
     assert _rating(summary) == rating
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 1)), min_size=2, max_size=12))
 def test_numbers_add_up(pairs):
     results = [

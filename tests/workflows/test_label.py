@@ -104,6 +104,7 @@ async def test_a_biased_judge_is_corrected(judged, tmp_path):
     assert len(read(more)) == 60
 
 
+@pytest.mark.slow
 async def test_right_or_wrong_is_corrected(judged, tmp_path):
     marks = {key: 10 if mark > 2 else 0 for key, mark in MARKS.items()}  # too mild: people pass what is above 4
     run = await judged(200, judge=judge(marks=marks))
@@ -130,6 +131,7 @@ async def test_labels_are_stale_beside_another_judge(judged, store):
     assert (arm.labels.answers, arm.labels.stale) == (20, 0)
 
 
+@pytest.mark.slow
 async def test_labels_outside_the_labelled_range_are_refused(judged):
     run = await judged(100)
     low = [trial for trial in run.trials() if trial.score < 0.3][:20]
@@ -180,6 +182,7 @@ def test_bad_labels(tmp_path, text, reason):
         read_labels(path)
 
 
+@pytest.mark.slow
 def test_the_commands(write_suite, tmp_path, capsys):
     path = write_suite(targets=[talker()], scorer="llm_judge", judge=judge(marks=MARKS), cases=cases(60))
     marks = str(tmp_path / "marks.csv")
@@ -203,6 +206,7 @@ def test_the_commands(write_suite, tmp_path, capsys):
     assert "--sample and -o go together" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_refusal_is_rare_for_labels_drawn_at_random():
     rng = np.random.default_rng(0)
     refused = 0
@@ -220,6 +224,7 @@ def test_refusal_is_rare_for_labels_drawn_at_random():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labelled", "left"), [(30, 2), (30, 3), (100, 10), (20, 400)])
 def test_few_answers_left_are_no_reason_to_refuse(labelled, left):
     rng = np.random.default_rng(labelled)

@@ -18,6 +18,7 @@ from tests.judging.test_judges import BAD, GOOD, judge
 WORTH = st.sampled_from([0.0, 0.5, 1.0])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(WORTH, WORTH), min_size=2, max_size=40))
 def test_swapping_the_arms_swaps_wins_and_losses(verdicts):
     there, back = zip(*verdicts, strict=True)

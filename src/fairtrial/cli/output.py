@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairtrial.core.errors import FairtrialError
 from fairtrial.core.text import printable, without_commands
 
 
@@ -56,6 +55,8 @@ def clean_streams() -> Iterator[None]:
 
 def write_file(path: Path, body: bytes) -> None:
     """Write a file, and its folder if need be; a file that cannot be written is an error in one sentence."""
+    from fairtrial.core.errors import FairtrialError
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)

@@ -100,7 +100,8 @@ def _add_plan_targets(connection: Connection) -> None:
     for plan_id, arms in connection.execute(select(schema.plans.c.id, schema.plans.c.arms)).all():
         rows = schema.target_rows(plan_id, arms)
         connection.execute(delete(schema.plan_targets).where(schema.plan_targets.c.plan_id == plan_id))
-        connection.execute(insert(schema.plan_targets), rows)
+        if rows:
+            connection.execute(insert(schema.plan_targets), rows)
 
 
 # The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.

@@ -134,7 +134,8 @@ class Store:
                 return False
             connection.execute(delete(table).where(this))
             connection.execute(insert(table).values(**plan, case_count=_UNFINISHED, created_at=time.time()))
-            connection.execute(insert(schema.plan_targets), schema.target_rows(plan["id"], plan["arms"]))
+            if targets := schema.target_rows(plan["id"], plan["arms"]):
+                connection.execute(insert(schema.plan_targets), targets)
         return True
 
     def add_run(self, run: dict[str, Any]) -> None:
