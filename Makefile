@@ -14,7 +14,7 @@ test: setup check  ## all tests
 	$(BIN)/pytest -n auto --dist worksteal
 
 test-quick: setup  ## what takes a minute: no browser, no model, no simulation, nothing slow
-	$(BIN)/pytest -n auto --dist worksteal -m "not browser and not model and not simulation and not slow"
+	$(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow"
 
 mutants: setup  ## whether the tests would notice: 200 small changes to the code
 	$(BIN)/python -m benchmarks.mutants

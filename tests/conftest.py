@@ -47,9 +47,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.option.basetemp, ignore_errors=True)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Half of the time a test waits, for a process or a server: two workers a core."""
-    return 2 * (os.cpu_count() or 1)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two workers a core (`-n auto`): half of the time a test waits for a process or a server; quick ones do not."""
+    return (os.cpu_count() or 1) * (1 if config.option.numprocesses == "logical" else 2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -269,7 +269,7 @@ class TestToolAgent:
         )
         assert 0 < charged(store, run.id) <= 3.0 and run.status == "incomplete"
         failed = [trial for trial in run.trials() if trial.failure_kind == "steps"]
-        assert failed and failed[0].trace["tool_calls"] and "set aside for it" in failed[0].failure_message
+        assert failed and failed[0].trace["tool_calls"] and "reserved for this trial" in failed[0].failure_message
 
     async def test_a_third_party_server(self, run_suite, model):
         def script(turn):

@@ -217,4 +217,4 @@ class TestInARun:
         run = await run_suite(targets=[{"target": "command", "options": options}], cases=cases)
         nan, *others = run.trials()
         assert nan.answer == "4711" and nan.cost_usd is None and "nan is not a cost" in nan.trace["left_out"][0]
-        assert all("an object with `text`" in trial.failure_message for trial in others)
+        assert all("a JSON object with a string `text`" in trial.failure_message for trial in others)
