@@ -112,7 +112,7 @@ async def test_one_can_go_back_to_an_earlier_scoring(run_suite, store, capsys):
     assert "no finished scoring 7; finished scorings: 0, 1" in capsys.readouterr().err
     assert _run(["show", run.id, "--context", "--store", store.path]) == 0
     shown = capsys.readouterr().out
-    assert "0  as the suite says  (counts)" in shown and "1  regex  (kept)" in shown
+    assert "0  as the suite says  (current)" in shown and "1  regex  (kept)" in shown
 
 
 @pytest.mark.slow
