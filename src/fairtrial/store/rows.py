@@ -29,6 +29,12 @@ _USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_writ
 
 # Every row has every column, so that one statement works for all rows.
 _EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
+# Numbers and names in an answer that are stored as they are.
+_PLAIN_ANSWER_FIELDS = tuple(
+    name
+    for name in Answer.__struct_fields__
+    if name in schema.trials.c and name not in ("model", "reasoning", "trace", "cost_usd")
+)
 _EMPTY_SCORE: dict[str, Any] = {**dict.fromkeys(schema.scores.c.keys()), "automatic": False, "retryable": False}
 
 
@@ -161,11 +167,9 @@ def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
 
 def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:
     return {
+        **{name: getattr(answer, name) for name in _PLAIN_ANSWER_FIELDS},
         "answer": variables.conceal(clean(answer.text)),
-        "finish_reason": answer.finish_reason,
         "model": variables.hide(clean(answer.model)) if answer.model else None,
-        "latency_ms": answer.latency_ms,
-        "first_token_ms": answer.first_token_ms,
         "reasoning": variables.hide(clean(answer.reasoning)) if answer.reasoning else None,
         "trace": encode(variables.hide_all(answer.trace)) if answer.trace else None,
     }
