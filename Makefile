@@ -1,7 +1,11 @@
 # The two commands a newcomer needs: `make demo` and `make test`. Everything is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+, := ,
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet install
+UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --compile-bytecode
+# uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
+INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
 .PHONY: demo setup test test-quick mutants check format bench lock clean
 
@@ -45,10 +49,10 @@ clean:
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing fairtrial and its embedded model's runtime into .venv …"
-	@$(PIP) --editable '.[local]'
+	@$(call INSTALL,.[local])
 	@touch $@
 
 .venv/.setup: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing everything into .venv …"
-	@$(PIP) --editable '.[local,frame,agents,report,parquet,arena,optim,web,dev]'
+	@$(call INSTALL,.[local$(,)frame$(,)agents$(,)report$(,)parquet$(,)arena$(,)optim$(,)web$(,)dev])
 	@touch $@ .venv/.demo

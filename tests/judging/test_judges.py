@@ -434,7 +434,7 @@ def test_a_judge_of_the_targets_family_is_a_visible_warning(write_suite, capsys)
     assert _run(["run", str(path)]) == 0
     out, err = capsys.readouterr()
     assert "warning: judge mock:claude-9 is from the same model family as t" in err
-    assert "completeness: 5.00" in out and "Judged by a model (1 calls, 0)" in out
+    assert "completeness: 5.00" in out and "Judged by a model (1 call)" in out
     assert _run(["show", "--claims"]) == 0
     assert "one t: It rains in Paris." in capsys.readouterr().out
 

@@ -225,10 +225,12 @@ def _judge_notes(summary: RunSummary) -> list[str]:
     if not verdicts:
         return []
     calls = sum(arm.judge_calls for arm in summary.arms)
-    taken = f"{calls} calls, {money(total(arm.judge_cost for arm in summary.arms))}"
-    if not calls:
-        taken = f"{verdicts} verdicts reused from an earlier scoring, no new calls"
-    return [f"Judged by a model ({taken}). {noise_words(summary.arms)}"]
+    basis = f"{verdicts} verdicts reused from an earlier scoring, no new calls"
+    if calls:
+        cost = total(arm.judge_cost for arm in summary.arms)
+        basis = f"{calls} call{'s' if calls != 1 else ''}"
+        basis += f", {money(cost)}" if cost.charged or cost.unknown else ""
+    return [f"Judged by a model ({basis}). {noise_words(summary.arms)}"]
 
 
 def noise_words(arms: Sequence[ArmSummary]) -> str:
