@@ -9,7 +9,7 @@ removes sentence punctuation. Neither touches what makes answers different: acce
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import regex
@@ -36,6 +36,7 @@ _ENCLOSED = regex.compile(r"\(\w+\)")
 # Scripts that write no spaces between words, or attach particles to them: there, any substring counts as a word.
 _JOINED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_JOINED}]]"
+_ANY_LETTER = regex.compile(_LETTER, regex.V1)
 _BEFORE = rf"(?<!{_LETTER})(?<!{_LETTER}_)"
 _AFTER = rf"(?!{_LETTER}|_{_LETTER}|[+#]|'(?!s\b){_LETTER})"  # not C in C++, not can in can't, but Paris in Paris's
 _BEFORE_DIGIT = r"(?<!\d[.,:/^'])(?<!(?<![\p{L}\p{N})\]])[-.]\$?)"  # not 5 in 1.5, not 42 in -42
@@ -95,19 +96,38 @@ def _is_factorial(text: str, start: int, mark: int, *, strict: bool) -> bool:
 
 def find_word(word: str, text: str, *, whole: bool = True) -> bool:
     """Return whether a folded text contains a folded word or phrase; as a whole word, unless `whole` is false."""
-    if word not in text:
-        return False
-    return not whole or _word_pattern(word).search(text) is not None
+    if not whole or not word:
+        return word in text
+    before, after = _boundaries(word)
+    at = text.find(word)
+    while at >= 0:
+        if before.match(text, at) and after.match(text, at + len(word)):
+            return True
+        at = text.find(word, at + 1)
+    return False
 
 
-@lru_cache(maxsize=1024)
-def _word_pattern(word: str) -> Any:
-    before = _BEFORE if regex.match(_LETTER, word[0], regex.V1) else ""
-    after = _AFTER if regex.match(_LETTER, word[-1], regex.V1) else ""
-    before += _BEFORE_DIGIT if word[0].isdigit() else ""
-    before += _BEFORE_SIGN if word[0] in "+-." else ""
-    after += _AFTER_DIGIT if word[-1].isdigit() else ""
-    return regex.compile(before + regex.escape(word) + after, regex.V1)
+def _boundaries(word: str) -> tuple[Any, Any]:
+    """Return the patterns of what may stand before and after a word: compiled by its ends, for words are many."""
+    first, last = word[0], word[-1]
+    before = _before(_is_letter(first), first.isdigit(), first in "+-.")
+    return before, _after(_is_letter(last), last.isdigit())
+
+
+@lru_cache(maxsize=4096)
+def _is_letter(character: str) -> bool:
+    return _ANY_LETTER.match(character) is not None
+
+
+@cache
+def _before(letter: bool, digit: bool, sign: bool) -> Any:
+    parts = (_BEFORE if letter else "", _BEFORE_DIGIT if digit else "", _BEFORE_SIGN if sign else "")
+    return regex.compile("".join(parts), regex.V1)
+
+
+@cache
+def _after(letter: bool, digit: bool) -> Any:
+    return regex.compile((_AFTER if letter else "") + (_AFTER_DIGIT if digit else ""), regex.V1)
 
 
 def _raised(match: Any) -> str:
