@@ -15,7 +15,7 @@ from fairtrial import pipeline
 from fairtrial.core.trial import Trial
 from fairtrial.engine.watching import Session
 from fairtrial.store import Store
-from fairtrial.web.tasks import LiveAnswer
+from fairtrial.web.tasks import LiveAnswer, Task
 
 from .conftest import TOKEN
 
@@ -113,3 +113,11 @@ async def test_a_run_of_another_process_is_seen_live(site: str, write_suite: Any
     assert await process.wait() == 0
     assert states[0]["status"] == "running" and states[-1]["status"] == "completed"
     assert states[-1]["done"] == 30 and {key for state in states for key in state["cells"]} == {"0.0", "1.0"}
+
+
+def test_a_task_leads_to_the_view_that_was_asked_for_however_long_it_takes_to_begin() -> None:
+    task = Task("run", "arena")
+    task.view = "/pages"
+    assert task.address == f"/tasks/{task.id}"
+    task.run_ids.append("r1")
+    assert task.address == "/runs/r1/pages"

@@ -27,8 +27,8 @@ from fairtrial.suites import code_arena
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
 from fairtrial.web.live import event_stream
-from fairtrial.web.runs import has_scorer
-from fairtrial.web.site import Site, form_view, go_to
+from fairtrial.web.runs import await_run, has_scorer
+from fairtrial.web.site import Site, form_view
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import is_unresponsive
@@ -82,9 +82,7 @@ class Code:
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
         options = RunOptions(budget_usd=number(form, "budget_usd", whole=False))
         suite = pipeline.load_text(text, file="arena", folder=self._site.folder, options=options)
-        task = self._site.tasks.run(suite)
-        task.begun.wait(1.5)
-        return go_to(f"/runs/{task.run_id}/pages" if task.run_id else f"/tasks/{task.id}")
+        return await_run(self._site.tasks.run(suite, view="/pages"))
 
     def _pages(self, request: Request) -> Response:
         """Show every arm's page for one prompt: live, as code and as screenshots, with its checks and judgements."""

@@ -45,8 +45,10 @@ class Live:
     def _task_state(self, request: Request) -> Response:
         task = self._site.tasks.find(request.path_params["task"])
         if task is None:
-            return JSONResponse({"ended": True, "error": "", "run": None, "done": 0, "total": 0}, 404)
-        state = {"ended": task.ended.is_set(), "error": task.error, "run": task.run_id}
+            return JSONResponse(
+                {"ended": True, "error": "", "run": None, "address": "/runs", "done": 0, "total": 0}, 404
+            )
+        state = {"ended": task.ended.is_set(), "error": task.error, "run": task.run_id, "address": task.address}
         return JSONResponse({**state, "done": task.done, "total": task.total})
 
     async def _run_events(self, request: Request) -> Response:

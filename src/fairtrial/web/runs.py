@@ -33,6 +33,7 @@ from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
 
 _PAGE_SIZE = 25
+_START_SECONDS = 1.5  # that a form waits for its run to begin
 _FIRST_CASES = 50  # cases that are checked to find out which scorers a run uses
 _MIN_SPAN = 10.0  # points that the score axis covers at least
 _LABEL_HEIGHT = 14.0  # of a label in a figure
@@ -267,10 +268,8 @@ class Runs:
 
 def await_run(task: Task) -> Response:
     """Redirect to the run that a task starts, or to the task's page if the run does not begin at once."""
-    task.begun.wait(1.5)
-    if task.run_id is not None:
-        return go_to(f"/runs/{task.run_id}")
-    return go_to(f"/tasks/{task.id}")
+    task.begun.wait(_START_SECONDS)
+    return go_to(task.address)
 
 
 def _scatter(arms: Sequence[ArmSummary]) -> dict[str, Any] | None:

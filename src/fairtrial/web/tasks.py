@@ -73,6 +73,7 @@ class Task:
     def __init__(self, what: str, about: str) -> None:
         self.id, self.what, self.about = new_id(), what, about
         self.run_ids: list[str] = []
+        self.view = ""  # the part of the run's page that whoever started it wants to see
         self.runs = 1  # how many runs it makes
         self.series_id: str | None = None
         self.progress: Progress | None = None
@@ -90,6 +91,11 @@ class Task:
     def run_id(self) -> str | None:
         """The run that the task is working on."""
         return self.run_ids[-1] if self.run_ids else None
+
+    @property
+    def address(self) -> str:
+        """Where to watch it: its run, or its own page until there is one."""
+        return f"/tasks/{self.id}" if self.run_id is None else f"/runs/{self.run_id}{self.view}"
 
     def stop(self) -> None:
         """Stop cleanly: abandon open calls and keep every answer so far."""
@@ -181,9 +187,10 @@ class Tasks:
         for task in self.open():
             task.ended.wait(20)
 
-    def run(self, suite: Suite, runs: int = 1) -> Task:
-        """Run a suite, once or several times in sequence."""
+    def run(self, suite: Suite, runs: int = 1, *, view: str = "") -> Task:
+        """Run a suite, once or several times in sequence; `view` is the part of the run's page to show."""
         task = Task("run", suite.name)
+        task.view = view
         task.runs = runs
         series = pipeline.Series(new_id(), runs) if runs > 1 else None
         task.series_id = series.id if series else None
