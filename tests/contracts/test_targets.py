@@ -14,6 +14,7 @@ from tests.scripted import look_up
 
 KINDS = registry.builtin_names("targets")
 OUTSIDE = {"local", "claude_code"}  # weights and a program: tests/targets asks the real ones
+HERE = {"openai_api", "anthropic_api", "tool_agent", "replay", "python_call", "command", "mock"}
 
 
 def spec(kind: str, **changes) -> TargetSpec:
@@ -50,6 +51,10 @@ async def usable(tmp_path, model):
         return build(kind, tmp_path, given.pop("options", None), **given)
 
     return make
+
+
+def test_every_kind_is_asked_here_or_for_real():
+    assert HERE | OUTSIDE == set(KINDS), "add a new kind to `usable`"
 
 
 @pytest.mark.parametrize("kind", KINDS)
