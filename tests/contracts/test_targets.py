@@ -54,7 +54,7 @@ async def usable(tmp_path, model):
 
 
 def test_every_kind_is_asked_here_or_for_real():
-    assert HERE | OUTSIDE == set(KINDS), "add a new kind to `usable`"
+    assert set(KINDS) == HERE | OUTSIDE, "add a new kind to `usable`"
 
 
 @pytest.mark.parametrize("kind", KINDS)
