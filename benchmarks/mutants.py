@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import json
 import os
 import random
@@ -20,11 +19,12 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from queue import Queue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 REPO = Path(__file__).parents[1]
 PACKAGE = Path("src/fairtrial")
@@ -38,6 +38,8 @@ _COMPARE = {
 }  # fmt: skip
 _ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 
+Change = Callable[[Any], object]
+
 
 class Mutant(NamedTuple):
     """One change in one line."""
@@ -48,17 +50,22 @@ class Mutant(NamedTuple):
     what: str
 
 
-def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
-    """Every small change of a module: its line, what it is, and the module with it."""
-    for index, node in enumerate(list(ast.walk(tree))):
+def changes(tree: ast.Module) -> Iterator[tuple[int, str, Change, ast.AST]]:
+    """Every small change of a module: its line, what it is, and how to make it to which node."""
+    for node in ast.walk(tree):
         for what, change in _ways(node):
-            mutated = copy.deepcopy(tree)
-            twin = list(ast.walk(mutated))[index]
-            change(twin)
-            yield node.lineno, what, mutated
+            yield node.lineno, what, change, node
 
 
-def _ways(node: ast.AST) -> Iterator[tuple[str, object]]:
+def mutated(source: str, number: int) -> str:
+    """A module's text with one of its changes."""
+    tree = ast.parse(source)
+    _, _, change, node = next(islice(changes(tree), number, None))
+    change(node)
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _ways(node: Any) -> Iterator[tuple[str, Change]]:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARE:
         new = _COMPARE[type(node.ops[0])]
         yield f"{type(node.ops[0]).__name__} → {new.__name__}", lambda twin: twin.ops.__setitem__(0, new())
@@ -104,7 +111,7 @@ def candidates(lines: dict[str, set[int]]) -> dict[str, list[Mutant]]:
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             file = str(path.relative_to(REPO))
             tree = ast.parse(path.read_text("utf-8"))
-            own = [Mutant(file, line, number, what) for number, (line, what, _) in enumerate(changes(tree))]
+            own = [Mutant(file, line, number, what) for number, (line, what, _, _) in enumerate(changes(tree))]
             found.setdefault(where, []).extend(mutant for mutant in own if mutant.line in lines.get(file, ()))
     return found
 
@@ -170,8 +177,7 @@ def try_out(mutant: Mutant, coverage: Coverage, tree: Path) -> bool:
     )
     file = tree / Path(mutant.file).relative_to("src")
     before = file.read_text("utf-8")
-    changed = next(tree for number, (_, _, tree) in enumerate(changes(ast.parse(before))) if number == mutant.number)
-    file.write_text(ast.unparse(ast.fix_missing_locations(changed)), "utf-8")
+    file.write_text(mutated(before, mutant.number), "utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", *tests[:_MOST_TESTS]]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
