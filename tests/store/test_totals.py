@@ -1,0 +1,23 @@
+"""Sums in SQL: planned trials, and scores with what the cases say of themselves."""
+
+from fairtrial.store.totals import planned_trials, trial_scores
+
+
+async def test_a_case_may_have_repeats_of_its_own(run_suite, store):
+    cases = [{"id": f"c{n}", "input": str(n), "expected": str(n)} for n in range(3)]
+    run = await run_suite(targets=["mock:echo"], repeats=2, cases=[*cases[:2], {**cases[2], "repeats": 3}])
+    assert planned_trials(store, run.plan.id, run.plan_arms) == [2 + 2 + 3]
+    assert run.status == "completed" and len(list(run.trials())) == 7
+
+
+async def test_scores_come_with_weights_and_clusters(run_suite, store):
+    cases = [
+        {"id": "a", "input": "1", "expected": "1", "cluster": "x"},
+        {"id": "b", "input": "2", "expected": "3", "cluster": "x", "weight": 2},
+        {"id": "c", "input": "4", "expected": "4"},
+    ]
+    run = await run_suite(targets=["mock:echo"], repeats=2, cases=cases)
+    (scores,) = trial_scores(store, run.id, run.plan.id, 0, [0]).values()
+    assert scores.by_case == {0: [1.0, 1.0], 1: [0.0, 0.0], 2: [1.0, 1.0]}
+    assert scores.weights == {0: 1.0, 1: 2.0, 2: 1.0}
+    assert scores.clusters == {0: "x", 1: "x"} and scores.uneven
