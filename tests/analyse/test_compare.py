@@ -7,8 +7,9 @@ import pytest
 from scipy import stats as reference
 
 import fairtrial as ft
+from fairtrial.analyse.common import Common
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.score_table import choose, find_sources, read_scores, sources_of
+from fairtrial.analyse.score_table import ArmScores, choose, find_sources, read_scores, sources_of
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, sentence
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.json import comparison_document
@@ -40,6 +41,21 @@ async def test_the_verdict_is_the_paired_test(run_suite):
     assert sentence(found) == f"good is better than bad: +40.0 points [+24.1, +55.9] ({ahead})."
     methods = {line.method: line.p_value for line in found.robustness}
     assert methods["McNemar (exact)"] == pytest.approx(2 * 0.5**16)
+
+
+def test_plain_means_neither_weights_nor_clusters():
+    one, ones = np.array([1.0]), np.ones(1)
+    assert Common(["c"], one, one, ones, None).plain
+    assert not Common(["c"], one, one, 2 * ones, None).plain and not Common(["c"], one, one, ones, ["k"]).plain
+
+
+def test_the_sign_of_a_metric_says_which_end_is_better():
+    def sign(*scale):
+        scores = ArmScores.__new__(ArmScores)
+        scores.scales = {"m": scale}
+        return scores.sign("m"), scores.sign("unknown")
+
+    assert [sign(0.0, 1.0), sign(1.0, 0.0), sign(None, 0.0), sign(None, None)] == [(1, 1), (-1, 1), (-1, 1), (1, 1)]
 
 
 async def test_what_cannot_be_told_says_what_could_have_been_seen(run_suite):
@@ -422,4 +438,7 @@ def test_the_interaction_equals_references():
     assert interaction(d, kinds, np.arange(60), np.full(60, 2.0)).p_value == pytest.approx(
         interaction(d, kinds).p_value, abs=1e-9
     )
+    weighty = np.r_[np.ones(60), np.zeros(5)]  # cases of weight 0 are not counted, whatever their scores
+    with_others = interaction(np.r_[d, np.full(5, 9.0)], np.r_[kinds, [0, 0, 1, 2, 2]], None, weighty)
+    assert with_others.statistic == pytest.approx(interaction(d, kinds).statistic)
     assert interaction([0.1, 0.2], ["a", "b"]) is None and interaction([0, 0, 1, 1], [0, 0, 1, 1]) is None

@@ -62,7 +62,7 @@ async def test_numbers_that_mean_what_they_say(run_suite):
     run = await run_suite(targets=[arm("m", 7, 10)], cases=cases(10))
     source = sources_of(run)[0]
     assert gate(source, None, Terms(min_score=70 / 100, these_cases=True)).result == "passed"
-    with pytest.raises(FairtrialError, match="did you mean 70"):
+    with pytest.raises(FairtrialError, match=r"a minimum of 0\.7 demands nothing; did you mean 70\?"):
         gate(source, None, Terms(min_score=0.007))
     with pytest.raises(FairtrialError, match="is out of range"):
         gate(source, None, Terms(min_score=5.0))

@@ -166,12 +166,14 @@ class TestVariance:
         found = arm_variances(run)[0]
         assert found.components.judgements == 3 and 0.1 < found.components.judge**0.5 < 0.3
         assert {step.what for step in found.steps} == {"cases", "repeats", "judgements"}
+        assert found.calls == 60 * (1 + 3)  # an answer and its three judgements
         assert all(step.std_err < found.std_err for step in found.steps)
         assert found.std_err == pytest.approx(run.arms[0].aggregate.std_err)  # as the run itself says
 
     async def test_one_answer_a_case_says_what_it_cannot_tell(self, run_suite):
         found = arm_variances(await run_suite(targets=[arm("m", 20)], cases=cases()))[0]
         assert found.components.repeat is None and "--repeats 3" in found.advice
+        assert found.calls == 40  # one more answer to every case
         with pytest.raises(FairtrialError, match="nothing varies yet"):
             arm_variances(await run_suite(targets=[arm("m", 1, 1)], cases=cases(1)))
 

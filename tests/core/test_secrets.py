@@ -18,7 +18,7 @@ import fairtrial as ft
 from fairtrial.config import variables_of
 from fairtrial.config.keys import env_files
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.secrets import is_credential, looks_secret
+from fairtrial.core.secrets import is_credential, looks_random, looks_secret
 from fairtrial.core.variables import Variables, display
 from fairtrial.providers.transport import error_of_status
 
@@ -292,3 +292,18 @@ class TestFiles:
         self.write(tmp_path / ".env", "OPENAI_BASE_URL=http://evil.test\n")
         with pytest.warns(UserWarning, match="OPENAI_BASE_URL is taken from"):
             variables_of()
+
+
+@pytest.mark.parametrize(
+    ("value", "random"),
+    [
+        ("9f8Kq2LmZx7Wv4Tb1Nc6Rd3Hs5Jg0Pq8", True),
+        ("correct horse battery staple 12", False),  # words
+        ("12345678901234567890123456789012", False),  # figures
+        ("abcdefghijklmnopqrstuvwxyzabcdef", False),  # letters
+        ("9f8K", False),
+        ("https://example.com/a-long-path/with-123-in-it", False),
+    ],
+)
+def test_what_looks_like_a_key(value: str, random: bool) -> None:
+    assert looks_random(value) is random

@@ -313,7 +313,7 @@ async def test_the_embedded_model_as_a_judge(run_suite):
     run = await run_suite(
         targets=[GOOD],
         scorer="llm_judge",
-        judge={"target": "local:smollm2", "params": {"max_tokens": 300}, "options": {"threads": 1}},
+        judge={"target": "local:smollm2", "params": {"max_tokens": 120}, "options": {"threads": 1}},
         cases=[{"input": "What is the capital of France?", "expected": "Paris"}],
     )
     trial = next(run.trials())

@@ -97,6 +97,11 @@ def test_effective_judges():
     truth = rng.normal(0, 1, 2000)
     assert effective_judges([truth, truth, truth]) == pytest.approx(1.0)
     assert effective_judges(rng.normal(0, 1, (3, 2000))) == pytest.approx(3.0, rel=0.1)
+    errors = rng.normal(0, 1, (2, 6))
+    holes = np.column_stack([errors, [np.nan, 0.5]])
+    assert effective_judges(holes) == pytest.approx(effective_judges(errors))  # an item that one of them left out
+    assert effective_judges([errors[0], np.full(6, 0.1)]) is None  # a judge who is always off by as much
+    assert effective_judges(errors[:, :2]) is None and effective_judges(errors[:1]) is None
 
 
 def test_the_estimate_equals_ppi_python():
@@ -162,6 +167,12 @@ def test_corrections_are_refused_where_they_would_be_guesses():
     assert "cannot tell right from wrong" in lang_reiczigel([0, 0, 1, 1] * 10, [1, 1, 0, 0] * 10, [1, 0, 1]).refused
     assert "at least 20 labels" in lang_reiczigel([1, 1], [1, 1], [1, 0]).refused
     assert corrected_mean([0.5], [0.5], [0.1, 0.2]).mean is None
+
+
+def test_two_clusters_have_an_interval_and_one_has_none():
+    ratings = [[0.1, 0.4, 0.5, 0.9, 1.0, 0.3], [0.2, 0.4, 0.7, 0.9, 0.8, 0.1]]
+    assert krippendorff_alpha(ratings, clusters=["a"] * 3 + ["b"] * 3).ci95 is not None
+    assert krippendorff_alpha(ratings, clusters=["a"] * 6).ci95 is None
 
 
 def test_items_that_all_agree_do_not_make_agreement_certain():

@@ -114,8 +114,14 @@ def test_wilcoxon_equals_scipy(d):
         assert wilcoxon(d) == pytest.approx(reference.wilcoxon(values, method="exact").pvalue, abs=1e-9)
 
 
+def test_random_signs_count_what_was_observed_among_them():
+    """With 99 draws of which none is as extreme, 1 in 100 is."""
+    many, few = np.arange(1.0, 41.0), np.repeat([1.0, 2.0], 20)
+    assert sign_flip(many, resamples=99) == sign_flip(few, resamples=99) == 0.01
+
+
 def test_superiority():
-    assert superiority([1, 2, 0, -1]) == pytest.approx(0.625)
+    assert superiority([0.5, 3, 0, 0, -1]) == pytest.approx(0.6)
 
 
 @pytest.mark.slow
@@ -310,3 +316,13 @@ def test_the_sequence_holds_at_every_look():
     found = confidence_sequence(d)
     assert found.interval == pytest.approx((means[-1] - half[-1], means[-1] + half[-1]))
     assert confidence_sequence([0.1]).interval is None
+
+
+def test_the_p_of_the_sequence_is_the_level_at_which_its_interval_touches_0():
+    """ρ belongs to 5 %, so it is written out here, as in the paper."""
+    d = np.random.default_rng(5).normal(0.4, 1, 60)
+    found, n = confidence_sequence(d), 60
+    rho2 = (-2 * np.log(0.05) + np.log(-2 * np.log(0.05) + 1)) / 100
+    at_p = d.std(ddof=1) * np.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * np.log(np.sqrt(n * rho2 + 1) / found.p_value))
+    assert 0 < found.p_value < 1 and at_p == pytest.approx(d.mean())
+    assert confidence_sequence(d - d.mean()).p_value == 1

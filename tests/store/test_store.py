@@ -177,6 +177,23 @@ async def test_the_saver_commits_in_groups_and_tells_everybody():
         assert sum(batches) == 200 and len(batches) <= 3
 
 
+async def test_a_saver_with_nothing_to_save_rests(monkeypatch):
+    monkeypatch.setattr("fairtrial.store.saver._GATHER_SECONDS", 0)
+    flushed = []
+
+    class Counted(Saver):
+        async def flush(self):
+            flushed.append(1)
+            await super().flush()
+
+    async with Counted(lambda batch: None) as saver:
+        await saver.save("t", {})
+        so_far = len(flushed)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(flushed) <= so_far + 1
+
+
 async def test_a_row_given_to_the_saver_is_kept_even_if_nobody_waits():
     kept = []
     async with Saver(lambda batch: kept.extend(batch["t"])) as saver:

@@ -1,6 +1,7 @@
 """Sums in SQL: planned trials, and scores with what the cases say of themselves."""
 
-from fairtrial.store.totals import planned_trials, trial_scores
+from fairtrial.store.browsing import suite_names
+from fairtrial.store.totals import failure_reasons, planned_trials, trial_scores
 
 
 async def test_a_case_may_have_repeats_of_its_own(run_suite, store):
@@ -21,3 +22,14 @@ async def test_scores_come_with_weights_and_clusters(run_suite, store):
     assert scores.by_case == {0: [1.0, 1.0], 1: [0.0, 0.0], 2: [1.0, 1.0]}
     assert scores.weights == {0: 1.0, 1: 2.0, 2: 1.0}
     assert scores.clusters == {0: "x", 1: "x"} and scores.uneven
+
+
+async def test_reasons_are_those_of_the_run(run_suite, store):
+    broken = {"id": "m", "target": "mock:x", "options": {"answer": "x", "faults": {"500": 1}}}
+    cases = [{"id": f"c{n}", "input": str(n), "expected": str(n)} for n in range(3)]
+    failing = await run_suite(targets=[broken], cases=cases)
+    assert suite_names(store) == ["test"]
+    fine = await run_suite(targets=["mock:echo"], cases=cases)
+    assert [(kind, count) for kind, _, count in failure_reasons(store, failing.id, 0)] == [("server", 3)]
+    assert failure_reasons(store, fine.id, 0) == []
+    assert suite_names(store) == ["test"]

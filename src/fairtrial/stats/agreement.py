@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairtrial.stats.distributions import negligible
+
 Floats = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["none", "linear", "quadratic"]
@@ -160,7 +162,7 @@ def effective_judges(errors: ArrayLike) -> float | None:
     matrix = np.asarray(errors, dtype=np.float64)
     matrix = matrix[:, ~np.isnan(matrix).any(axis=0)]
     n = matrix.shape[0]
-    if n < 2 or matrix.shape[1] < 3 or np.any(matrix.std(axis=1) == 0):
+    if n < 2 or matrix.shape[1] < 3 or any(negligible(row.std(), np.abs(row).max()) for row in matrix):
         return None
     correlations = np.asarray(np.corrcoef(matrix))[np.triu_indices(n, 1)]
     return float(n / (1 + (n - 1) * max(0.0, float(correlations.mean()))))

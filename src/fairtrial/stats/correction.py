@@ -206,6 +206,4 @@ def _chance_beyond(n: int, total: int, beyond: int, *, single: bool) -> float:
 
 
 def _log_choose(n: int, k: int) -> float:
-    if k < 0 or k > n:
-        return -math.inf
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
