@@ -1,5 +1,6 @@
 # The two commands a newcomer needs: `make demo` and `make test`. Everything is installed into .venv.
 PYTHON ?= python3
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and each would compile everything again
 BIN := .venv/bin
 , := ,
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet install

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ppi_py import ppi_mean_pointestimate
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from fairtrial.stats import (
     LabelledMean,
@@ -54,6 +52,8 @@ def test_alpha_equals_the_reference(raters, items, seed, level):
 
 @pytest.mark.parametrize(("weights", "name"), [("none", None), ("linear", "linear"), ("quadratic", "quadratic")])
 def test_kappa_equals_statsmodels(weights, name):
+    from statsmodels.stats.inter_rater import cohens_kappa
+
     rng = np.random.default_rng(5)
     a = rng.integers(1, 6, 200)
     b = np.clip(a + rng.integers(-1, 2, 200), 1, 5)
@@ -105,6 +105,8 @@ def test_effective_judges():
 
 
 def test_the_estimate_equals_ppi_python():
+    from ppi_py import ppi_mean_pointestimate
+
     rng = np.random.default_rng(2)
     y = rng.normal(0.5, 0.2, 80)
     f = y + rng.normal(0.1, 0.1, 80)

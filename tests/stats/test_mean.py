@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
@@ -61,6 +60,8 @@ def test_clusters_and_weights(values, weights, clusters, mean, error, freedom, l
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0.2, 5)), min_size=3, max_size=25))
 def test_weighted_standard_errors_equal_statsmodels(rows):
+    import statsmodels.api as sm
+
     values, weights = np.asarray(rows).T
     n = len(values)
     fitted = sm.WLS(values, np.ones(n), weights=weights).fit().get_robustcov_results("HC3")

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
-from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.weightstats import ttost_paired
 
 from fairtrial.stats import (
     bootstrap_ci,
@@ -68,11 +65,15 @@ def test_effect_words(d, word):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 @settings(max_examples=20)  # the reference collects garbage at every call
 def test_holm_equals_statsmodels(p):
+    from statsmodels.stats.multitest import multipletests
+
     assert holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]), abs=1e-12)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60))
 def test_mcnemar_equals_statsmodels(pairs):
+    from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+
     a, b = np.asarray(pairs).T
     found = mcnemar(a, b)
     expected = reference_mcnemar([[0, found.only_a], [found.only_b, 0]], exact=True).pvalue
@@ -81,6 +82,8 @@ def test_mcnemar_equals_statsmodels(pairs):
 
 def test_equivalence_equals_statsmodels():
     """Where t holds it is the two one-sided tests, each at 2.5 %: the 95 % interval lies inside the margin."""
+    from statsmodels.stats.weightstats import ttost_paired
+
     rng = np.random.default_rng(1)
     a, b = rng.uniform(0, 1, 60), rng.uniform(0, 1, 60)
     expected = ttost_paired(a, b, -0.2, 0.2)[0]
