@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from fairtrial.analyse.sent import sent_params
+from fairtrial.analyse.sent import sent_params, told
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.place import Place, place_of
@@ -232,7 +232,7 @@ class Run:
             target=arm.target.id,
             condition=arm.condition.name,
             status=status_of(row),
-            input=arm.condition.render(case.input, row["repeat"]),
+            input=told(arm, case, row["repeat"]),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,

@@ -1,4 +1,4 @@
-"""The parameters sent to an arm's target, read only from the record made when a run begins."""
+"""What an arm's target was told: the messages of a trial, and the parameters, read only from the record of the run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.experiment import Arm
+from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.templates import TemplateError
 from fairtrial.store.store import RunRecord
+
+
+def told(arm: Arm, case: Case, repeat: int) -> str:
+    """Return the messages of a trial for people to read, without the system prompt."""
+    try:
+        return arm.condition.render(case, repeat).shown()
+    except TemplateError as error:  # the reason why this trial has no answer
+        return f"({error})"
 
 
 def sent_params(record: RunRecord, arm: Arm) -> dict[str, Any] | None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from fairtrial.config.source import Source
 from fairtrial.config.suite import Suite
+from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
-from fairtrial.core.experiment import Case
+from fairtrial.core.experiment import Case, Condition
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.templates import TemplateError, fill, names_in
 from fairtrial.core.text import name_problem
 
 _MAX_PROBLEMS = 50
+_FILLED_CASES = 100  # whose templates are filled in; of later ones only the names are checked, which is quick
 
 
 def check_cases(suite: Suite, source: Source) -> None:
@@ -49,6 +52,8 @@ class _Checker:
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
         self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
+        self._texts = list(_template_texts(suite))
+        self._filled = 0  # cases whose templates were filled in completely
 
     def problems(self, case: Case) -> list[str]:
         problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
@@ -57,11 +62,30 @@ class _Checker:
         self._ids.add(hash(case.id))
         if case.id in self._wanted:
             self.seen_names.add(case.id)
+        problems += self._template_problems(case)
         specs = [case.scorer] if case.scorer else self._common
         for key in dict.fromkeys(canonical_json(spec) for spec in specs):
             self.scorers.add(key)
             problems += self._scorer_problems(key, case)
         return problems
+
+    def _template_problems(self, case: Case) -> Iterator[str]:
+        """Yield names without a value, and for the first cases whatever else is wrong once values are filled in."""
+        thorough = self._filled < _FILLED_CASES
+        self._filled += 1
+        for condition, what, text, names in self._texts:
+            values = condition.values(case)
+            if not thorough and names <= values.keys():
+                continue
+            try:
+                fill(text, values)
+            except TemplateError as error:
+                unknown = next((name for name in sorted(names - values.keys()) if f"`{name}`" in str(error)), None)
+                if unknown is None:
+                    yield f"{what}: {error}"
+                else:
+                    hint = registry.nearest(unknown, sorted(values))
+                    yield f"{what} uses `{unknown}`, which this case does not have{hint}"
 
     def _scorer_problems(self, key: bytes, case: Case) -> list[str]:
         scorer = _scorer(key)
@@ -72,6 +96,31 @@ class _Checker:
         if scorer.needs_judge() and not self._suite.settings.judges:
             problems.append("its scorer needs a judge: add `judge:` to the suite")
         return problems
+
+
+class _Text(NamedTuple):
+    """A template, where it stands, and the names in it."""
+
+    condition: Condition
+    what: str
+    text: str
+    names: frozenset[str]
+
+
+def _template_texts(suite: Suite) -> Iterator[_Text]:
+    """Yield every template of the suite once."""
+    conditions = {arm.condition.name: arm.condition for arm in suite.arms}
+    for condition in conditions.values():
+        texts = dict.fromkeys(condition.prompts, f"the prompt of condition `{condition.name}`")
+        texts |= {message.content: f"prompt `{condition.name}`" for message in condition.chat}
+        texts |= {condition.system: "the system prompt"}
+        if condition.templates:
+            yield from (_Text(condition, what, text, names_in(text)) for text, what in texts.items())
+    if conditions:
+        common = Condition(vars=suite.vars)
+        for judge in suite.settings.judges:
+            text = judge.instructions
+            yield _Text(common, f"the instructions of judge {judge.name}", text, names_in(text))
 
 
 def _names(case: Case) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,8 +32,9 @@ class Row(NamedTuple):
 class Dataset:
     """A data file, and the meaning of its columns."""
 
-    def __init__(self, entry: DatasetEntry, folder: Path) -> None:
-        self.entry = entry
+    def __init__(self, entry: DatasetEntry, folder: Path, wanted: Collection[str] = ()) -> None:
+        """`wanted` are the names that the suite's templates use; other columns with a meaning are not kept twice."""
+        self.entry, self._wanted = entry, wanted
         self.path = folder / entry.path
         defaults = (name for name in ("id", "expected") if getattr(entry, name) is None)
         self._used = {*defaults, *(getattr(entry, name) for name in _COLUMNS)}
@@ -73,6 +74,7 @@ class Dataset:
             scorer=_scorer(scorer) if scorer else None,
             metadata=self._metadata(fields),
             position=position,
+            vars={name: fields[name] for name in self._wanted if name in self._used and name in fields},
         )
 
     def _metadata(self, fields: dict[str, Any]) -> dict[str, Any] | None:

@@ -37,10 +37,31 @@ class ParamsEntry(Document, frozen=True, kw_only=True):
         }
 
 
+class MessageEntry(Document, frozen=True, kw_only=True):
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class PromptFile(Document, frozen=True, kw_only=True):
+    """A prompt in a file of its own: text, or a chat as JSON or YAML."""
+
+    file: str
+
+
+Prompt = Annotated[
+    str | list[MessageEntry] | PromptFile,
+    Meta(description="A wording: a text, a chat, or a file with either; {{ input }} stands for the case."),
+]
+Vars = Annotated[dict[str, Any], Meta(description="Values for templates: {{ name }} in prompts and instructions.")]
+
+
 class CaseEntry(Document, frozen=True, kw_only=True):
     """One case."""
 
     input: str
+    vars: Vars = {}
     id: str | None = None
     expected: Annotated[
         Any,
@@ -184,6 +205,10 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     suite: Annotated[SuiteEntry | None, Meta(description="Cases that come with fairtrial.")] = None
     params: ParamsEntry | None = None
     benchmark_mode: bool = False
+    vars: Vars = {}
+    prompts: Annotated[
+        dict[str, Prompt], Meta(description="Wordings by name, each a condition; with `conditions`, every pair.")
+    ] = {}
     system: str | None = None
     system_file: str | None = None
     mcp_servers: Annotated[dict[str, McpEntry], Meta(description="MCP servers that conditions can use.")] = {}

@@ -13,7 +13,7 @@ import msgspec
 from fairtrial.config.document import ConditionEntry, JudgeEntry, McpEntry, ParamsEntry, SuiteDocument, TargetEntry
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
-from fairtrial.config.wording import prompts_of, system_text
+from fairtrial.config.wording import Wording, check_template, needs_templates, prompts_of, system_text, wording_of
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import (
@@ -52,7 +52,7 @@ def resolve_arms(
             params, defaulted = _effective(settings, document.params, entry.params, condition_entry.params)
             scorer = _nearest(document.scorer, entry.scorer, condition_entry.scorer)
             arm = Arm(
-                name=f"{spec.id}/{name}" if document.conditions or styled else spec.id,
+                name=f"{spec.id}/{name}" if document.conditions or document.prompts or styled else spec.id,
                 target=spec,
                 condition=condition,
                 params=params,
@@ -63,6 +63,8 @@ def resolve_arms(
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
+            if condition.history and not registry.load("targets", spec.kind).takes_chats:
+                source.problem(path, f"{spec.id} takes one question, not the chat of prompt `{name}`")
             if condition.mcp and not registry.load("targets", spec.kind).uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
                 source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")
@@ -123,6 +125,7 @@ def _resolve_judge(
     target = msgspec.structs.replace(target, id=f"judge {name}")
     if entry.vision and not registry.load("targets", target.kind).takes_images:
         source.problem((*path, "vision"), f"{name} cannot receive images: only models behind an API can")
+    check_template(source, (*path, "instructions"), entry.instructions)
     return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions, vision=entry.vision)
 
 
@@ -146,28 +149,68 @@ def _chosen_conditions(
 ) -> Iterator[tuple[str, ConditionEntry, Condition]]:
     common = ConditionEntry(system=document.system, system_file=document.system_file)
     entries = _entries(document, common)
-    _check_choice(source, "condition", options.conditions, list(entries))
+    wordings = _wordings(source, document, folder)
+    names = [_condition_name(document, name, wording) for name in entries for wording in wordings]
+    _check_choice(source, "condition", options.conditions, names)
     system = system_text(source, (), common, folder)
-    for name, entry in entries.items():
-        if options.conditions and name not in options.conditions:
+    for entry_name, entry in entries.items():
+        chosen = {_condition_name(document, entry_name, wording): wording for wording in wordings}
+        if options.conditions and not any(name in options.conditions for name in chosen):
             continue
-        path: KeyPath = ("conditions", name) if document.conditions else ()
-        prompts = prompts_of(source, path, entry, folder)
-        _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
-        has_system = entry.system is not None or entry.system_file is not None
-        yield (
-            name,
-            entry,
-            Condition(
-                name=name,
-                system=system_text(source, path, entry, folder) if has_system and document.conditions else system,
-                prompts=prompts,
-                mcp=_servers_of(source, path, entry, document, folder),
-                require_tool_use=entry.require_tool_use,
-                require_tool_success=entry.require_tool_success,
-                on_missing_tool_use=entry.on_missing_tool_use,
-            ),
+        path: KeyPath = ("conditions", entry_name) if document.conditions else ()
+        condition = _condition(source, path, entry, document, folder, system)
+        for name, wording in chosen.items():
+            if not options.conditions or name in options.conditions:
+                yield name, entry, _worded(source, path, condition, wordings[wording], name, document)
+
+
+def _condition_name(document: SuiteDocument, entry: str, wording: str) -> str:
+    """Return `condition/prompt`, or the only one of the two that the suite has."""
+    if not document.prompts:
+        return entry
+    return f"{entry}/{wording}" if document.conditions else wording
+
+
+def _wordings(source: Source, document: SuiteDocument, folder: Path) -> dict[str, Wording | None]:
+    """Return the suite's prompts by name; without any, the cases are asked as they are."""
+    found = {name: wording_of(source, ("prompts", name), prompt, folder) for name, prompt in document.prompts.items()}
+    return {name: wording for name, wording in found.items() if wording} or {"": None}
+
+
+def _condition(
+    source: Source, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path, system: str
+) -> Condition:
+    prompts = prompts_of(source, path, entry, folder)
+    _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
+    has_system = entry.system is not None or entry.system_file is not None
+    return Condition(
+        system=system_text(source, path, entry, folder) if has_system and document.conditions else system,
+        prompts=prompts,
+        mcp=_servers_of(source, path, entry, document, folder),
+        require_tool_use=entry.require_tool_use,
+        require_tool_success=entry.require_tool_success,
+        on_missing_tool_use=entry.on_missing_tool_use,
+    )
+
+
+def _worded(
+    source: Source, path: KeyPath, condition: Condition, wording: Wording | None, name: str, document: SuiteDocument
+) -> Condition:
+    """Return a condition with one of the suite's prompts, under its name."""
+    if wording is not None:
+        if condition.prompts:
+            source.problem(path, "a condition cannot have a prompt or a style of its own beside the suite's `prompts`")
+        if wording.system and condition.system:
+            source.problem(path, f"prompt `{name}` has a system message, and there is a `system` prompt: keep one")
+        condition = msgspec.structs.replace(
+            condition,
+            prompts=wording.prompts,
+            chat=wording.chat,
+            system=wording.system or condition.system,
         )
+    texts = (condition.system, *(message.content for message in condition.chat))
+    templates = needs_templates(texts, condition.prompts) or bool(condition.chat)
+    return msgspec.structs.replace(condition, name=name, templates=templates, vars=document.vars)
 
 
 def _entries(document: SuiteDocument, common: ConditionEntry) -> dict[str, ConditionEntry]:

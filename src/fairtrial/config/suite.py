@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +21,9 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.variables import Variables
+
+_TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,11 +59,12 @@ class Suite:
         settings: Settings,
     ) -> None:
         self.name, self.description = document.name, document.description
+        self.vars = document.vars
         self.text, self.file, self.folder = source.text, source.file, folder
         self.options, self.variables = options, variables
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
-        self._dataset = Dataset(document.dataset, folder) if document.dataset else None
+        self._dataset = Dataset(document.dataset, folder, self._template_names()) if document.dataset else None
         self._built_in = _built_in_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # set when the cases are checked, like the scorers
@@ -71,6 +76,13 @@ class Suite:
         """The suite's scorer, used unless a more specific setting overrides it."""
         scorer = self._document.scorer
         return {"type": scorer} if isinstance(scorer, str) else scorer
+
+    def _template_names(self) -> set[str]:
+        """Return the names in templates: those in prompts, which may be in files, and those in the suite itself."""
+        conditions = [arm.condition for arm in self.arms]
+        texts = [text for condition in conditions for text in (condition.system, *condition.prompts)]
+        texts += [message.content for condition in conditions for message in condition.chat]
+        return {name for text in (*texts, self.text) for tag in _TAG.findall(text) for name in _NAME.findall(tag)}
 
     def _fingerprint(self) -> str:
         if self._dataset and not self._document.cases and not self._built_in:
@@ -159,6 +171,7 @@ def _inline_case(entry: CaseEntry, index: int) -> Case:
         repeats=entry.repeats,
         metadata=_metadata(entry),
         position=index,
+        vars=entry.vars,
     )
 
 

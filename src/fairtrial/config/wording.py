@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from fairtrial.config.document import ConditionEntry
+import yaml
+
+from fairtrial.config.document import ConditionEntry, MessageEntry, Prompt, PromptFile
 from fairtrial.config.source import Source
 from fairtrial.core import registry
-from fairtrial.core.experiment import INPUT, PLACE
+from fairtrial.core.chat import Message
+from fairtrial.core.experiment import INPUT
 from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.options import Problems, read
+from fairtrial.core.templates import TemplateError, is_template, names_in
 from fairtrial.optim.styles import styles
+
+_CHATS = (".json", ".yaml", ".yml")
+
+
+class Wording(NamedTuple):
+    """One entry of `prompts`: a text around the case, or a chat with its system prompt."""
+
+    prompts: tuple[str, ...] = ()
+    chat: tuple[Message, ...] = ()
+    system: str = ""
 
 
 def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
@@ -33,10 +50,86 @@ def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pat
         texts = [entry.prompt] if isinstance(entry.prompt, str) else entry.prompt or []
     key = (*path, "prompt_file" if entry.prompt_file else "prompt")
     for text in texts:
-        if not INPUT.search(text):
-            source.problem(key, "the prompt needs {{input}} (or {{problem}}) where the case goes")
-        _check_placeholders(source, key, INPUT.sub("", text), ["input", "problem"])
+        check_prompt(source, key, text)
     return tuple(texts)
+
+
+def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> Wording | None:
+    """Return one entry of `prompts`, checked; None if there is a problem with it."""
+    if isinstance(prompt, PromptFile):
+        path = (*path, "file")
+        text = _read(source, path, folder / prompt.file)
+        if text is None:
+            return None
+        chat = Path(prompt.file).suffix.lower() in _CHATS
+        prompt = _read_chat(source, path, text) if chat else text
+    if isinstance(prompt, str):
+        return Wording(prompts=(prompt,)) if check_prompt(source, path, prompt) else None
+    return _chat_wording(source, path, prompt)
+
+
+def _read_chat(source: Source, path: KeyPath, text: str) -> list[MessageEntry]:
+    """Read a chat from a JSON or YAML file."""
+    try:
+        items = yaml.load(text, Loader=yaml.CSafeLoader)  # which reads JSON as well
+    except (yaml.YAMLError, RecursionError) as error:
+        source.problem(path, f"the file is neither valid JSON nor valid YAML: {' '.join(str(error).split())[:200]}")
+        return []
+    if not isinstance(items, list):
+        source.problem(path, "a chat in a file must be a list of messages with `role` and `content`")
+        return []
+    problems: Problems = []
+    messages = [read(MessageEntry, item, problems, (index,)) for index, item in enumerate(items)]
+    for inner, message in problems:
+        source.problem(path, f"message {int(inner[0]) + 1}: {'.'.join(map(str, inner[1:]))}: {message}")
+    return [message for message in messages if message is not None]
+
+
+def _chat_wording(source: Source, path: KeyPath, entries: list[MessageEntry]) -> Wording | None:
+    """Return a chat; what its system messages say is the system prompt."""
+    roles = [entry.role for entry in entries]
+    first = next((number for number, role in enumerate(roles) if role != "system"), len(roles))
+    reason = ""
+    if not roles or roles[-1] != "user":
+        reason = "a chat must end with a user's message, which is the question"
+    elif "system" in roles[first:]:
+        reason = "system messages must come first in a chat"
+    if reason:
+        source.problem(path, reason)
+        return None
+    texts = [entry.content for entry in entries]
+    if not check_template(source, path, *texts) or not _mentions_case(source, path, texts):
+        return None
+    chat = tuple(Message(role=entry.role, content=entry.content) for entry in entries[first:])
+    return Wording(chat=chat, system="\n\n".join(texts[:first]))
+
+
+def check_prompt(source: Source, path: KeyPath, text: str) -> bool:
+    """Report a prompt that is not a valid template, or that does not depend on the case."""
+    return check_template(source, path, text) and _mentions_case(source, path, [text])
+
+
+def check_template(source: Source, path: KeyPath, *texts: str) -> bool:
+    """Report the first text that is not a valid template. Names without a value are found with the cases."""
+    try:
+        for text in texts:
+            names_in(text)
+    except TemplateError as error:
+        source.problem(path, str(error))
+        return False
+    return True
+
+
+def _mentions_case(source: Source, path: KeyPath, texts: Iterable[str]) -> bool:
+    if any(names_in(text) for text in texts):
+        return True
+    source.problem(path, "the prompt needs {{ input }}, or the name of a column, where the case goes")
+    return False
+
+
+def needs_templates(texts: Iterable[str], prompts: Iterable[str]) -> bool:
+    """Return whether any text has more to fill in than {{input}} in a prompt, which is filled in without Jinja2."""
+    return any(map(is_template, (*texts, *(INPUT.sub("", prompt) for prompt in prompts))))
 
 
 def system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> str:
@@ -44,10 +137,10 @@ def system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pa
     if entry.system is not None and entry.system_file is not None:
         source.problem((*path, "system_file"), "set `system` or `system_file`, not both")
     if entry.system_file is None:
-        _check_placeholders(source, (*path, "system"), entry.system or "", [])
+        check_template(source, (*path, "system"), entry.system or "")
         return entry.system or ""
     text = _read(source, (*path, "system_file"), folder / entry.system_file) or ""
-    _check_placeholders(source, (*path, "system_file"), text, [])
+    check_template(source, (*path, "system_file"), text)
     return text
 
 
@@ -60,14 +153,3 @@ def _read(source: Source, path: KeyPath, file: Path) -> str | None:
         reason = getattr(error, "strerror", None) or "not a UTF-8 text file"
         source.problem(path, f"{file} cannot be read: {reason}")
     return None
-
-
-def _check_placeholders(source: Source, path: KeyPath, text: str, known: list[str]) -> None:
-    """Report placeholders that nothing fills in, so that they are never sent as they are."""
-    for name in dict.fromkeys(match[1] for match in PLACE.finditer(text)):
-        hint = (
-            registry.nearest(name, known)
-            if known
-            else ": a system prompt is the same for all cases; use `prompt` instead"
-        )
-        source.problem(path, f"unknown placeholder {{{{{name}}}}}{hint}")

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fairtrial.core.chat import Message
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
@@ -71,6 +72,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     trial_id: str
     case_id: str
     input: str
+    history: tuple[Message, ...] = ()  # the messages before `input`
     system: str = ""
     mcp: tuple[McpServer, ...] = ()  # the only MCP servers that an agent may use
     params: dict[str, Any] = {}
@@ -107,7 +109,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth retrying) ·
     auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent ran out of steps) ·
-    budget (the call was not made)
+    budget, template (the call was not made)
     """
 
     kind: str

@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from fairtrial.core.chat import Chat, Message, single
+from fairtrial.core.templates import fill
+
 DEFAULT_PARAMS: dict[str, Any] = {
     "temperature": 0.7,
     "top_p": 1,
@@ -19,7 +22,7 @@ BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 
 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
 INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # the placeholder for the case in a prompt
-PLACE = re.compile(r"\{\{-?\s*([^\W\d][\w.]*)\b[^{}]*\}\}")  # anything that looks like a placeholder
+INPUT_NAMES = ("input", "problem")
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none
 
@@ -40,6 +43,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int | None = None
     metadata: dict[str, Any] | None = None
     position: int = 0
+    vars: dict[str, Any] = {}  # for templates, in addition to the columns
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -157,24 +161,47 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "default"
     system: str = ""
     prompts: tuple[str, ...] = ()  # prompts with {{input}} for the case; each repeat takes the next one
+    chat: tuple[Message, ...] = ()  # instead of a prompt: a chat that ends with a user's message
+    templates: bool = False  # whether the texts above are templates, beyond {{input}} in a prompt
+    vars: dict[str, Any] = {}  # values for templates, for cases that have none of their own
     mcp: tuple[McpServer, ...] = ()
     require_tool_use: bool = False
     require_tool_success: bool = False
     on_missing_tool_use: Literal["mark", "fail"] = "mark"
+
+    @property
+    def history(self) -> bool:
+        """Whether targets get more than one message."""
+        return len(self.chat) > 1
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies this condition: everything that the target is told and given."""
         identity: dict[str, Any] = {"name": self.name, "system": self.system}
         if self.prompts:
             identity["prompts"] = self.prompts
+        if self.chat:
+            identity["chat"] = [[message.role, message.content] for message in self.chat]
         return {**identity, "mcp": [server.identity() for server in self.mcp]} if self.mcp else identity
 
-    def render(self, text: str, repeat: int) -> str:
-        """Return the question with the case's text filled into this condition's prompt."""
-        if not self.prompts:
-            return text
-        prompt = self.prompts[repeat % len(self.prompts)]
-        return INPUT.sub(lambda _: text, prompt)
+    def render(self, case: Case, repeat: int) -> Chat:
+        """Return what the target is told: this condition's texts with the case filled in.
+
+        Raises TemplateError if a template cannot be filled in, which `validate` finds beforehand.
+        """
+        if not self.templates:
+            prompt = self.prompts[repeat % len(self.prompts)] if self.prompts else ""
+            return single(INPUT.sub(lambda _: case.input, prompt) if prompt else case.input, self.system)
+        values = self.values(case)
+        system = fill(self.system, values)
+        if not self.chat:
+            prompt = self.prompts[repeat % len(self.prompts)] if self.prompts else ""
+            return single(fill(prompt, values) if prompt else case.input, system)
+        messages = tuple(Message(role=one.role, content=fill(one.content, values)) for one in self.chat)
+        return Chat(system=system, messages=messages)
+
+    def values(self, case: Case) -> dict[str, Any]:
+        """Return every name that a template may use, with its value for this case; the most specific value wins."""
+        return {**self.vars, **case.columns, **case.vars, **dict.fromkeys(INPUT_NAMES, case.input)}
 
     def missing(self, tools: ToolUse | None) -> str:
         """Return the tool use that this condition requires and the answer lacks; empty if nothing is missing."""

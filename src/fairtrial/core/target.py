@@ -30,6 +30,7 @@ class Target:
     agent: ClassVar[bool] = False  # whether a trial is a whole session: slow, and too costly to repeat
     runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
     uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
+    takes_chats: ClassVar[bool] = False  # whether requests can have earlier messages (`history`)
     takes_images: ClassVar[bool] = False  # whether requests can carry images; the model may still not support them
     most_at_once: ClassVar[int | None] = None  # the highest useful number of concurrent calls
 

@@ -12,6 +12,7 @@ from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place
+from fairtrial.core.templates import TemplateError
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -35,11 +36,13 @@ class Trial(msgspec.Struct, frozen=True):
         params = self.params
         if self.repeat and params.get("seed") is not None:
             params = {**params, "seed": params["seed"] + self.repeat}
+        chat = self.arm.condition.render(self.case, self.repeat)
         return Request(
             trial_id=self.id,
             case_id=self.case.id,
-            input=self.arm.condition.render(self.case.input, self.repeat),
-            system=self.arm.condition.system,
+            input=chat.question,
+            history=chat.history,
+            system=chat.system,
             mcp=self.arm.condition.mcp,
             params=params,
             defaulted=tuple(name for name in self.arm.defaulted if name not in (self.case.params or {})),
@@ -52,6 +55,7 @@ class TrialIds:
     """Makes the ids of one arm's trials; what they have in common is hashed only once."""
 
     def __init__(self, arm: Arm) -> None:
+        self._condition = arm.condition
         shared = canonical_json([arm.name, arm.target.identity(), arm.condition.identity()])
         self._shared = hashlib.blake2b(shared, digest_size=10)
 
@@ -59,4 +63,13 @@ class TrialIds:
         """Return the id of one trial: 20 hexadecimal digits."""
         digest = self._shared.copy()
         digest.update(canonical_json([case.id, case.input, params, repeat]))
+        if self._condition.templates:
+            digest.update(self._told(case, repeat))
         return digest.hexdigest()
+
+    def _told(self, case: Case, repeat: int) -> bytes:
+        """Return what templates make of the case; the same template may ask something else of another version."""
+        try:
+            return canonical_json(self._condition.render(case, repeat))
+        except TemplateError as error:  # the trial will fail for this reason
+            return canonical_json(str(error))

@@ -158,7 +158,8 @@ class Ladder:
         if longest is None:
             return None
         # No tokenizer produces more tokens than the text has bytes.
-        prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
+        texts = (request.system, request.input, *(message.content for message in request.history))
+        prompt = sum(len(text.encode()) for text in texts) + _TOKENS_AROUND * (1 + len(request.history))
         prompt += _TOKENS_OF_IMAGE * len(request.images)
         if request.schema is not None:
             prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA

@@ -6,6 +6,7 @@ A lane has more workers than concurrent calls: while one worker's answer is stor
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -18,6 +19,7 @@ from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
 from fairtrial.core.score import Unscored
 from fairtrial.core.target import Target
+from fairtrial.core.templates import TemplateError
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
@@ -115,11 +117,8 @@ class LocalExecutor:
         """Ask the target and report the answer, then score it and report the score."""
         answer = trial.stored
         if answer is None:
-            request = trial.request(stream=self._job.settings.stream)
             try:
-                outcome = await self._ladders[trial.arm.target.id].ask(
-                    msgspec.structs.replace(request, listener=listener)
-                )
+                outcome = await self._ask(trial, listener)
             finally:
                 listener.end()
             answer = await reports.answered(trial, outcome)
@@ -129,6 +128,14 @@ class LocalExecutor:
             trial, answer, self._panel, trial.judgements, self._workshop
         )
         await reports.scored(trial, result)
+
+    async def _ask(self, trial: Trial, listener: Listener) -> Outcome:
+        try:
+            request = trial.request(stream=self._job.settings.stream)
+        except TemplateError as error:
+            failure = Failure(kind="template", message=str(error))
+            return Outcome(result=failure, attempts=0, started_at=time.time())
+        return await self._ladders[trial.arm.target.id].ask(msgspec.structs.replace(request, listener=listener))
 
 
 def _missing_tool_use(trial: Trial, answer: Answer) -> Unscored | None:

@@ -62,7 +62,10 @@ class Conversation:
 
     def __init__(self, spec: TargetSpec, request: Request, tools: Sequence[Tool]) -> None:
         self.spec, self.request, self.tools = spec, request, tools
-        self.messages: list[Any] = [{"role": "user", "content": request.input}]
+        self.messages: list[Any] = [
+            *({"role": message.role, "content": message.content} for message in request.history),
+            {"role": "user", "content": request.input},
+        ]
 
     def body(self) -> dict[str, Any]:
         """Return the conversation so far as a request body."""

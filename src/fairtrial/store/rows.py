@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
-_CASE_JSON = ("tags", "scorer", "params", "metadata")
+_CASE_JSON = ("tags", "scorer", "params", "metadata", "vars")
 _USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 # Every row has every column, so that one statement works for all rows.
@@ -99,7 +99,7 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     if variables:
         for name in _CASE_JSON:
             fields[name] = variables.reveal_all(fields[name])
-    fields["tags"] = tuple(fields["tags"] or ())
+    fields["tags"], fields["vars"] = tuple(fields["tags"] or ()), fields["vars"] or {}
     return Case(**fields)
 
 

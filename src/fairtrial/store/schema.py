@@ -86,6 +86,7 @@ cases = Table(
     Column("params", Json),
     Column("repeats", Integer),
     Column("metadata", Json),
+    Column("vars", Json),  # values for templates
 )
 
 runs = Table(

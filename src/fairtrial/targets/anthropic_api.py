@@ -200,6 +200,7 @@ class AnthropicApi(transport.HttpTarget):
     api: ClassVar = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True)
     conversation: ClassVar = AnthropicConversation
 
+    takes_chats: ClassVar[bool] = True
     takes_images: ClassVar[bool] = True
 
     @staticmethod
@@ -215,7 +216,10 @@ class AnthropicApi(transport.HttpTarget):
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.spec.model,
-            "messages": [{"role": "user", "content": _content(request)}],
+            "messages": [
+                *({"role": message.role, "content": message.content} for message in request.history),
+                {"role": "user", "content": _content(request)},
+            ],
             **messages_params(self.spec, request),
         }
         if request.system:

@@ -35,6 +35,7 @@ class Local(Target):
     """llama.cpp's server in this process, on loopback, protected by a random key."""
 
     options_type: ClassVar[type[Options]] = LocalOptions
+    takes_chats: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: LocalOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)

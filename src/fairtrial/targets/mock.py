@@ -75,6 +75,7 @@ class Mock(Target):
 
     options_type: ClassVar[type[Options]] = MockOptions
     uses_tools: ClassVar[bool] = True
+    takes_chats: ClassVar[bool] = True
     takes_images: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: MockOptions, folder: Path) -> None:
@@ -107,7 +108,7 @@ class Mock(Target):
         return Answer(
             text=text,
             finish_reason="stop",
-            usage=Usage(prompt=_tokens(request.system + request.input), completion=_tokens(text)),
+            usage=Usage(prompt=_tokens(_whole_prompt(request)), completion=_tokens(text)),
             model=self.spec.model,
             latency_ms=(time.perf_counter() - started) * 1000,
             trace=self._trace(request, rng) if request.mcp else None,
@@ -150,6 +151,10 @@ async def _stream(text: str, seconds: float, listener: Listener) -> None:
         if seconds:
             await asyncio.sleep(seconds / pieces)
         listener.piece(text[number * size : (number + 1) * size])
+
+
+def _whole_prompt(request: Request) -> str:
+    return "".join((request.system, *(message.content for message in request.history), request.input))
 
 
 def _tokens(text: str) -> int:

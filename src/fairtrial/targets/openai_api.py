@@ -152,6 +152,7 @@ class OpenaiApi(transport.HttpTarget):
     )
     conversation: ClassVar = OpenaiConversation
 
+    takes_chats: ClassVar[bool] = True
     takes_images: ClassVar[bool] = True
 
     @staticmethod
@@ -165,9 +166,9 @@ class OpenaiApi(transport.HttpTarget):
         return await _read_stream(response, collected)
 
     def body(self, request: Request) -> dict[str, Any]:
-        messages: list[dict[str, Any]] = [{"role": "user", "content": _content(request)}]
-        if request.system:
-            messages.insert(0, {"role": "system", "content": request.system})
+        messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
+        messages += [{"role": message.role, "content": message.content} for message in request.history]
+        messages.append({"role": "user", "content": _content(request)})
         body: dict[str, Any] = {"model": self.spec.model, "messages": messages, **chat_params(self.spec, request)}
         if request.schema is not None:
             shape = {"name": "reply", "strict": True, "schema": request.schema}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,13 +22,15 @@ from fairtrial.core.threads import call_in_thread
 class PythonCall(Target):
     """A function, sync or async, that returns text or a report as described in `core/reported.py`.
 
-    If it has a parameter `steps`, it gets an empty list, and what it adds there is kept even if it times out.
+    If it has a parameter `steps`, it gets an empty list, and what it adds there is kept even if it times out. If it has
+    a parameter `messages`, it gets the whole chat: a list of mappings with `role` and `content`.
     """
 
     runs_own_code: ClassVar[bool] = True
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    takes_chats: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 
     @classmethod
@@ -56,7 +58,7 @@ class PythonCall(Target):
         servers = {server.name: server.as_config() for server in request.mcp}
         arguments: tuple[Any, ...] = (request.input, request.system, servers)
         steps: list[Any] = []
-        keywords = {"steps": steps} if _takes_steps(self._function) else {}
+        keywords = self._keywords(request, steps)
         request.journal.read = lambda: _so_far(steps, request)
         started = time.perf_counter()
         try:
@@ -69,12 +71,25 @@ class PythonCall(Target):
             answer = Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
         return _with_steps(answer, steps, request)
 
+    def _keywords(self, request: Request, steps: list[Any]) -> dict[str, Any]:
+        """Return the arguments that the function asks for by name."""
+        offered = {"steps": steps, "messages": _messages(request)}
+        names = _parameters(self._function)
+        return {name: value for name, value in offered.items() if name in names}
 
-def _takes_steps(function: Any) -> bool:
+
+def _parameters(function: Any) -> Container[str]:
     try:
-        return "steps" in inspect.signature(function).parameters
+        return inspect.signature(function).parameters
     except (TypeError, ValueError):  # some callables have no signature
-        return False
+        return ()
+
+
+def _messages(request: Request) -> list[dict[str, str]]:
+    """Return the whole chat, as the APIs of models have it."""
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    history = [{"role": message.role, "content": message.content} for message in request.history]
+    return [*system, *history, {"role": "user", "content": request.input}]
 
 
 def _so_far(steps: list[Any], request: Request) -> SoFar:

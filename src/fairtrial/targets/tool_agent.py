@@ -42,6 +42,7 @@ class ToolAgent(Target):
     options_type: ClassVar[type[Options]] = ToolAgentOptions
     priced: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    takes_chats: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 

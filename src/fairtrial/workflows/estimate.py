@@ -8,6 +8,7 @@ import msgspec
 
 from fairtrial.config import Suite
 from fairtrial.core import registry
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.judging.asking import longest_reply
@@ -49,7 +50,7 @@ def estimate(suite: Suite) -> CostEstimate:
                 judge_calls[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
                 judged_characters += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _ANSWER_TOKENS)
             trials[index] += repeats
-            characters[index] += repeats * (len(case.input) + len(arm.condition.system))
+            characters[index] += repeats * _length(arm, case)
             completion[index] += repeats * (arm.params_of(case).get("max_tokens") or 0)
     arms = []
     for index, arm in enumerate(suite.arms):
@@ -67,6 +68,12 @@ def estimate(suite: Suite) -> CostEstimate:
         judge_calls=sum(judge_calls),
         judge_usd=_judging_cost(suite, sum(judge_calls), judged_characters) if sum(judge_calls) else 0.0,
     )
+
+
+def _length(arm: Arm, case: Case) -> int:
+    """Return the number of characters that are sent with one case."""
+    chat = arm.condition.render(case, 0)
+    return len(chat.system) + sum(len(message.content) for message in chat.messages)
 
 
 def _judging_cost(suite: Suite, calls: int, characters: int) -> float | None:

@@ -1,0 +1,148 @@
+"""Templates in prompts: Jinja2 in a sandbox. What is filled in is data, and is never a template itself.
+
+A name that has no value is an error, never an empty text. Nothing in a template can reach files, other templates or
+Python's internals, and nothing can make a text grow beyond a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+_MARKS = ("{{", "{%", "{#")
+_MAX_CHARACTERS = 10_000_000  # of a filled-in template
+_MAX_PRODUCT = 1_000_000  # characters or items that a multiplication may make
+_MAX_EXPONENT = 64
+_MAX_STEPS = 10_000  # of one `range()`
+# What makes a text as long as a number says: not needed in prompts, and a way to fill the memory.
+_GROWING_FILTERS = ("center", "format", "indent", "slice", "batch")
+_GROWING_METHODS = frozenset({"center", "expandtabs", "format", "format_map", "ljust", "rjust", "zfill", "join"})
+
+
+class TemplateError(FairtrialError):
+    """A template that cannot be read, or cannot be filled in."""
+
+
+def is_template(text: str) -> bool:
+    """Return whether a text has placeholders, statements or comments."""
+    return any(mark in text for mark in _MARKS)
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> frozenset[str]:
+    """Return the names that a template uses; raise TemplateError if it is not a template."""
+    from jinja2 import meta
+
+    if not is_template(text):
+        return frozenset()
+    with _errors_in_words():
+        return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
+
+
+def fill(text: str, values: Mapping[str, Any]) -> str:
+    """Return a template with values filled in; raise TemplateError if a name has no value."""
+    if not is_template(text):
+        return text
+    pieces: list[str] = []
+    size = 0
+    with _errors_in_words():
+        for piece in _compiled(text).generate(values):
+            size += len(piece)
+            if size > _MAX_CHARACTERS:
+                raise TemplateError(f"a filled-in template may have at most {_MAX_CHARACTERS:,} characters")
+            pieces.append(piece)
+    return "".join(pieces)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> Template:
+    return _environment().from_string(text)
+
+
+class _errors_in_words:  # noqa: N801 - used like a function
+    """Turns what Jinja2 and the code of a template raise into a TemplateError."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if error is None or isinstance(error, TemplateError) or not isinstance(error, Exception):
+            return
+        raise TemplateError(_in_words(error)) from None
+
+
+def _in_words(error: Exception) -> str:
+    from jinja2 import TemplateSyntaxError, UndefinedError
+    from jinja2.exceptions import SecurityError
+
+    message = str(error)
+    if isinstance(error, UndefinedError):
+        return message.replace("'", "`") if message else "a name has no value"
+    if isinstance(error, TemplateSyntaxError):
+        return f"not a valid template: {error.message} (line {error.lineno} of it)"
+    if isinstance(error, SecurityError):
+        return f"not allowed in a template: {message}"
+    if isinstance(error, RecursionError):
+        return "the template is nested too deeply"
+    return f"the template cannot be filled in: {message or type(error).__name__}"
+
+
+def _as_text(value: Any) -> Any:
+    """Write lists and mappings as JSON, and nothing for a missing value."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict | tuple):
+        return msgspec.json.encode(value).decode()
+    return value
+
+
+def _limited_range(*args: int) -> range:
+    steps = range(*args)
+    if len(steps) > _MAX_STEPS:
+        from jinja2.exceptions import SecurityError
+
+        raise SecurityError(f"a range of more than {_MAX_STEPS:,} numbers")
+    return steps
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.exceptions import SecurityError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Environment(ImmutableSandboxedEnvironment):
+        intercepted_binops = frozenset(["*", "**", "%"])
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            numbers = isinstance(left, int | float) and isinstance(right, int | float)
+            if operator == "%" and not numbers:
+                raise SecurityError("% with text")
+            if operator == "**" and (not numbers or abs(right) > _MAX_EXPONENT or abs(left) > _MAX_PRODUCT):
+                raise SecurityError("a power this large")
+            if operator == "*" and not numbers:
+                count, thing = (left, right) if isinstance(left, int) else (right, left)
+                if not isinstance(count, int) or count * len(thing) > _MAX_PRODUCT:
+                    raise SecurityError("a text this long")
+            return super().call_binop(context, operator, left, right)
+
+        def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+            growing = isinstance(obj, str) and attr in _GROWING_METHODS
+            return not growing and super().is_safe_attribute(obj, attr, value)
+
+    environment = Environment(undefined=StrictUndefined, finalize=_as_text, keep_trailing_newline=True)
+    for name in _GROWING_FILTERS:
+        del environment.filters[name]
+    environment.globals = {"range": _limited_range}
+    return environment
