@@ -75,7 +75,7 @@ async def test_faults_of_every_kind(run_suite, model_server):
         latency=0.002,
     )
     run = await run_suite(
-        targets=["openai:m"], scorer="boolean", cases=numbered(1000), concurrency=50, timeout=4, retry=QUICK
+        targets=["openai:m"], scorer="boolean", cases=numbered(1000), concurrency=50, timeout=20, retry=QUICK
     )
     assert sum(state.faults.values()) > 60 and state.faults["hang"] > 0
     trials = list(run.trials())

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.chat import Chat, Message
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.templates import TemplateError
 from fairtrial.store.store import RunRecord
@@ -14,7 +15,9 @@ from fairtrial.store.store import RunRecord
 def told(arm: Arm, case: Case, repeat: int) -> str:
     """Return the messages of a trial for people to read, without the system prompt."""
     try:
-        return arm.condition.render(case, repeat).shown()
+        chat = arm.condition.render(case, repeat)
+        later = tuple(Message(role="user", content=text) for text in case.turns)
+        return Chat(messages=(*chat.messages, *later)).shown()
     except TemplateError as error:  # the reason why this trial has no answer
         return f"({error})"
 

@@ -60,7 +60,10 @@ Vars = Annotated[dict[str, Any], Meta(description="Values for templates: {{ name
 class CaseEntry(Document, frozen=True, kw_only=True):
     """One case."""
 
-    input: str
+    input: str | msgspec.UnsetType = msgspec.UNSET
+    turns: Annotated[
+        list[str], Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored.")
+    ] = []
     vars: Vars = {}
     id: str | None = None
     expected: Annotated[

@@ -91,11 +91,23 @@ def _read_document(source: Source, variables: Variables) -> SuiteDocument | None
         if path not in source.unset:
             source.problem(path, message)
     if document:
+        _check_questions(source, document)
         _check_names(source, document)
         _check_providers(source, document)
     if document and not (document.cases or document.dataset or document.suite) and not problems:
         source.problem((), "the suite has no cases: add `cases` or a `dataset`")
     return document
+
+
+def _check_questions(source: Source, document: SuiteDocument) -> None:
+    """Check that every case has a question: `input`, or the `turns` of a conversation."""
+    for index, entry in enumerate(document.cases):
+        if entry.input is msgspec.UNSET and not entry.turns and ("cases", index, "input") not in source.unset:
+            if not isinstance(source.value["cases"][index].get("input", ""), str):
+                continue  # reported as being of the wrong type
+            source.problem(("cases", index), "`input` is missing")
+        elif entry.turns and entry.input is not msgspec.UNSET:
+            source.problem(("cases", index, "turns"), "set `input` or `turns`, not both")
 
 
 def _check_names(source: Source, document: SuiteDocument) -> None:

@@ -63,8 +63,11 @@ def resolve_arms(
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
-            if condition.history and not registry.load("targets", spec.kind).takes_chats:
+            takes_chats = registry.load("targets", spec.kind).takes_chats
+            if condition.history and not takes_chats:
                 source.problem(path, f"{spec.id} takes one question, not the chat of prompt `{name}`")
+            if not takes_chats and any(case.turns[1:] for case in document.cases):
+                source.problem(path, f"{spec.id} takes one question, not several `turns`")
             if condition.mcp and not registry.load("targets", spec.kind).uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
                 source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")

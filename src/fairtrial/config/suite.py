@@ -159,7 +159,8 @@ def _inline_case(entry: CaseEntry, index: int) -> Case:
     params: ParamsEntry | None = entry.params
     return Case(
         id=entry.id or f"case-{index + 1}",
-        input=entry.input,
+        input=entry.turns[0] if entry.turns else entry.input or "",
+        turns=tuple(entry.turns[1:]),
         expected=read_expected(entry.expected),
         weight=entry.weight,
         tags=tuple(entry.tags),

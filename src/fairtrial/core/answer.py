@@ -123,8 +123,16 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     given_up: bool = False  # abandoned while still running: `usage` is a lower bound, and more may be billed
 
 
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier turn of a conversation: a question, its answer, and what it cost in addition to the trial's row."""
+
+    question: str
+    answer: Answer
+    cost: Cost = Cost()
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a call after all attempts."""
+    """The result of a call after all attempts; in a conversation, of its last call."""
 
     result: Answer | Failure
     attempts: int = 1
@@ -133,4 +141,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[str, ...] = ()  # why each earlier attempt was discarded
     cached: bool = False
     started_at: float = 0.0
+    turns: tuple[Turn, ...] = ()  # before the last one; `cost` includes theirs
     sent: dict[str, Any] = {}  # the parameters that were sent, under the names used in suites

@@ -44,6 +44,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
     position: int = 0
     vars: dict[str, Any] = {}  # for templates, in addition to the columns
+    turns: tuple[str, ...] = ()  # of a conversation: what the user says after `input`, each after an answer
 
     @property
     def accepted(self) -> tuple[str, ...]:

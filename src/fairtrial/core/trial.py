@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Request
+from fairtrial.core.answer import Answer, Request, Turn
+from fairtrial.core.chat import Chat, Message
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
@@ -25,20 +27,24 @@ class Trial(msgspec.Struct, frozen=True):
     params: dict[str, Any]
     stored: Answer | None = None
     judgements: tuple[Judgement, ...] = ()
+    turns: tuple[Turn, ...] = ()  # of a conversation that an earlier session began
 
     @property
     def place(self) -> Place:
         """Its position in the plan."""
         return Place(self.case.position, self.arm.position, self.repeat)
 
-    def request(self, *, stream: bool) -> Request:
-        """Build the request to the target. Repeats are independent, so each one increments the seed."""
+    def request(self, *, stream: bool, turns: Sequence[Turn] = ()) -> Request:
+        """Build the request to the target, after so many turns of a conversation.
+
+        Repeats are independent, so each one increments the seed.
+        """
         params = self.params
         if self.repeat and params.get("seed") is not None:
             params = {**params, "seed": params["seed"] + self.repeat}
-        chat = self.arm.condition.render(self.case, self.repeat)
+        chat = self.chat(turns)
         return Request(
-            trial_id=self.id,
+            trial_id=f"{self.id}/{len(turns)}" if self.case.turns else self.id,
             case_id=self.case.id,
             input=chat.question,
             history=chat.history,
@@ -49,6 +55,17 @@ class Trial(msgspec.Struct, frozen=True):
             repeat=self.repeat,
             stream=stream,
         )
+
+    def chat(self, turns: Sequence[Turn] = ()) -> Chat:
+        """Return what the target is told after so many turns."""
+        chat = self.arm.condition.render(self.case, self.repeat)
+        if not turns:
+            return chat
+        messages = list(chat.messages)
+        for turn, question in zip(turns, self.case.turns, strict=False):  # the last turn has no next question
+            messages.append(Message(role="assistant", content=turn.answer.text))
+            messages.append(Message(role="user", content=question))
+        return Chat(system=chat.system, messages=tuple(messages))
 
 
 class TrialIds:
@@ -65,6 +82,8 @@ class TrialIds:
         digest.update(canonical_json([case.id, case.input, params, repeat]))
         if self._condition.templates:
             digest.update(self._told(case, repeat))
+        if case.turns:
+            digest.update(canonical_json(case.turns))
         return digest.hexdigest()
 
     def _told(self, case: Case, repeat: int) -> bytes:

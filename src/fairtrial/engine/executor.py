@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from fairtrial.core.answer import Answer, Failure, Outcome
+from fairtrial.core.answer import Answer, Failure, Outcome, Turn
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judge
 from fairtrial.core.listening import Listener
@@ -26,6 +26,9 @@ class Lane(NamedTuple):
 
 class Reports(Protocol):
     """Receives an executor's results. Each call returns once the reported result is durable."""
+
+    async def turned(self, trial: Trial, number: int, turn: Turn) -> None:
+        """Report a turn of a conversation that goes on."""
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
         """Report an answer or a failure; return the answer if it should be scored."""

@@ -13,10 +13,11 @@ from functools import partial
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Request
+from fairtrial.core.answer import Answer, Failure, Outcome, Request, Turn, Usage
 from fairtrial.core.experiment import Arm, JudgeSpec
 from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
+from fairtrial.core.money import total
 from fairtrial.core.score import Unscored
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError
@@ -118,7 +119,7 @@ class LocalExecutor:
         answer = trial.stored
         if answer is None:
             try:
-                outcome = await self._ask(trial, listener)
+                outcome = await self._ask(trial, reports, listener)
             finally:
                 listener.end()
             answer = await reports.answered(trial, outcome)
@@ -129,13 +130,39 @@ class LocalExecutor:
         )
         await reports.scored(trial, result)
 
-    async def _ask(self, trial: Trial, listener: Listener) -> Outcome:
-        try:
-            request = trial.request(stream=self._job.settings.stream)
-        except TemplateError as error:
-            failure = Failure(kind="template", message=str(error))
-            return Outcome(result=failure, attempts=0, started_at=time.time())
-        return await self._ladders[trial.arm.target.id].ask(msgspec.structs.replace(request, listener=listener))
+    async def _ask(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
+        """Ask the target; in a conversation turn after turn, each durable before the next one."""
+        ladder, turns = self._ladders[trial.arm.target.id], list(trial.turns)
+        while True:
+            try:
+                request = trial.request(stream=self._job.settings.stream, turns=turns)
+            except TemplateError as error:
+                failure = Failure(kind="template", message=str(error))
+                return Outcome(result=failure, attempts=0, started_at=time.time())
+            outcome = await ladder.ask(msgspec.structs.replace(request, listener=listener))
+            if len(turns) == len(trial.case.turns) or isinstance(outcome.result, Failure):
+                return _whole_conversation(outcome, turns)
+            turn = Turn(question=request.input, answer=outcome.result, cost=outcome.cost)
+            await reports.turned(trial, len(turns), turn)
+            turns.append(turn)
+
+
+def _whole_conversation(outcome: Outcome, turns: Sequence[Turn]) -> Outcome:
+    """Return the outcome of a conversation: its last answer, with the tokens, time and cost of all turns."""
+    if not turns:
+        return outcome
+    result = outcome.result
+    answers = [turn.answer for turn in turns]
+    if isinstance(result, Answer):
+        usages = [answer.usage for answer in (*answers, result)]
+        known = [usage for usage in usages if usage is not None]
+        usage = sum(known, Usage()) if len(known) == len(usages) else None
+        latency = sum(answer.latency_ms for answer in (*answers, result))
+        result = msgspec.structs.replace(result, usage=usage, latency_ms=latency)
+    elif result.kind != "budget":
+        result = msgspec.structs.replace(result, message=f"turn {len(turns) + 1}: {result.message}")
+    cost = total([*(turn.cost for turn in turns), outcome.cost])
+    return msgspec.structs.replace(outcome, result=result, cost=cost, turns=tuple(turns))
 
 
 def _missing_tool_use(trial: Trial, answer: Answer) -> Unscored | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
-from fairtrial.core.answer import Answer
+from fairtrial.core.answer import Answer, Turn
 from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place, place_of
@@ -15,6 +15,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.engine.job import Job
 from fairtrial.store import Store, rows
 from fairtrial.store.opinions import has_judged
+from fairtrial.store.turns import turn_rows
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
@@ -25,6 +26,7 @@ class CaseSlice(NamedTuple):
 
     cases: list[Case]
     stored: dict[Place, dict[str, Any]]
+    turns: dict[Place, tuple[Turn, ...]]  # of conversations that were begun
 
 
 class Reader:
@@ -54,7 +56,14 @@ class Reader:
             positions = self._order[first : first + SLICE]
             cases = store.cases_at(job.plan_id, positions, job.variables)
             stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=positions)
-        return CaseSlice(cases, {place_of(row): row for row in stored})
+        return CaseSlice(cases, {place_of(row): row for row in stored}, {} if job.fresh else self._turns(cases))
+
+    def _turns(self, cases: list[Case]) -> dict[Place, tuple[Turn, ...]]:
+        positions = [case.position for case in cases if case.turns]
+        turns: dict[Place, tuple[Turn, ...]] = {}
+        for row in turn_rows(self._store, self._job.run_id, positions) if positions else ():
+            turns[place_of(row)] = (*turns.get(place_of(row), ()), rows.read_turn(row, self._job.variables))
+        return turns
 
     def answer(self, row: dict[str, Any]) -> Answer:
         """Return a stored answer with its variables filled in."""

@@ -8,8 +8,9 @@ from functools import partial
 
 import msgspec
 
-from fairtrial.core.answer import Failure, Outcome
+from fairtrial.core.answer import Failure, Outcome, Turn
 from fairtrial.core.errors import BadRowError
+from fairtrial.core.money import Cost, total
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Budget
@@ -51,7 +52,11 @@ class Recorder:
 
     async def save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
         """Store an answer or a failure. An answer that cannot be stored becomes a failure with the same cost."""
-        recorded = partial(self.budget.recorded, outcome.cost)
+        earlier = total(turn.cost for turn in outcome.turns)
+        recorded = partial(self.budget.recorded, outcome.cost - earlier)
+        for number, turn in enumerate(outcome.turns):
+            # In the same transaction: from now on their cost is in the trial's row.
+            self._save_turn(trial, number, msgspec.structs.replace(turn, cost=Cost()))
         row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
         try:
             await self._saver.save("trials", row, recorded)
@@ -61,6 +66,17 @@ class Recorder:
             row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
             await self._saver.save("trials", row, recorded)
         return outcome
+
+    async def save_turn(self, trial: Trial, number: int, turn: Turn) -> None:
+        """Store a turn of a conversation that goes on."""
+        await self._save_turn(trial, number, turn, partial(self.budget.recorded, turn.cost))
+
+    def _save_turn(
+        self, trial: Trial, number: int, turn: Turn, then: Callable[[], None] | None = None
+    ) -> asyncio.Future[None]:
+        return self._saver.save(
+            "turns", rows.turn_row(self._job.run_id, trial, number, turn, self._job.variables), then
+        )
 
     async def save_score(self, trial: Trial, result: Score | Unscored) -> None:
         """Store a score together with every verdict behind it."""

@@ -4,14 +4,15 @@ counts them once they are durable, and stops without losing anything."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import msgspec
 
-from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome
+from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Turn
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
+from fairtrial.core.place import Place
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.stopping import case_order
 from fairtrial.core.target import Target
@@ -119,9 +120,10 @@ class Engine:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""
         job = self.job
         for first in range(0, job.case_count, SLICE):
-            cases, stored = await self._reader.slice(first)
+            cases, stored, turns = await self._reader.slice(first)
             numbers = {case.position: first + number for number, case in enumerate(cases)}
-            for trial in trials_of(cases, arms, benchmark_mode=job.settings.benchmark_mode):
+            for planned in trials_of(cases, arms, benchmark_mode=job.settings.benchmark_mode):
+                trial = _begun(planned, turns)
                 if self.halt is not None:
                     return
                 row = stored.get(trial.place)
@@ -160,6 +162,10 @@ class Engine:
             trial = msgspec.structs.replace(trial, judgements=await self._reader.judgements(trial))
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
+
+    async def turned(self, trial: Trial, number: int, turn: Turn) -> None:
+        """Store a turn of a conversation that goes on."""
+        await self._recorder.save_turn(trial, number, turn)
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
         """Store an answer or a failure reported by the executor; return an answer to be scored once it is durable."""
@@ -226,6 +232,11 @@ class Engine:
         if self.halt is None:
             reason = self.job.variables.hide(halt.reason)
             self.halt = msgspec.structs.replace(halt, reason=reason)
+
+
+def _begun(trial: Trial, turns: Mapping[Place, tuple[Turn, ...]]) -> Trial:
+    """Return the trial with the turns of its conversation that are stored."""
+    return msgspec.structs.replace(trial, turns=turns[trial.place]) if trial.place in turns else trial
 
 
 def _within_open_files(job: Job, progress: Progress) -> Job:

@@ -47,7 +47,7 @@ def _total_cost(store: Store, selected: ColumnElement[bool]) -> Cost:
     names = ("cost_usd", "charged_usd", "unknown_costs")
     with store.reading() as connection:
         costs = []
-        for table in (schema.trials, schema.judgements, schema.pairs, schema.ledgers):
+        for table in (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers):
             sums = [func.sum(table.c[name]).label(name) for name in names]
             run_ids = select(schema.runs.c.id).where(selected)
             query = select(*sums).where(table.c.run_id.in_(run_ids))

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Usage
+from fairtrial.core.answer import Answer, Failure, Outcome, Turn, Usage
 from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
@@ -24,11 +24,12 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
-_CASE_JSON = ("tags", "scorer", "params", "metadata", "vars")
+_CASE_JSON = ("tags", "scorer", "params", "metadata", "vars", "turns")
 _USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 # Every row has every column, so that one statement works for all rows.
 _EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
+_EMPTY_TURN: dict[str, Any] = dict.fromkeys(schema.turns.c.keys())
 # Numbers and names in an answer that are stored as they are.
 _PLAIN_ANSWER_FIELDS = tuple(
     name
@@ -99,7 +100,8 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     if variables:
         for name in _CASE_JSON:
             fields[name] = variables.reveal_all(fields[name])
-    fields["tags"], fields["vars"] = tuple(fields["tags"] or ()), fields["vars"] or {}
+    fields["tags"], fields["turns"] = tuple(fields["tags"] or ()), tuple(fields["turns"] or ())
+    fields["vars"] = fields["vars"] or {}
     return Case(**fields)
 
 
@@ -147,6 +149,25 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
     columns = _answer_columns(result, variables) if isinstance(result, Answer) else _failure_columns(result, variables)
     used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
     return row | columns | _usage_columns(result.usage) | _tool_columns(used)
+
+
+def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Variables) -> dict[str, Any]:
+    """Return the row of a turn of a conversation."""
+    return {
+        **_EMPTY_TURN,
+        "run_id": run_id,
+        **place(trial),
+        "number": number,
+        "question": variables.template(turn.question),
+        **{name: value for name, value in _answer_columns(turn.answer, variables).items() if name in _EMPTY_TURN},
+        **_usage_columns(turn.answer.usage),
+        **cost_columns(turn.cost),
+    }
+
+
+def read_turn(row: Any, variables: Variables) -> Turn:
+    """Read a stored turn with its variables filled in."""
+    return Turn(question=variables.reveal(row["question"]), answer=read_answer(row, variables), cost=read_cost(row))
 
 
 def cost_columns(cost: Cost) -> dict[str, Any]:

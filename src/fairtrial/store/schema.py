@@ -87,6 +87,7 @@ cases = Table(
     Column("repeats", Integer),
     Column("metadata", Json),
     Column("vars", Json),  # values for templates
+    Column("turns", Json),  # what the user says after `input`
 )
 
 runs = Table(
@@ -144,6 +145,30 @@ trials = Table(
     Column("tool_errors", Integer),
     Column("tools", Json),  # {"server.tool": [calls, errors]}
     Index("trials_by_id", "trial_id"),
+)
+
+# The turns of conversations before the last one, which is the trial itself. Once the trial has a row, that row has the
+# cost of all turns, and theirs is 0.
+turns = Table(
+    "turns",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    *_place(),
+    Column("number", Integer, primary_key=True),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("finish_reason", String),
+    Column("model", Text),
+    Column("latency_ms", Float),
+    Column("first_token_ms", Float),
+    Column("prompt_tokens", Integer),
+    Column("completion_tokens", Integer),
+    Column("cache_read_tokens", Integer),
+    Column("cache_write_tokens", Integer),
+    Column("reasoning_tokens", Integer),
+    *_cost(),
+    Column("reasoning", Text),
+    Column("trace", Json),
 )
 
 scorings = Table(

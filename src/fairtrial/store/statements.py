@@ -55,6 +55,7 @@ def insert_missing(dialect: Dialect, table: Table) -> Any:
 INSERT_CASES = PreparedInsert(lambda dialect: dialect.insert(schema.cases))
 UPSERTS = {
     "trials": PreparedInsert(lambda dialect: upsert_adding(dialect, schema.trials, "attempts")),
+    "turns": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.turns)),
     "scores": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.scores)),
     "labels": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.labels)),
     "judgements": PreparedInsert(lambda dialect: upsert_adding(dialect, schema.judgements, "asked")),
