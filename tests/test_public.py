@@ -13,7 +13,7 @@ LIBRARY = {
     *("rescore", "resume", "retry", "run", "score"),
 }
 PLUGINS = {
-    *("Answer", "Api", "Case", "Conversation", "Failure", "FairtrialError", "File", "Guide", "HttpTarget", "Image"),
+    *("Answer", "Api", "Case", "Conversation", "Failure", "FairtrialError", "File", "Guide", "HttpTarget"),
     *("Imported", "Journal", "Judge", "Judgement", "Listener", "McpServer", "Options", "Panel", "Provider", "Request"),
     *("Scale", "Score", "ScoreContext", "Scorer", "SoFar", "Target", "TargetSpec", "TargetUnusableError", "ToolCall"),
     *("Trace", "Turn", "Unscored", "Usage"),

@@ -110,7 +110,7 @@ def _write_plan(suite: Suite, store: Store) -> None:
         "folder": str(suite.folder.resolve()),
         "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),
     }
-    store.add_plan(plan, suite.cases(), suite.variables)
+    store.add_plan(plan, suite.cases(), suite.variables, suite.files())
 
 
 async def start_run(

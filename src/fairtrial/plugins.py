@@ -7,13 +7,14 @@ Public are `fairtrial`, `fairtrial.plugins` and `fairtrial.pytest_plugin`. Every
 with any version.
 """
 
-from fairtrial.core.answer import Answer, Failure, Image, Journal, Request, SoFar, Usage
+from fairtrial.core.answer import Answer, Failure, Journal, Request, SoFar, Usage
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
 from fairtrial.core.experiment import Case, McpServer, TargetSpec
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judge, Judgement, Panel
 from fairtrial.core.listening import Listener
 from fairtrial.core.providers import Provider
-from fairtrial.core.score import File, Scale, Score, ScoreContext, Unscored
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
@@ -32,7 +33,6 @@ __all__ = [
     "File",
     "Guide",
     "HttpTarget",
-    "Image",
     "Imported",
     "Journal",
     "Judge",

@@ -63,7 +63,7 @@ class TestEveryTarget:
         cls = registry.load("targets", kind)
         assert issubclass(cls, Target) and cls.__doc__
         assert issubclass(cls.options_type, Options)
-        flags = ("priced", "names_its_cost", "many_calls", "agent", "runs_own_code", "uses_tools", "takes_images")
+        flags = ("priced", "names_its_cost", "many_calls", "agent", "runs_own_code", "uses_tools", "takes_files")
         assert all(isinstance(getattr(cls, flag), bool) for flag in flags)
 
     def test_an_option_that_it_does_not_know_is_a_problem(self, kind):

@@ -359,15 +359,16 @@ async def test_pictures_are_paid_for_in_the_budget(run_suite, model_server, visi
 
 
 def test_pictures_go_to_anthropic_as_blocks(tmp_path):
-    from fairtrial.core.answer import Image, Request
+    from fairtrial.core.answer import Request
     from fairtrial.core.experiment import TargetSpec
+    from fairtrial.core.file import File
     from fairtrial.core.target import Options
     from fairtrial.targets.anthropic_api import AnthropicApi
 
     target = AnthropicApi(
         TargetSpec(id="a", kind="anthropic_api", provider="anthropic", model="m"), Options(), tmp_path
     )
-    request = Request(trial_id="t", case_id="c", input="which?", images=(Image(body=b"png"),))
+    request = Request(trial_id="t", case_id="c", input="which?", files=(File(body=b"png"),))
     content = target.body(request)["messages"][0]["content"]
     assert content[0]["source"] == {"type": "base64", "media_type": "image/png", "data": "cG5n"}
     assert content[-1] == {"type": "text", "text": "which?"}

@@ -63,6 +63,9 @@ class _Checker:
         if case.id in self._wanted:
             self.seen_names.add(case.id)
         problems += self._template_problems(case)
+        if case.attach:
+            blind = [arm.target.id for arm in self._suite.arms if not _takes_files(arm.target.kind)]
+            problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
         specs = [case.scorer] if case.scorer else self._common
         for key in dict.fromkeys(canonical_json(spec) for spec in specs):
             self.scorers.add(key)
@@ -96,6 +99,11 @@ class _Checker:
         if scorer.needs_judge() and not self._suite.settings.judges:
             problems.append("its scorer needs a judge: add `judge:` to the suite")
         return problems
+
+
+def _takes_files(kind: str) -> bool:
+    takes_files: bool = registry.load("targets", kind).takes_files
+    return takes_files
 
 
 class _Text(NamedTuple):

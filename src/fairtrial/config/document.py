@@ -64,6 +64,9 @@ class CaseEntry(Document, frozen=True, kw_only=True):
     turns: Annotated[
         list[str], Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored.")
     ] = []
+    attach: Annotated[
+        str | list[str], Meta(description="Images, PDFs or text files to send with `input`, relative to the suite.")
+    ] = []
     vars: Vars = {}
     id: str | None = None
     expected: Annotated[

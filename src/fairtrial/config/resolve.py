@@ -63,12 +63,12 @@ def resolve_arms(
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
-            takes_chats = registry.load("targets", spec.kind).takes_chats
-            if condition.history and not takes_chats:
+            kind = registry.load("targets", spec.kind)
+            if condition.history and not kind.takes_chats:
                 source.problem(path, f"{spec.id} takes one question, not the chat of prompt `{name}`")
-            if not takes_chats and any(case.turns[1:] for case in document.cases):
+            if not kind.takes_chats and any(case.turns[1:] for case in document.cases):
                 source.problem(path, f"{spec.id} takes one question, not several `turns`")
-            if condition.mcp and not registry.load("targets", spec.kind).uses_tools:
+            if condition.mcp and not kind.uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
                 source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")
             arms.append(arm)
@@ -126,7 +126,7 @@ def _resolve_judge(
     # A separate id, because the same model may also be a target with other options.
     name = entry.id or entry.target
     target = msgspec.structs.replace(target, id=f"judge {name}")
-    if entry.vision and not registry.load("targets", target.kind).takes_images:
+    if entry.vision and not registry.load("targets", target.kind).takes_files:
         source.problem((*path, "vision"), f"{name} cannot receive images: only models behind an API can")
     check_template(source, (*path, "instructions"), entry.instructions)
     return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions, vision=entry.vision)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from fairtrial.config.arena import arena_entries
+from fairtrial.config.attach import load_files, read_attached
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.experiment import Arm, Case, ScorerSpec, Settings, read_expected
+from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import build_scorer
@@ -90,6 +93,9 @@ class Suite:
         digest = hashlib.sha256()
         for entry in self._document.cases:
             digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
+            with suppress(ValueError):  # reported with the case
+                files = read_attached(_attached_names(entry), self.folder).files
+                digest.update(b"".join(file.sha256.encode() for file in files))
         for case in self._built_in:
             digest.update(canonical_json([case.id, case.input, case.metadata]) + b"\n")
         if self._dataset:
@@ -125,12 +131,20 @@ class Suite:
         for index, entry in enumerate(self._document.cases):
             path: KeyPath = ("cases", index)
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
-            yield place, _inline_case(entry, index), ""
+            try:
+                yield place, _inline_case(entry, index, self.folder), ""
+            except ValueError as error:  # about an attachment
+                yield place, None, str(error)
         for built in self._built_in:
             yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:
             for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
                 yield Problem("", str(self._dataset.entry.path), line), case, problem
+
+    def files(self) -> Iterator[File]:
+        """Yield the files that are sent with the cases."""
+        names = dict.fromkeys(name for entry in self._document.cases for name in _attached_names(entry))
+        return load_files(self.folder / name for name in names)
 
     def build_scorers(self) -> list[Scorer]:
         """Build the scorers that the cases use."""
@@ -149,17 +163,24 @@ def _built_in_cases(document: SuiteDocument) -> list[Case]:
     assert document.suite is not None
     first = len(document.cases)
     if document.suite.kind == "code_arena":
-        return [_inline_case(entry, first + number) for number, entry in enumerate(arena_entries(document.suite))]
+        entries = enumerate(arena_entries(document.suite))
+        return [_inline_case(entry, first + number, Path()) for number, entry in entries]
     from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
 
     return problem_cases(document.suite, first)
 
 
-def _inline_case(entry: CaseEntry, index: int) -> Case:
+def _attached_names(entry: CaseEntry) -> list[str]:
+    return [entry.attach] if isinstance(entry.attach, str) else entry.attach
+
+
+def _inline_case(entry: CaseEntry, index: int, folder: Path) -> Case:
     params: ParamsEntry | None = entry.params
+    attached = read_attached(_attached_names(entry), folder)
     return Case(
         id=entry.id or f"case-{index + 1}",
-        input=entry.turns[0] if entry.turns else entry.input or "",
+        input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),
+        attach=attached.files,
         turns=tuple(entry.turns[1:]),
         expected=read_expected(entry.expected),
         weight=entry.weight,

@@ -9,6 +9,7 @@ import msgspec
 
 from fairtrial.core.chat import Message
 from fairtrial.core.experiment import McpServer
+from fairtrial.core.file import File
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
 
@@ -44,13 +45,6 @@ class Allowance(Protocol):
         """Return whether the allowance covers one more call of this size, given what was already spent."""
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """An image sent with a question."""
-
-    body: bytes
-    media: str = "image/png"
-
-
 class SoFar(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a call that has not ended; `doing` says what it is waiting for."""
 
@@ -81,7 +75,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = True
     attempt: int = 1
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
-    images: tuple[Image, ...] = ()
+    files: tuple[File, ...] = ()  # images and PDFs
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)
     listener: Listener = NOBODY  # receives the answer while it is streamed

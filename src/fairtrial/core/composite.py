@@ -10,9 +10,10 @@ import msgspec
 
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.experiment import Case
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
-from fairtrial.core.score import File, Score, ScoreContext, Unscored
+from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 
 PartSpec = str | dict[str, Any]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from fairtrial.core.chat import Chat, Message, single
+from fairtrial.core.file import Attachment
 from fairtrial.core.templates import fill
 
 DEFAULT_PARAMS: dict[str, Any] = {
@@ -44,6 +45,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
     position: int = 0
     vars: dict[str, Any] = {}  # for templates, in addition to the columns
+    attach: tuple[Attachment, ...] = ()  # files sent with `input`
     turns: tuple[str, ...] = ()  # of a conversation: what the user says after `input`, each after an answer
 
     @property

@@ -102,8 +102,8 @@ def can_see(judge: JudgeSpec) -> bool:
     """Return whether a judge accepts images: as set in the suite, else by the model's name."""
     if judge.vision is not None:
         return judge.vision
-    takes_images: bool = registry.load("targets", judge.target.kind).takes_images
-    return takes_images and bool(_VISION_MODEL.search(judge.target.model.rsplit("/", 1)[-1].lower()))
+    takes_files: bool = registry.load("targets", judge.target.kind).takes_files
+    return takes_files and bool(_VISION_MODEL.search(judge.target.model.rsplit("/", 1)[-1].lower()))
 
 
 _VISION_MODEL = re.compile(

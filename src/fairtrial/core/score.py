@@ -9,19 +9,12 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.experiment import Case
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.workshop import Workshop
 
 Scale = tuple[float | None, float | None]  # worst and best; best below worst: lower is better; None: unbounded
 ANY: Scale = (None, None)
-
-
-class File(msgspec.Struct, frozen=True, kw_only=True):
-    """A file made and kept during scoring, such as a screenshot."""
-
-    name: str
-    media: str
-    body: bytes
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Request, Turn
 from fairtrial.core.chat import Chat, Message
 from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place
@@ -34,8 +35,8 @@ class Trial(msgspec.Struct, frozen=True):
         """Its position in the plan."""
         return Place(self.case.position, self.arm.position, self.repeat)
 
-    def request(self, *, stream: bool, turns: Sequence[Turn] = ()) -> Request:
-        """Build the request to the target, after so many turns of a conversation.
+    def request(self, *, stream: bool, turns: Sequence[Turn] = (), files: Sequence[File] = ()) -> Request:
+        """Build the request to the target, after so many turns of a conversation, with the files of the case.
 
         Repeats are independent, so each one increments the seed.
         """
@@ -48,6 +49,7 @@ class Trial(msgspec.Struct, frozen=True):
             case_id=self.case.id,
             input=chat.question,
             history=chat.history,
+            files=tuple(files),
             system=chat.system,
             mcp=self.arm.condition.mcp,
             params=params,
@@ -82,8 +84,8 @@ class TrialIds:
         digest.update(canonical_json([case.id, case.input, params, repeat]))
         if self._condition.templates:
             digest.update(self._told(case, repeat))
-        if case.turns:
-            digest.update(canonical_json(case.turns))
+        if case.turns or case.attach:
+            digest.update(canonical_json([case.turns, [file.sha256 for file in case.attach]]))
         return digest.hexdigest()
 
     def _told(self, case: Case, repeat: int) -> bytes:

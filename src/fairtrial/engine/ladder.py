@@ -160,7 +160,10 @@ class Ladder:
         # No tokenizer produces more tokens than the text has bytes.
         texts = (request.system, request.input, *(message.content for message in request.history))
         prompt = sum(len(text.encode()) for text in texts) + _TOKENS_AROUND * (1 + len(request.history))
-        prompt += _TOKENS_OF_IMAGE * len(request.images)
+        # Pages of a PDF are read as text and as images; its bytes are more than both.
+        prompt += sum(
+            _TOKENS_OF_IMAGE if file.is_image else max(_TOKENS_OF_IMAGE, len(file.body)) for file in request.files
+        )
         if request.schema is not None:
             prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA
         return self._price.most(prompt, longest)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -15,6 +15,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Request, Turn, Usage
 from fairtrial.core.experiment import Arm, JudgeSpec
+from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
@@ -37,10 +38,16 @@ class LocalExecutor:
     """Asks targets and scores answers in this process."""
 
     def __init__(
-        self, job: Job, targets: dict[str, Target], scoring: Scoring, budget: Budget, lookup: Lookup | None
+        self,
+        job: Job,
+        targets: dict[str, Target],
+        scoring: Scoring,
+        budget: Budget,
+        lookup: Lookup | None,
+        load_file: Callable[[Attachment], Awaitable[File]],
     ) -> None:
         self._job, self._targets, self._scoring = job, targets, scoring
-        self._budget, self._lookup = budget, lookup
+        self._budget, self._lookup, self._load_file = budget, lookup, load_file
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
         shared_gate = len(self._lanes) > 1 or bool(job.settings.judges)
@@ -133,9 +140,10 @@ class LocalExecutor:
     async def _ask(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
         """Ask the target; in a conversation turn after turn, each durable before the next one."""
         ladder, turns = self._ladders[trial.arm.target.id], list(trial.turns)
+        files = [await self._load_file(file) for file in trial.case.attach]
         while True:
             try:
-                request = trial.request(stream=self._job.settings.stream, turns=turns)
+                request = trial.request(stream=self._job.settings.stream, turns=turns, files=files)
             except TemplateError as error:
                 failure = Failure(kind="template", message=str(error))
                 return Outcome(result=failure, attempts=0, started_at=time.time())

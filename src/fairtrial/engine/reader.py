@@ -9,16 +9,19 @@ from typing import Any, NamedTuple, TypeVar
 
 from fairtrial.core.answer import Answer, Turn
 from fairtrial.core.experiment import Case
+from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.trial import Trial
 from fairtrial.engine.job import Job
 from fairtrial.store import Store, rows
+from fairtrial.store.files import contents
 from fairtrial.store.opinions import has_judged
 from fairtrial.store.turns import turn_rows
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
+_KEPT_BYTES = 64 * 2**20  # of files that are sent with cases
 
 
 class CaseSlice(NamedTuple):
@@ -34,6 +37,7 @@ class Reader:
 
     def __init__(self, store: Store, job: Job, scoring: int, order: list[int] | None) -> None:
         self._store, self._job, self._scoring, self._order = store, job, scoring, order
+        self._files: dict[str, File] = {}
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
 
     def close(self) -> None:
@@ -73,6 +77,16 @@ class Reader:
         """Return an earlier run's answer to exactly this trial, if there is one."""
         row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
         return None if row is None else self.answer(row)
+
+    async def file(self, attachment: Attachment) -> File:
+        """Return a file that is sent with a case; the last ones are kept, because all arms get the same."""
+        if attachment.sha256 not in self._files:
+            found = await self._read(contents, self._store, [attachment.sha256])
+            media, body = found[attachment.sha256]
+            self._files[attachment.sha256] = File(name=attachment.name, media=media, body=body)
+            while len(self._files) > 1 and sum(len(file.body) for file in self._files.values()) > _KEPT_BYTES:
+                del self._files[next(iter(self._files))]
+        return self._files[attachment.sha256]
 
     async def judgements(self, trial: Trial) -> tuple[Judgement, ...]:
         """Return usable verdicts on this answer from earlier sessions or scorings, to avoid paying for them twice."""

@@ -63,7 +63,7 @@ class Engine:
         self._reader = Reader(store, self.job, scoring.number, self._order)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.lock)
         self._executor: Executor = LocalExecutor(
-            self.job, targets, scoring, self._recorder.budget, self._reader.cached_answer
+            self.job, targets, scoring, self._recorder.budget, self._reader.cached_answer, self._reader.file
         )
 
     def interrupt(self) -> None:

@@ -30,7 +30,7 @@ def judge_request(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: in
         repeat=number,
         stream=False,
         schema=prompt.schema,
-        images=prompt.images,
+        files=prompt.images,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Image
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judge
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
@@ -28,7 +28,7 @@ class PageEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence about an answer that is a web page: what a browser measured, and screenshots."""
 
     facts: str = ""
-    images: tuple[Image, ...] = ()
+    images: tuple[File, ...] = ()
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = 
     parts = [fence.around("QUESTION", pair.question)]
     if pair.reference:
         parts.append(fence.around("REFERENCE ANSWER", pair.reference))
-    images: list[Image] = []
+    images: list[File] = []
     for place, (answer, shown) in zip(("FIRST", "SECOND"), both, strict=True):
         parts.append(fence.around(f"{place} ANSWER", answer))
         if shown.facts:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Image
+from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.json_text import same_json
 
@@ -54,7 +54,7 @@ class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Any], Verdict]
     hash: str
     params: dict[str, Any] = {}
-    images: tuple[Image, ...] = ()
+    images: tuple[File, ...] = ()
 
 
 def hash_prompt(*parts: Any) -> str:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.answer import Image
 from fairtrial.core.experiment import Case
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judge
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
@@ -105,7 +105,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
 
     def _prompt(self, context: ScoreContext, looked: Looked, judge: Judge) -> JudgePrompt:
         fence = Fence()
-        images = tuple(Image(body=file.body, media=file.media) for file in looked.files()) if judge.sees else ()
+        images = tuple(File(body=file.body, media=file.media) for file in looked.files()) if judge.sees else ()
         code = looked.page.html or ""
         if self.quick and len(code) > _QUICK:
             code = f"{code[:_QUICK]}\n[cut here: {len(code) - _QUICK} more characters are not shown]"

@@ -104,9 +104,10 @@ def _add_plan_targets(connection: Connection) -> None:
             connection.execute(insert(schema.plan_targets), rows)
 
 
-def _add_vars_and_turns(connection: Connection) -> None:
-    _add_columns(connection, "cases", "vars BLOB", "turns BLOB")
-    _add_tables(connection, schema.turns)
+def _add_chats(connection: Connection) -> None:
+    """Add variables, turns and files of cases."""
+    _add_columns(connection, "cases", "vars BLOB", "turns BLOB", "attach BLOB")
+    _add_tables(connection, schema.turns, schema.plan_files)
 
 
 # The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
@@ -122,7 +123,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_several_answers,
     _add_automatic,
     _add_plan_targets,
-    _add_vars_and_turns,
+    _add_chats,
 ]
 CURRENT = 1 + len(UPGRADES)
 

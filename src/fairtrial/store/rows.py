@@ -12,9 +12,10 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Turn, Usage
 from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
+from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
-from fairtrial.core.score import ANY, File, Scale, Score, Unscored
+from fairtrial.core.score import ANY, Scale, Score, Unscored
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
@@ -24,7 +25,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
-_CASE_JSON = ("tags", "scorer", "params", "metadata", "vars", "turns")
+_CASE_JSON = ("tags", "scorer", "params", "metadata", "vars", "turns", "attach")
 _USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 # Every row has every column, so that one statement works for all rows.
@@ -102,6 +103,7 @@ def read_case(row: Any, variables: Variables | None) -> Case:
             fields[name] = variables.reveal_all(fields[name])
     fields["tags"], fields["turns"] = tuple(fields["tags"] or ()), tuple(fields["turns"] or ())
     fields["vars"] = fields["vars"] or {}
+    fields["attach"] = msgspec.convert(fields["attach"] or [], tuple[Attachment, ...])
     return Case(**fields)
 
 

@@ -68,6 +68,14 @@ plan_targets = Table(
     Column("target", String, primary_key=True, index=True),
 )
 
+# The files sent with the cases of a plan.
+plan_files = Table(
+    "plan_files",
+    metadata,
+    Column("plan_id", ForeignKey("plans.id", ondelete="CASCADE"), primary_key=True),
+    Column("sha256", String, primary_key=True, index=True),
+)
+
 cases = Table(
     "cases",
     metadata,
@@ -88,6 +96,7 @@ cases = Table(
     Column("metadata", Json),
     Column("vars", Json),  # values for templates
     Column("turns", Json),  # what the user says after `input`
+    Column("attach", Json),  # names, media types and hashes of the files sent with it
 )
 
 runs = Table(
@@ -278,7 +287,7 @@ labels = Table(
     Column("labelled_at", Float, nullable=False),
 )
 
-# Files created while scoring, such as screenshots; equal content is stored once for all trials.
+# Files sent with cases or created while scoring, such as screenshots; equal content is stored once.
 files = Table(
     "files",
     metadata,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,13 +16,14 @@ from sqlalchemy import Connection, Select, Text, and_, cast, delete, func, inser
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.core.experiment import Arm, Case, ScorerSpec
+from fairtrial.core.file import File
 from fairtrial.core.place import Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import Lock, translated
 from fairtrial.store.migrations import is_current, migrate
-from fairtrial.store.statements import INSERT_CASES, UPSERTS, upsert_replacing
+from fairtrial.store.statements import INSERT_CASES, UPSERTS, insert_missing, upsert_replacing
 
 _BATCH = 1000
 _UNFINISHED = -1  # the case count of a plan that is still being written
@@ -106,14 +108,18 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def add_plan(self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables) -> None:
-        """Write a plan and stream its cases; an existing plan is not written again.
+    def add_plan(
+        self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
+    ) -> None:
+        """Write a plan, the files of its cases, and stream the cases; an existing plan is not written again.
 
         Cases are written in batches, so that other writers do not have to wait for all of them.
         """
         with self._dialect.lock("plans"):
             if not self._begin_plan(plan):
                 return
+            for file in files:
+                self._add_file(plan["id"], file)
             stream = (rows.case_row(plan["id"], case, variables) for case in cases)
             count = 0
             while batch := list(islice(stream, _BATCH)):
@@ -123,6 +129,14 @@ class Store:
             with self.writing() as connection:
                 whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
                 connection.execute(whole.values(case_count=count))
+
+    def _add_file(self, plan_id: str, file: File) -> None:
+        sha256 = hashlib.sha256(file.body).hexdigest()
+        row = {"sha256": sha256, "media": file.media, "body": file.body}
+        with self.writing() as connection:
+            connection.execute(insert_missing(self._dialect, schema.files).values(row))
+            link = insert_missing(self._dialect, schema.plan_files).values(plan_id=plan_id, sha256=sha256)
+            connection.execute(link)
 
     def _begin_plan(self, plan: dict[str, Any]) -> bool:
         """Return whether a plan has yet to be written; one that was left incomplete is written from the start."""
@@ -244,7 +258,7 @@ class Store:
             )
             if not others:
                 connection.execute(delete(schema.plans).where(schema.plans.c.id == plan_id))
-            used = select(schema.attachments.c.sha256)
+            used = select(schema.attachments.c.sha256).union(select(schema.plan_files.c.sha256))
             connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
     def lease(self, run_id: str) -> Lock:
@@ -372,7 +386,8 @@ class Store:
     def case_templates(self, plan_id: str) -> Iterator[str]:
         """Yield the texts of a plan's cases that may contain variables."""
         table = schema.cases
-        texts = (table.c.input, table.c.expected, cast(table.c.scorer, Text))
+        blobs = (cast(table.c[name], Text) for name in ("scorer", "vars", "turns"))
+        texts = (table.c.input, table.c.expected, *blobs)
         query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
         with self.reading() as connection:
             for row in connection.execute(query):

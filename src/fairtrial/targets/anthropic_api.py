@@ -11,6 +11,7 @@ import msgspec
 
 from fairtrial.core.answer import REFUSED, TOOL_CALLS, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import BAD_TURN, Call, Conversation, Result, Turn
@@ -201,7 +202,7 @@ class AnthropicApi(transport.HttpTarget):
     conversation: ClassVar = AnthropicConversation
 
     takes_chats: ClassVar[bool] = True
-    takes_images: ClassVar[bool] = True
+    takes_files: ClassVar[bool] = True
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
@@ -230,15 +231,15 @@ class AnthropicApi(transport.HttpTarget):
 
 
 def _content(request: Request) -> str | list[dict[str, Any]]:
-    """Return the prompt, preceded by its images."""
-    if not request.images:
+    """Return the prompt, preceded by its files."""
+    if not request.files:
         return request.input
-    sources = [
-        {"type": "base64", "media_type": image.media, "data": b64encode(image.body).decode()}
-        for image in request.images
-    ]
-    blocks: list[dict[str, Any]] = [{"type": "image", "source": source} for source in sources]
-    return [*blocks, {"type": "text", "text": request.input}]
+    return [*map(_file_block, request.files), {"type": "text", "text": request.input}]
+
+
+def _file_block(file: File) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": file.media, "data": b64encode(file.body).decode()}
+    return {"type": "image" if file.is_image else "document", "source": source}
 
 
 def _read_whole(body: bytes, started: float) -> Answer | Failure:

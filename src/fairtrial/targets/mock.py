@@ -76,7 +76,7 @@ class Mock(Target):
     options_type: ClassVar[type[Options]] = MockOptions
     uses_tools: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
-    takes_images: ClassVar[bool] = True
+    takes_files: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: MockOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)

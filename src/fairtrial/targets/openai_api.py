@@ -11,6 +11,7 @@ import msgspec
 
 from fairtrial.core.answer import FILTERED, REFUSED, TOOL_CALLS, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, read_call
@@ -153,7 +154,7 @@ class OpenaiApi(transport.HttpTarget):
     conversation: ClassVar = OpenaiConversation
 
     takes_chats: ClassVar[bool] = True
-    takes_images: ClassVar[bool] = True
+    takes_files: ClassVar[bool] = True
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
@@ -180,12 +181,17 @@ class OpenaiApi(transport.HttpTarget):
 
 
 def _content(request: Request) -> str | list[dict[str, Any]]:
-    """Return the prompt, preceded by its images."""
-    if not request.images:
+    """Return the prompt, preceded by its files."""
+    if not request.files:
         return request.input
-    urls = [f"data:{image.media};base64,{b64encode(image.body).decode()}" for image in request.images]
-    images: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return [*images, {"type": "text", "text": request.input}]
+    return [*map(_file_part, request.files), {"type": "text", "text": request.input}]
+
+
+def _file_part(file: File) -> dict[str, Any]:
+    data = f"data:{file.media};base64,{b64encode(file.body).decode()}"
+    if file.is_image:
+        return {"type": "image_url", "image_url": {"url": data}}
+    return {"type": "file", "file": {"filename": file.name, "file_data": data}}
 
 
 def _read_whole(body: bytes, started: float) -> Answer | Failure:

@@ -23,7 +23,8 @@ class PythonCall(Target):
     """A function, sync or async, that returns text or a report as described in `core/reported.py`.
 
     If it has a parameter `steps`, it gets an empty list, and what it adds there is kept even if it times out. If it has
-    a parameter `messages`, it gets the whole chat: a list of mappings with `role` and `content`.
+    a parameter `messages`, it gets the whole chat: a list of mappings with `role` and `content`. If it has a parameter
+    `files`, it gets the images and PDFs of the case, each with `name`, `media` and `body`.
     """
 
     runs_own_code: ClassVar[bool] = True
@@ -31,6 +32,7 @@ class PythonCall(Target):
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
+    takes_files: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 
     @classmethod
@@ -73,7 +75,7 @@ class PythonCall(Target):
 
     def _keywords(self, request: Request, steps: list[Any]) -> dict[str, Any]:
         """Return the arguments that the function asks for by name."""
-        offered = {"steps": steps, "messages": _messages(request)}
+        offered = {"steps": steps, "messages": _messages(request), "files": request.files}
         names = _parameters(self._function)
         return {name: value for name, value in offered.items() if name in names}
 

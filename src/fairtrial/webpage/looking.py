@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.score import ANY, File, Scale, ScoreContext, Unscored
+from fairtrial.core.file import File
+from fairtrial.core.score import ANY, Scale, ScoreContext, Unscored
 from fairtrial.core.workshop import borrowed
 from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser import NoBrowserError

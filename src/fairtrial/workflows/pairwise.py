@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from fairtrial.analyse.pairs import PairsSummary, summarise_pairs
 from fairtrial.config.money import check_prices
-from fairtrial.core.answer import Image
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
 from fairtrial.core.place import place_of
@@ -200,7 +200,7 @@ class _Pairing:
         files = contents(self._store, list(pictures.values()))
         images = [files[pictures[name]] for name in sorted(pictures)]
         return PageEvidence(
-            facts=fact_lines(page), images=tuple(Image(media=media, body=body) for media, body in images)
+            facts=fact_lines(page), images=tuple(File(media=media, body=body) for media, body in images)
         )
 
     def _done(self, first: int) -> set[tuple[Any, ...]]:
