@@ -163,31 +163,25 @@ def test_the_default_scorer_is_right_or_wrong(write_suite):
 
 
 @pytest.mark.parametrize(
-    ("keys", "key", "words"),
+    ("keys", "words"),
     [
-        ({"system": "Use {{context}}."}, "system", "unknown placeholder {{context}}"),
-        ({"system": "About {{ input }}"}, "system", "the same for all cases"),
-        (
-            {"conditions": {"c": {"prompt": "{{context}}: {{input}}"}}},
-            "conditions.c.prompt",
-            "unknown placeholder {{context}}; known: input, problem",
-        ),
+        ({"system": "Use {{context}}."}, "the system prompt uses `context`, which this case does not have; known: "),
+        ({"conditions": {"c": {"prompt": "{{context}}: {{input}}"}}}, "uses `context`, which this case does not have"),
         (
             {"conditions": {"c": {"prompt": ["{{input}}", "{{ inputs | upper }} {{input}}"]}}},
-            "conditions.c.prompt",
-            "unknown placeholder {{inputs}}; did you mean `input`?",
+            "uses `inputs`, which this case does not have; did you mean `input`?",
         ),
-        ({"conditions": {"c": {"prompt_file": "p.md"}}}, "conditions.c.prompt_file", "unknown placeholder {{topic}}"),
-        ({"conditions": {"c": {"system_file": "s.md"}, "d": {}}}, "conditions.c.system_file", "{{role}}"),
+        ({"conditions": {"c": {"prompt_file": "p.md"}}}, "the prompt of condition `c` uses `topic`"),
+        ({"conditions": {"c": {"system_file": "s.md"}, "d": {}}}, "the system prompt uses `role`"),
     ],
 )
-def test_places_that_nobody_fills_in_are_a_problem(tmp_path, write_suite, keys, key, words):
+def test_places_that_nobody_fills_in_are_a_problem(tmp_path, write_suite, keys, words):
     (tmp_path / "p.md").write_text("{{topic}} {{problem}}")
     (tmp_path / "s.md").write_text("You are {{role}}.")
     with pytest.raises(ProblemsError) as caught:
         load_suite(write_suite(**keys))
     (problem,) = caught.value.problems
-    assert problem.key == key and words in problem.message and problem.line
+    assert problem.key == "cases.0" and words in problem.message and problem.line
 
 
 def test_braces_in_cases_are_text(write_suite):
