@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import IO, Any
 
 import msgspec
@@ -12,6 +13,7 @@ from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.items import CaseAnalysis
+from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
@@ -25,7 +27,7 @@ from fairtrial.core.money import Cost
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 
-_SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
+_SUMMARY_ONLY = ("reason", "case_count", "failures")
 
 
 def document(summary: RunSummary) -> dict[str, Any]:
@@ -41,7 +43,38 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "judging": None if summary.judging is None else in_points(summary.judging),
         "lifts": [_lift(lift) for lift in summary.lifts],
         "spent": _cost(summary.spent),
+        "created_at": iso_time(summary.created_at),
+        "ended_at": iso_time(summary.ended_at),
         **{name: fields[name] for name in _SUMMARY_ONLY},
+    }
+
+
+def run_document(run: Run, baseline: str | None = None, by: str | None = None) -> dict[str, Any]:
+    """Return the published document of a run: its summary, and its means by kind of case."""
+    return {**document(run.summary(baseline)), **kinds_document(by_kind(run, by))}
+
+
+def kinds_document(kinds: KindMeans) -> dict[str, Any]:
+    """Return the means by kind of case as a flat list; scores are 0–100, the intervals are not adjusted."""
+    groups = [
+        {"by": by, "value": kind, "arm": arm, **_aggregate(mean)}
+        for by, values in kinds.means.items()
+        for kind, arms in values.items()
+        for arm, mean in arms.items()
+    ]
+    return {"groups": groups, "groups_left_out": kinds.left_out}
+
+
+def _aggregate(numbers: Aggregate) -> dict[str, Any]:
+    return {
+        "mean": points(numbers.mean),
+        "std_dev": points(numbers.std_dev),
+        "ci95": _interval(numbers.ci95),
+        "min": points(numbers.min),
+        "max": points(numbers.max),
+        "count": numbers.count,
+        "total_weight": numbers.total_weight,
+        "interval_method": numbers.method,
     }
 
 
@@ -51,16 +84,9 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "arm": arm.arm,
         "target": arm.target,
         "condition": arm.condition,
-        "mean": points(numbers.mean),
-        "std_dev": points(numbers.std_dev),
-        "ci95": _interval(numbers.ci95),
+        **_aggregate(numbers),
         "method": numbers.method,
         "passes": [_passes(passes) for passes in arm.passes],
-        "min": points(numbers.min),
-        "max": points(numbers.max),
-        "count": numbers.count,
-        "total_weight": numbers.total_weight,
-        "interval_method": numbers.method,
         "trials": arm.trials,
         "scored": arm.scored,
         "failed": arm.failed,
@@ -236,8 +262,16 @@ def _interval(ci95: tuple[float, float] | None) -> list[float | None] | None:
 
 
 def trial_document(trial: TrialRecord) -> dict[str, Any]:
-    """Return one trial; its score is 0–100."""
-    return {**msgspec.structs.asdict(trial), "score": points(trial.score)}
+    """Return one trial: its score is 0–100, its repeat counts from 1, and its time is ISO 8601."""
+    fields = msgspec.structs.asdict(trial)
+    return {**fields, "score": points(trial.score), "started_at": iso_time(trial.started_at)}
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """Return a time as ISO 8601, in UTC and to the millisecond; None for none."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def context_document(run: Run) -> dict[str, Any]:
@@ -250,7 +284,11 @@ def context_document(run: Run) -> dict[str, Any]:
         "context": run.context,
         "conditions": {arm.condition.name: arm.condition.system for arm in run.plan_arms},
         "scorings": [
-            {**msgspec.to_builtins(scoring), "counts": scoring.number == run.record.scoring}
+            {
+                **msgspec.to_builtins(scoring),
+                "created_at": iso_time(scoring.created_at),
+                "counts": scoring.number == run.record.scoring,
+            }
             for scoring in run.store.scorings(run.id)
         ],
     }
@@ -265,7 +303,7 @@ def case_document(result: CaseResult) -> dict[str, Any]:
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the summary, the context, every case under every arm, and every trial, streamed."""
-    head = {"schema_version": SCHEMA_VERSION, **document(run.summary()), **context_document(run)}
+    head = {"schema_version": SCHEMA_VERSION, **run_document(run), **context_document(run)}
     file.write(msgspec.json.encode(head).decode()[:-1])
     _write_list(file, "cases", map(case_document, case_results(run)))
     _write_list(file, "trials", map(trial_document, run.trials()))
