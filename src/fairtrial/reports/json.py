@@ -24,6 +24,8 @@ from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import in_points, points
 from fairtrial.core.money import Cost
+from fairtrial.judging.attacks import Resistance
+from fairtrial.judging.calibration import Calibration
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 
@@ -40,13 +42,21 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "status": summary.status,
         "dataset_sha256": summary.dataset_sha256,
         "arms": [_arm(arm) for arm in summary.arms],
-        "judging": None if summary.judging is None else in_points(summary.judging),
+        "judging": _judging(summary),
         "lifts": [_lift(lift) for lift in summary.lifts],
         "spent": _cost(summary.spent),
         "created_at": iso_time(summary.created_at),
         "ended_at": iso_time(summary.ended_at),
         **{name: fields[name] for name in _SUMMARY_ONLY},
     }
+
+
+def _judging(summary: RunSummary) -> dict[str, Any] | None:
+    if summary.judging is None:
+        return None
+    judging = in_points(summary.judging)
+    ratings = [{**rating, "created_at": iso_time(rating["created_at"])} for rating in judging["judges"]]
+    return {**judging, "judges": ratings}
 
 
 def run_document(run: Run, baseline: str | None = None, by: str | None = None) -> dict[str, Any]:
@@ -146,6 +156,28 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
         "unknown": tools.unknown,
         "when_used": {**_share(tools.when_used), "count": tools.when_used.count},
     }
+
+
+_CALIBRATION_POINTS = ("mean_absolute_error", "largest_error", "bias", "spread")
+_SAMPLE_POINTS = ("expected", "actual", "error", "absolute_error", "spread")
+
+
+def calibration_document(result: Calibration | Resistance) -> dict[str, Any]:
+    """Return the published document of a judge's calibration, or of attacks on it; marks and errors are 0–100."""
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    if isinstance(result, Resistance):
+        attacks = [_with_points(attack, ("value",)) for attack in document["attacks"]]
+        return {**_with_points(document, ("undisturbed",)), "attacks": attacks}
+    summary = _with_points(document["summary"], _CALIBRATION_POINTS)
+    return {
+        **document,
+        "samples": [_with_points(sample, _SAMPLE_POINTS) for sample in document["samples"]],
+        "summary": {**summary, "created_at": iso_time(result.summary.created_at)},
+    }
+
+
+def _with_points(document: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {**document, **{name: points(document[name]) for name in names}}
 
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:

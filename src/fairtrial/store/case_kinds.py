@@ -35,6 +35,12 @@ def kinds_of_plan(store: Store, plan_id: str, by: Sequence[str]) -> dict[str, Me
     return {name: kinds for name, kinds in members.items() if kinds}
 
 
+def tagged_cases(store: Store, plan_id: str, tags: Sequence[str]) -> set[int]:
+    """Return the positions of the cases with any of these tags, which are stored as JSON and opaque to the database."""
+    members = kinds_of_plan(store, plan_id, ("tag",)).get("tag", {})
+    return {position for tag in tags for position in members.get(tag, ())}
+
+
 def column_names(store: Store, plan_id: str) -> list[str]:
     """Return the names of the columns that the cases of a plan have besides those that the suite uses."""
     rows = _rows(store, plan_id, ("",))

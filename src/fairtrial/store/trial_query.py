@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, or_, select
 
 from fairtrial.core.place import Place
 from fairtrial.store import schema
-from fairtrial.store.case_kinds import kinds_of_plan
+from fairtrial.store.case_kinds import tagged_cases
 from fairtrial.store.store import RunRecord, Store
 
 
@@ -56,19 +56,13 @@ class Places(Sequence[Place]):
 
 def matching_trials(store: Store, run: RunRecord, query: TrialQuery) -> Places:
     """Return the places of the matching trials: by case, arm and repeat, or the lowest scores first."""
-    tagged = _tagged(store, run.plan_id, query.tag) if query.tag else None
+    tagged = tagged_cases(store, run.plan_id, query.tag) if query.tag else None
     places = Places()
     with store.reading() as connection:
         for row in connection.execute(_statement(run, query).execution_options(yield_per=2000)):
             if tagged is None or row[0] in tagged:
                 places.add(*row)
     return places
-
-
-def _tagged(store: Store, plan_id: str, tags: Sequence[str]) -> Collection[int]:
-    """Return the positions of the cases with any of the tags, which are stored as JSON and opaque to the database."""
-    members = kinds_of_plan(store, plan_id, ("tag",)).get("tag", {})
-    return {position for tag in tags for position in members.get(tag, ())}
 
 
 def _statement(run: RunRecord, query: TrialQuery) -> Select[Any]:
