@@ -10,6 +10,7 @@ from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.score_table import sources_of
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
+from fairtrial.reports import SCHEMA_VERSION
 from tests.analyse.test_compare import arm, cases
 
 pytest_plugins = ["pytester"]
@@ -134,7 +135,7 @@ async def test_the_command(run_suite, store, tmp_path, monkeypatch):
     assert moved["before"] == before.id and moved["run"] != before.id
     assert json.loads(call("list", "--json").stdout)["runs"][0]["tags"] == ["main"]
     store.delete_run(moved["run"])
-    assert json.loads(call("tag", "--json").stdout) == {"schema_version": 1, "tags": {}}
+    assert json.loads(call("tag", "--json").stdout) == {"schema_version": SCHEMA_VERSION, "tags": {}}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import fairtrial
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run, cli
 from fairtrial.core.text import name_problem, printable, without_commands
-from fairtrial.reports import charts
+from fairtrial.reports import SCHEMA_VERSION, charts
 from fairtrial.reports.export import export
 from fairtrial.store import Store
 
@@ -234,8 +234,8 @@ async def test_every_document_says_its_version(words, run_suite, store, tmp_path
 
     run = await run_suite(targets=[arm("a", 30), arm("b", 20)], cases=cases(), repeats=2)
     found = CliRunner().invoke(cli, [*words, "--json", "--store", store.path], standalone_mode=False)
-    assert json.loads(found.stdout)["schema_version"] == 1
-    assert json.loads(export(run, tmp_path / "run.json").read_text())["schema_version"] == 1
+    assert json.loads(found.stdout)["schema_version"] == SCHEMA_VERSION
+    assert json.loads(export(run, tmp_path / "run.json").read_text())["schema_version"] == SCHEMA_VERSION
 
 
 def test_an_interval_that_ends_at_zero_is_inside_the_figure():

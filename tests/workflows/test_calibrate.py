@@ -247,8 +247,8 @@ def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
     assert summary["total"] == 2 and summary["passed"] == sum(s["within_tolerance"] for s in document["samples"])
     # What a model says differs from processor to processor in the last bits, and so in its words: the rating must
     # follow from its marks, whatever they are.
-    assert all(mark is None or 0 <= mark <= 1 for mark in marks)
-    fair = summary["pass_rate"] >= 0.5 and (summary["mean_absolute_error"] or 0) <= 0.25 and None not in marks
+    assert all(mark is None or 0 <= mark <= 100 for mark in marks)
+    fair = summary["pass_rate"] >= 0.5 and (summary["mean_absolute_error"] or 0) <= 25 and None not in marks
     assert (document["rating"] == "poor") == (
         not fair or summary["correlation"] is None or summary["correlation"] < 0.6
     )
@@ -264,7 +264,7 @@ def test_a_judge_that_obeys_is_found_out(write_suite, capsys):
     assert _run(["calibrate", "--suite", suite("obey"), "--injection", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     moved = [attack["name"] for attack in document["attacks"] if attack["moved"]]
-    assert document["undisturbed"] == pytest.approx(0.1)
+    assert document["undisturbed"] == pytest.approx(10)
     assert set(moved) >= {"order", "flattery", "threat", "new rules"} and "false verdict" not in moved
     assert _run(["calibrate", "--suite", suite("refuse"), "--injection", "--json"]) == 1
     assert "gave no verdict on any sample" in capsys.readouterr().err

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _SLICE = 500
+_BATCH = 200
 
 
 class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial with everything known about it. Scores are 0–1."""
+    """One trial with everything known about it. Scores are 0–1, repeats count from 1."""
 
     trial_id: str
     case_id: str
@@ -61,7 +63,7 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     tried: list[str]
     cached: bool
-    started_at: float
+    started_at: float  # seconds since 1970, UTC
     waited_ms: float
     latency_ms: float | None
     first_token_ms: float | None
@@ -85,7 +87,7 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
 _PLAIN_FIELDS = tuple(
     name
     for name in TrialRecord.__struct_fields__
-    if name in schema.trials.c and name not in ("answer", "tried", "trace", "cost_usd")
+    if name in schema.trials.c and name not in ("repeat", "answer", "tried", "trace", "cost_usd")
 )
 
 
@@ -183,6 +185,15 @@ class Run:
             for row in rows:
                 yield place_of(row), self._trial(row, cases[row["case_position"]])
 
+    def trials_at(self, places: Iterable[Place]) -> Iterator[TrialRecord]:
+        """Yield the stored trials at these places, in this order; places without a trial are passed over."""
+        upcoming = iter(places)
+        while batch := list(islice(upcoming, _BATCH)):
+            cases = {case.position: case for case in self.store.cases_at(self.plan.id, [*{p.case: p for p in batch}])}
+            stored = self.store.trial_rows(self.id, self.record.scoring, places=batch)
+            rows = {place_of(row): row for row in stored}
+            yield from (self._trial(rows[place], cases[place.case]) for place in batch if place in rows)
+
     def trial(self, name: str) -> TrialRecord:
         """Return one trial by its id or an unambiguous prefix of it."""
         row = self._row(name)
@@ -231,6 +242,7 @@ class Run:
             arm=arm.name,
             target=arm.target.id,
             condition=arm.condition.name,
+            repeat=row["repeat"] + 1,
             status=status_of(row),
             input=told(arm, case, row["repeat"]),
             expected=case.expected,
@@ -265,9 +277,13 @@ class Run:
         return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}) if reported else None)
 
     def frame(self) -> pd.DataFrame:
-        """Return every trial as a row of a pandas data frame."""
+        """Return every trial as a row of a pandas data frame: scores are 0–1, repeats count from 1, times are UTC."""
         try:
             import pandas as pd
         except ImportError:
             raise NotInstalledError("run.frame()", "frame") from None
-        return pd.DataFrame([msgspec.structs.asdict(trial) for trial in self.trials()])
+        frame = pd.DataFrame(
+            [msgspec.structs.asdict(trial) for trial in self.trials()], columns=list(TrialRecord.__struct_fields__)
+        )
+        frame["started_at"] = pd.to_datetime(frame["started_at"].astype(float), unit="s", utc=True)
+        return frame

@@ -140,7 +140,7 @@ def summarise(
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
     settings: dict[str, Any] = msgspec.json.decode(record.settings)
-    adjust = _adjustment(record.id, plan, settings)
+    adjust = adjustment(record.id, plan, settings)
     aggregates = [_aggregate(scores.get(arm.position), adjust) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
@@ -201,7 +201,7 @@ def summarise(
     )
 
 
-def _adjustment(run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Adjust:
+def adjustment(run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Adjust:
     """Return how to adjust aggregates: not at all, or to be valid whenever the run stopped if it could stop early."""
     if not could_stop(settings):
         return lambda plain, means, bounds: plain

@@ -64,9 +64,9 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
     if as_json:
-        import msgspec
+        from fairtrial.reports.json import calibration_document
 
-        documents = [msgspec.to_builtins(result) for result in results]
+        documents = [calibration_document(result) for result in results]
         print_json(documents[0] if len(documents) == 1 else {"calibrations": documents})
         return
     for number, result in enumerate(results):

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells, series_line
-from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.wording.comparisons import (
     brief_lines,
     detail_lines,
@@ -21,13 +22,16 @@ from fairtrial.analyse.wording.comparisons import (
     sentence,
 )
 from fairtrial.analyse.wording.comparisons import headline as comparison_headline
-from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
+from fairtrial.analyse.wording.runs import arm_cells, arm_columns, counted, failure_line, headline, reporting_line
 from fairtrial.cli.console import Console
-from fairtrial.cli.tables import table
+from fairtrial.cli.tables import shortened, table
 from fairtrial.core.text import printable
 
 _MAX_FAILURES = 5
 _LONG_NAME = 24
+_MAX_KINDS = 8
+_MIN_CELL = 16  # room for the name of an arm above its means
 
 
 def summary_table(summary: RunSummary) -> Table:
@@ -42,20 +46,77 @@ def summary_table(summary: RunSummary) -> Table:
     return table(arm_columns(summary), rows)
 
 
-def print_summary(summary: RunSummary, *, stderr: bool = False) -> None:
-    """Print the result of a run."""
-    console = Console(stderr=stderr, highlight=False)
+def print_summary(summary: RunSummary, kinds: KindMeans | None = None, *, whole: bool = False) -> None:
+    """Print the result of a run, and its means by kind of case: every kind, or the largest ones."""
+    console = Console(highlight=False)
     console.print(Text(printable(headline(summary)), style="bold"))
     console.print()
     console.print(summary_table(summary))
     console.print()
+    if kinds is not None:
+        _print_kinds(console, summary, kinds, whole=whole)
     for arm in summary.arms:
-        console.print(Text(reporting_line(arm)), soft_wrap=True)
-        for line in arm_lines(summary, arm):
-            console.print(Text(f"  {line}"), soft_wrap=True)
+        _print_arm(console, summary, arm)
     for note in notes(summary):
         console.print(Text(note, style="yellow"))
     _print_failures(console, summary.failures)
+
+
+def _print_arm(console: Console, summary: RunSummary, arm: ArmSummary) -> None:
+    """Print what the table does not say about an arm; with its numbers if its name is too long for the table."""
+    lines = arm_lines(summary, arm)
+    if len(arm.arm) > _LONG_NAME:
+        console.print(Text(reporting_line(arm)), soft_wrap=True)
+    elif lines:
+        console.print(Text(f"{arm.arm}:"), soft_wrap=True)
+    for line in lines:
+        console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _print_kinds(console: Console, summary: RunSummary, kinds: KindMeans, *, whole: bool) -> None:
+    """Print the means by kind of case: every kind and arm, or the largest kinds and the best arms that fit."""
+    names = [arm.arm for arm in ranked(summary.arms)]
+    tables = kind_tables(kinds, names, most=None if whole else _MAX_KINDS, whole=whole)
+    for shown in tables:
+        parts = _parts(shown, console.width)
+        for part in parts if whole else parts[:1]:
+            rows = [[row.kind, row.cases, *row.cells] for row in part.rows]
+            heads = [_arm_head(arm) for arm in part.arms] if len(names) > 1 else ["score and 95% CI"]
+            console.print(table((shown.by, "cases", *heads), rows, names=(shown.by,)))
+            console.print()
+        if not whole and (left_out := _left_out(shown, len(names) - len(parts[0].arms))):
+            console.print(Text(f" {left_out}: --by {shown.by} shows all", style="dim"))
+            console.print()
+    if tables:
+        console.print(Text(NOTE, style="dim"))
+        console.print()
+
+
+def _left_out(shown: KindTable, arms: int) -> str:
+    """Say what the short table leaves out; empty if nothing."""
+    kinds = counted(shown.more, "more group") if shown.more else ""
+    others = counted(arms, "other arm") if arms else ""
+    return f"and {' and '.join(filter(None, (kinds, others)))}" if kinds or others else ""
+
+
+def _parts(shown: KindTable, width: int) -> list[KindTable]:
+    """Divide a table by arms into tables that fit the terminal."""
+    cell = max(_MIN_CELL, *(len(text) for row in shown.rows for text in row.cells))
+    counts = max(len("cases"), *(len(row.cases) for row in shown.rows))
+    kind = min(_LONG_NAME, max(len(shown.by), *(len(row.kind) for row in shown.rows)))
+    most = max(1, (width - kind - counts - 4) // (cell + 2))
+    return [
+        shown._replace(
+            arms=shown.arms[first : first + most],
+            rows=[row._replace(cells=row.cells[first : first + most]) for row in shown.rows],
+        )
+        for first in range(0, len(shown.arms), most)
+    ]
+
+
+def _arm_head(arm: str) -> str:
+    """Return an arm's name as the head of a narrow column: target and condition on lines of their own."""
+    return "\n/".join(shortened(part, _MIN_CELL - 1) for part in arm.rsplit("/", 1))
 
 
 def print_series(summary: SeriesSummary) -> None:

@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
+import sys
+from io import StringIO
+from typing import TYPE_CHECKING
+
 import click
 
-from fairtrial.cli.options import open_store, option, store_option
-from fairtrial.reports.formats import ENDINGS
+from fairtrial.cli.options import harmless, open_store, option, store_option
+from fairtrial.cli.output import is_obeyed
+from fairtrial.reports.formats import ENDINGS, NAMES
 
-_HELP = f"The file to write, ending in one of {' '.join(ENDINGS)}; may be repeated."
+if TYPE_CHECKING:
+    from fairtrial.analyse import Run
+    from fairtrial.reports.formats import Format
+
+_HELP = f"The file to write, ending in one of {' '.join(ENDINGS)}, or - for standard output; may be repeated."
 
 
 @click.command()
 @click.argument("run", default="latest")
-@option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    required=True,
-    metavar="FILE",
-    help=_HELP,
-)
+@option("-o", "--output", "outputs", multiple=True, required=True, metavar="FILE", help=_HELP)
+@option("--format", "form", metavar="F", help=f"The format, if no extension says it: one of {' '.join(NAMES)}.")
 @store_option
-def command(run: str, outputs: tuple[str, ...], store: str | None) -> None:
-    """Write RUN to a file; the file's extension decides the format."""
+def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | None) -> None:
+    """Write RUN to a file; the file's extension decides the format. `-o - --format jsonl` writes to a pipe."""
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
     from fairtrial.reports.export import export
+    from fairtrial.reports.formats import format_named
 
-    check_outputs(outputs)
+    chosen = None if form is None else format_named(form)
+    if "-" in outputs and chosen is None:
+        raise click.UsageError(f"-o - needs --format, one of {', '.join(NAMES)}")
+    if outputs.count("-") > 1:
+        raise click.UsageError("-o - can be given once")
+    check_outputs([output for output in outputs if output != "-"], chosen)
     stored_run = Run.find(run, open_store(store))
     for output in outputs:
-        click.echo(f"written: {export(stored_run, output)}", err=True)
+        if output == "-":
+            assert chosen is not None
+            _print(stored_run, chosen)
+        else:
+            click.echo(f"written: {export(stored_run, output, chosen)}", err=True)
+
+
+def _print(run: Run, form: Format) -> None:
+    """Write a run to standard output: the same bytes as in a file, unless a terminal or CI server would obey them."""
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.reports.export import write, write_text
+
+    if form.binary and sys.stdout.isatty():
+        raise FairtrialError(f"{form.title} ({form.endings[0]}) is binary: send it to a file or a program")
+    sys.stdout.flush()
+    if not form.binary and is_obeyed(sys.stdout):
+        write_text(run, form, _Harmless() if "json" in form.endings[0] else sys.stdout)
+    else:
+        write(run, form, sys.stdout.buffer)
+    sys.stdout.flush()
+
+
+class _Harmless(StringIO):
+    """Standard output for JSON in which everything that would be obeyed is escaped: the JSON means the same."""
+
+    def write(self, text: str) -> int:
+        """Write the text, escaped."""
+        return sys.stdout.write(harmless(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,36 @@ import click
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
+    from fairtrial.reports.formats import Format
 
 _EXIT_CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
 
 
-def check_outputs(outputs: Sequence[str]) -> None:
+def check_outputs(outputs: Sequence[str], form: Format | None = None) -> None:
     """Raise an error, before anything is run, if an output file cannot be written."""
     from fairtrial.core.errors import FairtrialError
     from fairtrial.reports.formats import format_of
 
     for output in outputs:
-        format_of(Path(output))
-        if not Path(output).absolute().parent.is_dir():
-            raise FairtrialError(f"{output} cannot be written: the folder {Path(output).parent} does not exist")
+        if output == "-":
+            raise click.UsageError("-o - works with `fairtrial export` alone: name a file, or use --json")
+        if form is None:
+            format_of(Path(output))
+        if reason := _why_not_writable(Path(output)):
+            raise FairtrialError(f"{output} cannot be written: {reason}")
+
+
+def _why_not_writable(path: Path) -> str:
+    """Return why a file cannot be written; empty if it can. Files are replaced as a whole, so the folder matters."""
+    if not path.parent.is_dir():
+        return f"the folder {path.parent} does not exist"
+    if path.is_dir():
+        return "it is a folder"
+    try:
+        with tempfile.TemporaryFile(dir=path.parent, prefix=".fairtrial-"):
+            return ""
+    except OSError as error:
+        return f"{error.strerror or error} (in the folder {path.parent})"
 
 
 def exit_code(status: str) -> int:
@@ -40,28 +58,42 @@ def finish(
     series: Sequence[Run] = (),
 ) -> int:
     """Report a run, and the series that it completes if any, and return the exit code."""
-    from fairtrial.reports.export import export
+    from fairtrial.analyse.kind_means import by_kind
 
     summary = run.summary()
-    for output in outputs:
-        export(run, output)
+    problems = {output: problem for output in outputs if (problem := _write(run, output))}
     if as_json:
         from fairtrial.cli.options import print_json
-        from fairtrial.reports.json import document
+        from fairtrial.reports.json import document, kinds_document
 
-        print_json({**document(summary), **_series_entry(series)})
+        print_json({**document(summary), **kinds_document(by_kind(run)), **_series_entry(series)})
     if not quiet:
         from fairtrial.cli.display import next_step, print_summary
 
         if not as_json:
-            print_summary(summary)
+            print_summary(summary, by_kind(run))
             _print_series(series)
         for output in outputs:
-            click.echo(f"written: {output}", err=True)
+            if output not in problems:
+                click.echo(f"written: {output}", err=True)
         if step := next_step(summary):
             click.echo(step, err=True)
     sys.stdout.flush()
-    return exit_code(summary.status)
+    for problem in problems.values():
+        click.echo(f"error: {problem}; the run is saved: `fairtrial export {run.id} -o FILE` writes it", err=True)
+    return 1 if problems else exit_code(summary.status)
+
+
+def _write(run: Run, output: str) -> str:
+    """Write a file; return why that was not possible, because the result of a run must be shown all the same."""
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.reports.export import export
+
+    try:
+        export(run, output)
+    except FairtrialError as error:
+        return str(error)
+    return ""
 
 
 def _series_entry(series: Sequence[Run]) -> dict[str, Any]:

@@ -50,6 +50,10 @@ COMMANDS = {
 EXIT_INTERRUPTED = 130
 
 
+class _PipeClosedError(Exception):
+    """The reader of our output has closed the pipe, so it has read what it wanted."""
+
+
 class Commands(click.Group):
     """A click group that imports each command's module on demand."""
 
@@ -63,6 +67,12 @@ class Commands(click.Group):
         command: click.Command = import_module(f"fairtrial.cli.{name}").command
         command.name = cmd_name
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _PipeClosedError from None  # click would end with exit code 1
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -113,8 +123,7 @@ def _run_command(args: list[str] | None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 0
-    except BrokenPipeError:
-        # The reader of our output has closed the pipe, so it has read what it wanted.
+    except _PipeClosedError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (click.Abort, KeyboardInterrupt):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import warnings
 from collections.abc import Iterator
@@ -17,6 +18,17 @@ def clean(text: str) -> str:
     """Return a text without anything that a terminal or CI server would obey."""
     text = printable(text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_commands(text) if os.environ.get("GITHUB_ACTIONS") else text
+
+
+def is_obeyed(stream: Any) -> bool:
+    """Return whether a terminal, or GitHub Actions, may obey what a stream carries; a file obeys nothing."""
+    if stream.isatty():
+        return True
+    try:
+        in_file = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):  # not a stream of the operating system
+        in_file = False
+    return bool(os.environ.get("GITHUB_ACTIONS")) and not in_file
 
 
 class CleanStream:

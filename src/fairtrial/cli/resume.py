@@ -21,6 +21,8 @@ from fairtrial.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from fairtrial.analyse import Run
+    from fairtrial.store import Store
     from fairtrial.store.todo import Mode
 
 
@@ -48,6 +50,9 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         check_outputs(outputs)
         tune_garbage_collector()
         raise_open_file_limit()
+        if mode == "retry" and (unneeded := _nothing_to_retry(run, opened)):
+            click.echo(f"nothing to retry: every trial that was run in {unneeded.id} has a score", err=True)
+            return finish(unneeded, outputs=outputs, as_json=as_json, quiet=quiet)
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
             series = run_coroutine(
@@ -59,6 +64,17 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         return finish(run_coroutine(work), outputs=outputs, as_json=as_json, quiet=quiet)
 
     return command
+
+
+def _nothing_to_retry(name: str, store: Store) -> Run | None:
+    """Return the run if it has ended and no trial of it lacks a score; else None."""
+    from fairtrial.analyse import Run
+    from fairtrial.store.trial_query import TrialQuery, matching_trials
+
+    run = Run.find(name, store)
+    if run.status == "running" or matching_trials(store, run.record, TrialQuery(failed=True, unscored=True)):
+        return None
+    return run
 
 
 command = make_resume_command(

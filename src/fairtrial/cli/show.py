@@ -9,6 +9,7 @@ import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
 from fairtrial.cli.output import write_file
+from fairtrial.cli.trial_filters import Filters
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
@@ -17,6 +18,21 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
+@option("--by", metavar="KIND", help="Show means by category, difficulty, tag or a column of the dataset.")
+@option("--wrong", is_flag=True, help="Show the wrong answers of the best arm (or of --arm), worst first.")
+@option("--trials", is_flag=True, help="Show the trials; the filters below do so too.")
+@option("--arm", "arms", multiple=True, metavar="A", help="Only trials of this arm; may be repeated.")
+@option("--case", "case_ids", multiple=True, metavar="ID", help="Only trials of this case; may be repeated.")
+@option("--category", multiple=True, metavar="K", help="Only cases of this category; may be repeated.")
+@option("--difficulty", multiple=True, metavar="D", help="Only cases of this difficulty; may be repeated.")
+@option("--tag", multiple=True, metavar="T", help="Only cases with this tag; may be repeated.")
+@option("--below", type=float, metavar="X", help="Only scores below X (0-100).")
+@option("--above", type=float, metavar="X", help="Only scores above X (0-100).")
+@option("--failed", is_flag=True, help="Only trials whose call failed.")
+@option("--unscored", is_flag=True, help="Only answers without a score.")
+@option("--failures", is_flag=True, help="Only trials without a score: --failed and --unscored together.")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N trials; default: 50, with --json all.")
+@option("--full", is_flag=True, help="Do not shorten questions and answers.")
 @option("--trial", metavar="ID", help="Show one trial: prompt, answer, score, timings.")
 @option(
     "--pictures",
@@ -24,9 +40,7 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="With --trial: write its screenshots and code to this folder.",
 )
-@option("--trials", is_flag=True, help="Show a line for every trial.")
 @option("--cases", is_flag=True, help="Show a line for every case and arm.")
-@option("--failures", is_flag=True, help="Show a line for every trial without a score.")
 @option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
 @option("--baseline", metavar="C", help="Show the gain of the other conditions over this one.")
 @option("--context", is_flag=True, help="Show suite, parameters, prompts and versions.")
@@ -34,51 +48,72 @@ if TYPE_CHECKING:
 @json_option
 def command(
     run: str,
+    by: str | None,
     trial: str | None,
     pictures: Path | None,
-    trials: bool,
     cases: bool,
-    failures: bool,
     claims: bool,
     context: bool,
     baseline: str | None,
     store: str | None,
     as_json: bool,
+    **filters: Any,
 ) -> None:
-    """Show RUN (an id, a prefix of one, a tag or `latest`), one of its trials, or a whole series."""
+    """Show RUN (an id, a prefix of one, a tag or `latest`), its trials, one of them, or a whole series."""
     from fairtrial.analyse import Run
-    from fairtrial.analyse.cases import case_results
-    from fairtrial.cli.display import next_step, print_summary
-    from fairtrial.reports.json import case_document, context_document, document
 
     opened = open_store(store)
     records = opened.find_runs(run)
+    wanted = Filters(**filters)
     if len(records) > 1:
-        run_options = (trial, trials, cases, failures, claims, context)
+        run_options = (by, trial, cases, claims, context, wanted.lists_trials)
         _show_series([Run(opened, record) for record in records], whole=not any(run_options), as_json=as_json)
         return
     stored_run = Run(opened, records[0])
     if trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
-        return
-    summary = stored_run.summary(baseline)
-    if as_json:
-        extra = context_document(stored_run) if context else {}
-        if cases:
-            extra["cases"] = [case_document(result) for result in case_results(stored_run)]
-        print_json(document(summary) | extra)
-        return
-    print_summary(summary)
+    elif as_json:
+        _print_document(stored_run, wanted, by=by, baseline=baseline, cases=cases, context=context)
+    else:
+        _print_run(stored_run, wanted, by=by, baseline=baseline, cases=cases, claims=claims, context=context)
+
+
+def _print_document(
+    run: Run, filters: Filters, *, by: str | None, baseline: str | None, cases: bool, context: bool
+) -> None:
+    from fairtrial.analyse.cases import case_results
+    from fairtrial.cli.trial_list import find_trials, print_trial_documents
+    from fairtrial.reports.json import case_document, context_document, run_document
+
+    shown = run_document(run, baseline, by) | (context_document(run) if context else {})
     if cases:
-        _print_cases(stored_run)
-    if trials or failures:
-        _print_trials(stored_run, failures_only=failures)
+        shown["cases"] = [case_document(result) for result in case_results(run)]
+    if filters.lists_trials:
+        print_trial_documents(run, shown, find_trials(run, filters))
+    else:
+        print_json(shown)
+
+
+def _print_run(
+    run: Run, filters: Filters, *, by: str | None, baseline: str | None, cases: bool, claims: bool, context: bool
+) -> None:
+    from fairtrial.analyse.kind_means import by_kind
+    from fairtrial.cli.display import next_step, print_summary
+    from fairtrial.cli.trial_list import find_trials, print_trials
+
+    if filters.lists_trials:
+        print_trials(run, find_trials(run, filters))
+    else:
+        summary = run.summary(baseline)
+        print_summary(summary, by_kind(run, by), whole=by is not None)
+        if step := next_step(summary):
+            click.echo(step, err=True)
+    if cases:
+        _print_cases(run)
     if claims:
-        _print_claims(stored_run)
+        _print_claims(run)
     if context:
-        _print_context(stored_run)
-    if step := next_step(summary):
-        click.echo(step, err=True)
+        _print_context(run)
 
 
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
@@ -104,31 +139,6 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool) -> None:
 
     summary = summarise_series(runs)
     print_json(series_document(summary)) if as_json else print_series(summary)
-
-
-def _print_trials(run: Run, *, failures_only: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from fairtrial.analyse.wording.runs import number
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import shortened
-    from fairtrial.core.text import printable
-
-    table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
-    for name in ("trial", "case", "arm", "score"):
-        table.add_column(name, no_wrap=name in ("trial", "score"), overflow="fold")
-    table.add_column("answer or reason", ratio=1, no_wrap=True, overflow="ellipsis")
-    for trial in run.trials():
-        if failures_only and trial.status == "scored":
-            continue
-        repeat = f" #{trial.repeat + 1}" if trial.repeat else ""
-        text = trial.failure_message or trial.unscored_message or trial.answer or ""
-        score = number(trial.score) if trial.status == "scored" else trial.status
-        names = (shortened(trial.case_id + repeat, 20), shortened(trial.arm, 24))
-        shown = (trial.trial_id[:8], *names, score, " ".join(text.split()))
-        table.add_row(*(Text(printable(cell)) for cell in shown))
-    Console(highlight=False).print(table)
 
 
 def _print_cases(run: Run) -> None:
@@ -175,7 +185,7 @@ def _print_trial(trial: TrialRecord) -> None:
     facts = {
         "trial": trial.trial_id,
         "case": trial.case_id,
-        "arm": f"{trial.arm}, repeat {trial.repeat + 1}",
+        "arm": f"{trial.arm}, repeat {trial.repeat}",
         "status": trial.status,
         "score": f"{number(trial.score)} by {trial.scorer}: {trial.notes}" if trial.score is not None else "",
         "reason": trial.failure_message or trial.unscored_message or "",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _REFRESH = 0.2
 _LOG_EVERY = 15.0
 _MAX_ARMS = 12
+_ECHO = 4  # columns for the `^C` that a terminal writes: at the end of a full line it would begin another one
 
 
 Part = tuple[int, int]  # the number of a run in its series, and the length of the series
@@ -127,6 +128,7 @@ def progress_table(progress: Progress, width: int, part: Part | None = None) -> 
             Text(f"{bad} ✗", style="red") if bad else "",
         )
     grid = Table.grid(expand=True)
+    grid.width = max(20, width - _ECHO)
     grid.add_row(table)
     if len(progress.arms) > _MAX_ARMS:
         grid.add_row(Text(f" and {len(progress.arms) - _MAX_ARMS} more arms", style="dim"))

@@ -33,6 +33,7 @@ def suite_schema() -> dict[str, Any]:
     for key in ("id", "input", "category", "difficulty", "cluster"):
         cases = parts[CaseEntry.__name__]["properties"]
         cases[key] = {**_SCALAR, **{k: v for k, v in cases[key].items() if k == "description"}}
+    parts[CaseEntry.__name__]["oneOf"] = [{"required": ["input"]}, {"required": ["turns"]}]
     parts["DatasetEntry"]["properties"]["scorer"] = {"type": "string"}
     parts["ProviderEntry"]["properties"]["kind"]["enum"] = list(api_kinds())
     parts["Scorer"] = _scorer_schema()

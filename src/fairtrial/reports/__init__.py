@@ -1,3 +1,3 @@
 """Export formats for a run, one file per format; each has `write(run, file)`."""
 
-SCHEMA_VERSION = 1  # of every JSON document: raised when a key is removed or changes meaning, not when one is added
+SCHEMA_VERSION = 2  # of every JSON document: raised when a key is removed or changes meaning, not when one is added

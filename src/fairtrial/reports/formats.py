@@ -31,6 +31,18 @@ FORMATS = (
 ENDINGS = [form.endings[0] for form in FORMATS]
 
 
+NAMES = [ending.removeprefix(".") for ending in ENDINGS]
+
+
+def format_named(name: str) -> Format:
+    """Return the format with this name: one of its extensions, with or without the dot, or its short name."""
+    wanted = name.lower().removeprefix(".")
+    for form in FORMATS:
+        if wanted == form.module or f".{wanted}" in form.endings:
+            return form
+    raise FairtrialError(f"there is no format `{name}`; the formats are {', '.join(NAMES)}")
+
+
 def format_of(path: Path) -> Format:
     """Return the format for a file name; the longest matching extension wins."""
     name = path.name.lower()

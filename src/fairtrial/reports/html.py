@@ -15,6 +15,7 @@ import msgspec
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.run import JudgeComment
@@ -25,6 +26,7 @@ from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
 from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline
 from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.errors import FairtrialError, NotInstalledError
@@ -108,6 +110,9 @@ def _context(run: Run) -> dict[str, Any]:
         "columns": arm_columns(summary),
         "rows": [arm_cells(summary, arm) for arm in ranked(summary.arms)],
         "lines": [(reporting_line(arm), arm_lines(summary, arm)) for arm in summary.arms],
+        "kinds": kind_tables(by_kind(run), [arm.arm for arm in ranked(summary.arms)]),
+        "kinds_note": NOTE,
+        "more_kinds": more_text,
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures],
         "verdicts": _verdicts(comparisons),

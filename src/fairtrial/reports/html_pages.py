@@ -57,7 +57,7 @@ def pages(run: Run) -> dict[str, Any] | None:
 
 def _cases(run: Run, screenshots: _Screenshots) -> Iterator[dict[str, Any]]:
     """Yield the first repeat of every case, with all arms side by side."""
-    first = (item for item in run.placed_trials() if item[1].repeat == 0)
+    first = (item for item in run.placed_trials() if item[1].repeat == 1)
     for _, group in groupby(first, key=lambda item: item[0][0]):
         trials = list(group)
         shown = [_page(trial, screenshots.of_trial(place)) for place, trial in trials]

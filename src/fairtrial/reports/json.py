@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import IO, Any
 
 import msgspec
@@ -12,6 +13,7 @@ from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.items import CaseAnalysis
+from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
@@ -22,10 +24,12 @@ from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import in_points, points
 from fairtrial.core.money import Cost
+from fairtrial.judging.attacks import Resistance
+from fairtrial.judging.calibration import Calibration
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 
-_SUMMARY_ONLY = ("reason", "case_count", "created_at", "ended_at", "failures")
+_SUMMARY_ONLY = ("reason", "case_count", "failures")
 
 
 def document(summary: RunSummary) -> dict[str, Any]:
@@ -38,10 +42,49 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "status": summary.status,
         "dataset_sha256": summary.dataset_sha256,
         "arms": [_arm(arm) for arm in summary.arms],
-        "judging": None if summary.judging is None else in_points(summary.judging),
+        "judging": _judging(summary),
         "lifts": [_lift(lift) for lift in summary.lifts],
         "spent": _cost(summary.spent),
+        "created_at": iso_time(summary.created_at),
+        "ended_at": iso_time(summary.ended_at),
         **{name: fields[name] for name in _SUMMARY_ONLY},
+    }
+
+
+def _judging(summary: RunSummary) -> dict[str, Any] | None:
+    if summary.judging is None:
+        return None
+    judging = in_points(summary.judging)
+    ratings = [{**rating, "created_at": iso_time(rating["created_at"])} for rating in judging["judges"]]
+    return {**judging, "judges": ratings}
+
+
+def run_document(run: Run, baseline: str | None = None, by: str | None = None) -> dict[str, Any]:
+    """Return the published document of a run: its summary, and its means by kind of case."""
+    return {**document(run.summary(baseline)), **kinds_document(by_kind(run, by))}
+
+
+def kinds_document(kinds: KindMeans) -> dict[str, Any]:
+    """Return the means by kind of case as a flat list; scores are 0–100, the intervals are not adjusted."""
+    groups = [
+        {"by": by, "value": kind, "arm": arm, **_aggregate(mean)}
+        for by, values in kinds.means.items()
+        for kind, arms in values.items()
+        for arm, mean in arms.items()
+    ]
+    return {"groups": groups, "groups_left_out": kinds.left_out}
+
+
+def _aggregate(numbers: Aggregate) -> dict[str, Any]:
+    return {
+        "mean": points(numbers.mean),
+        "std_dev": points(numbers.std_dev),
+        "ci95": _interval(numbers.ci95),
+        "min": points(numbers.min),
+        "max": points(numbers.max),
+        "count": numbers.count,
+        "total_weight": numbers.total_weight,
+        "interval_method": numbers.method,
     }
 
 
@@ -51,16 +94,9 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "arm": arm.arm,
         "target": arm.target,
         "condition": arm.condition,
-        "mean": points(numbers.mean),
-        "std_dev": points(numbers.std_dev),
-        "ci95": _interval(numbers.ci95),
+        **_aggregate(numbers),
         "method": numbers.method,
         "passes": [_passes(passes) for passes in arm.passes],
-        "min": points(numbers.min),
-        "max": points(numbers.max),
-        "count": numbers.count,
-        "total_weight": numbers.total_weight,
-        "interval_method": numbers.method,
         "trials": arm.trials,
         "scored": arm.scored,
         "failed": arm.failed,
@@ -120,6 +156,28 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
         "unknown": tools.unknown,
         "when_used": {**_share(tools.when_used), "count": tools.when_used.count},
     }
+
+
+_CALIBRATION_POINTS = ("mean_absolute_error", "largest_error", "bias", "spread")
+_SAMPLE_POINTS = ("expected", "actual", "error", "absolute_error", "spread")
+
+
+def calibration_document(result: Calibration | Resistance) -> dict[str, Any]:
+    """Return the published document of a judge's calibration, or of attacks on it; marks and errors are 0–100."""
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    if isinstance(result, Resistance):
+        attacks = [_with_points(attack, ("value",)) for attack in document["attacks"]]
+        return {**_with_points(document, ("undisturbed",)), "attacks": attacks}
+    summary = _with_points(document["summary"], _CALIBRATION_POINTS)
+    return {
+        **document,
+        "samples": [_with_points(sample, _SAMPLE_POINTS) for sample in document["samples"]],
+        "summary": {**summary, "created_at": iso_time(result.summary.created_at)},
+    }
+
+
+def _with_points(document: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {**document, **{name: points(document[name]) for name in names}}
 
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:
@@ -236,8 +294,16 @@ def _interval(ci95: tuple[float, float] | None) -> list[float | None] | None:
 
 
 def trial_document(trial: TrialRecord) -> dict[str, Any]:
-    """Return one trial; its score is 0–100."""
-    return {**msgspec.structs.asdict(trial), "score": points(trial.score)}
+    """Return one trial: its score is 0–100, its repeat counts from 1, and its time is ISO 8601."""
+    fields = msgspec.structs.asdict(trial)
+    return {**fields, "score": points(trial.score), "started_at": iso_time(trial.started_at)}
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """Return a time as ISO 8601, in UTC and to the millisecond; None for none."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def context_document(run: Run) -> dict[str, Any]:
@@ -250,7 +316,11 @@ def context_document(run: Run) -> dict[str, Any]:
         "context": run.context,
         "conditions": {arm.condition.name: arm.condition.system for arm in run.plan_arms},
         "scorings": [
-            {**msgspec.to_builtins(scoring), "counts": scoring.number == run.record.scoring}
+            {
+                **msgspec.to_builtins(scoring),
+                "created_at": iso_time(scoring.created_at),
+                "counts": scoring.number == run.record.scoring,
+            }
             for scoring in run.store.scorings(run.id)
         ],
     }
@@ -265,7 +335,7 @@ def case_document(result: CaseResult) -> dict[str, Any]:
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the summary, the context, every case under every arm, and every trial, streamed."""
-    head = {"schema_version": SCHEMA_VERSION, **document(run.summary()), **context_document(run)}
+    head = {"schema_version": SCHEMA_VERSION, **run_document(run), **context_document(run)}
     file.write(msgspec.json.encode(head).decode()[:-1])
     _write_list(file, "cases", map(case_document, case_results(run)))
     _write_list(file, "trials", map(trial_document, run.trials()))

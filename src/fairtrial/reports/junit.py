@@ -51,7 +51,7 @@ def render_gate(gate: Gate) -> str:
 
 
 def _case(trial: TrialRecord) -> str:
-    name = trial.case_id if not trial.repeat else f"{trial.case_id} #{trial.repeat + 1}"
+    name = trial.case_id if trial.repeat == 1 else f"{trial.case_id} #{trial.repeat}"
     seconds = (trial.latency_ms or 0.0) / 1000
     head = f'  <testcase classname={_attribute(trial.arm)} name={_attribute(name)} time="{seconds:.3f}">'
     return f"{head}{_finding(trial)}</testcase>\n"

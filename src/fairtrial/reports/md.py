@@ -10,10 +10,12 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.gate import Gate
+from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, sentence
 from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
 from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.text import one_line
 
@@ -22,11 +24,11 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the summary of a run."""
-    file.write(render(run.summary(), compared(run)))
+    file.write(render(run.summary(), compared(run), by_kind(run)))
 
 
-def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str:
-    """Return the summary as Markdown, with the verdicts of the comparisons if given."""
+def render(summary: RunSummary, compared_arms: Comparisons | None = None, kinds: KindMeans | None = None) -> str:
+    """Return the summary as Markdown, with the verdicts of the comparisons and the means by kind of case if given."""
     columns = arm_columns(summary)
     lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
     lines += [*_table(columns, [arm_cells(summary, arm) for arm in summary.arms]), ""]
@@ -35,6 +37,8 @@ def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str
         lines += [f"  - {_plain(line)}" for line in arm_lines(summary, arm)]
     if run_notes := notes(summary):
         lines += ["", *(f"> {_plain(note)}" for note in run_notes)]
+    if kinds is not None:
+        lines += _kinds(summary, kinds)
     if compared_arms is not None:
         lines += ["", "## Comparison", "", _plain(comparison_headline(compared_arms)), ""]
         lines += _table(pair_columns(compared_arms), [pair_cells(pair) for pair in compared_arms.pairs])
@@ -47,6 +51,17 @@ def render(summary: RunSummary, compared_arms: Comparisons | None = None) -> str
         lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
     lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]
     return "\n".join(lines)
+
+
+def _kinds(summary: RunSummary, kinds: KindMeans) -> list[str]:
+    """Return the lines with the means by kind of case; none if no kind divides the cases."""
+    tables = kind_tables(kinds, [arm.arm for arm in summary.arms])
+    lines = ["", "## By kind of case", "", NOTE] if tables else []
+    for table in tables:
+        rows = [[row.kind, row.cases, *row.cells] for row in table.rows]
+        lines += ["", *_table([table.by, "cases", *map(_plain, table.arms)], rows)]
+        lines += ["", more_text(table)] if table.more else []
+    return lines
 
 
 def render_gate(gate: Gate) -> str:

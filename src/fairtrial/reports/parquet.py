@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import islice
 from typing import IO, Any
 
@@ -32,16 +33,18 @@ def write(run: Run, file: IO[bytes]) -> None:
 def _schema(pa: Any) -> Any:
     """Build the schema from TrialRecord: a new field becomes a new column, and values of no fixed type become JSON."""
     types = {"str": pa.string(), "float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
-    columns = [("run_id", pa.string())]
+    columns: list[tuple[str, Any]] = [("run_id", pa.string())]
     for name, kind in TrialRecord.__annotations__.items():
         type_name = kind.removesuffix(" | None")
         is_text_list = type_name in ("tuple[str, ...]", "list[str]")
         columns.append((name, pa.list_(pa.string()) if is_text_list else types.get(type_name, pa.string())))
-    return pa.schema(columns)
+    times = {"started_at": pa.timestamp("ms", tz="UTC")}
+    return pa.schema([(name, times.get(name, kind)) for name, kind in columns])
 
 
 def _row(run_id: str, trial: TrialRecord) -> dict[str, Any]:
-    row: dict[str, Any] = {"run_id": run_id, **trial_document(trial)}
+    started_at = datetime.fromtimestamp(trial.started_at, UTC)
+    row: dict[str, Any] = {"run_id": run_id, **trial_document(trial), "started_at": started_at}
     for name, value in row.items():
         if isinstance(value, dict):
             row[name] = msgspec.json.encode(value).decode()

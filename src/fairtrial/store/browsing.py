@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Select, and_, case, func, or_, select
 
 from fairtrial.store import schema
+from fairtrial.store.case_kinds import tagged_cases
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord, Store, run_query
 
@@ -34,6 +35,7 @@ class CaseQuery(NamedTuple):
     text: str = ""  # in the case's id, prompt or expected answer
     category: str = ""
     difficulty: str = ""
+    tag: str = ""
     sort: str = ""  # "" as in the suite, `spread`, `mean` or an arm's position
     descending: bool = False
 
@@ -83,13 +85,15 @@ def suite_names(store: Store) -> list[str]:
 
 
 def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
-    """Return the categories and difficulties of a plan's cases."""
+    """Return the categories, difficulties and tags of a plan's cases."""
     table = schema.cases
     values = {}
     with store.reading() as connection:
         for name in ("category", "difficulty"):
             query = select(table.c[name]).where(table.c.plan_id == plan_id, table.c[name].is_not(None)).distinct()
             values[name] = sorted(row[0] for row in connection.execute(query))
+        query = select(table.c.tags).where(table.c.plan_id == plan_id, table.c.tags.is_not(None)).distinct()
+        values["tag"] = sorted({tag for row in connection.execute(query) for tag in decode(row[0]) or ()})
     return values
 
 
@@ -109,7 +113,11 @@ def ordered_cases(store: Store, run: RunRecord, filters: CaseQuery) -> array[int
         query = query.where(cases.c.position.in_(_filtered_positions(run, filters.show)))
     query = _sorted(query, run, filters)
     with store.reading() as connection:
-        return array("q", (row[0] for row in connection.execute(query)))
+        positions = array("q", (row[0] for row in connection.execute(query)))
+    if not filters.tag:
+        return positions
+    tagged = tagged_cases(store, run.plan_id, [filters.tag])
+    return array("q", (position for position in positions if position in tagged))
 
 
 def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Select, Text, and_, cast, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, Text, and_, cast, delete, func, insert, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.core.experiment import Arm, Case, ScorerSpec
 from fairtrial.core.file import File
-from fairtrial.core.place import Place
+from fairtrial.core.place import COLUMNS, Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
@@ -408,6 +408,7 @@ class Store:
         first: int = 0,
         count: int | None = None,
         cases: Sequence[int] | None = None,
+        places: Sequence[Place] | None = None,
         trial: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Stream the trials with their score columns (prefixed `score_`), ordered by position."""
@@ -428,6 +429,8 @@ class Store:
             query = query.where(table.c.case_position < first + count)
         if cases is not None:
             query = query.where(table.c.case_position.in_(cases))
+        if places is not None:
+            query = query.where(tuple_(*(table.c[name] for name in COLUMNS)).in_(places))
         if trial is not None:
             query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))
         with self.reading() as connection:

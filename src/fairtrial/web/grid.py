@@ -67,6 +67,7 @@ def case_query(params: QueryParams) -> CaseQuery:
         text=params.get("text", "").strip(),
         category=params.get("category", ""),
         difficulty=params.get("difficulty", ""),
+        tag=params.get("tag", ""),
         sort=sort if sort in ("spread", "mean") or is_position(sort) else "",
         descending=params.get("descending", "") == "True",
     )

@@ -11,11 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
 from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
+from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
 from fairtrial.analyse.wording.runs import failure_line, reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
@@ -151,9 +153,16 @@ class Runs:
         summary = self._summary(run, wait=wait)
         if summary is None:
             return {"summary": None}
+        kinds = self._site.cache.get(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
+        if kinds is None:
+            return {"summary": None}
         arms = ranked(summary.arms)
         return {
             "summary": summary,
+            "kind_tables": kind_tables(kinds, [arm.arm for arm in arms]),
+            "kinds_note": NOTE,
+            "more_kinds": more_text,
+            "positions": {arm.name: str(arm.position) for arm in run.plan_arms},
             "ranked": arms,
             "line": {arm.arm: reporting_line(arm) for arm in arms},
             "lines": {arm.arm: arm_lines(summary, arm) for arm in arms},

@@ -44,7 +44,7 @@ def write_folder(run: Run, folder: Path) -> int:
             write_answer(instance / "baseline.json", _baseline(run, trial.case_id).as_answer())
         style = f"{trial.target}-{trial.condition}" if several_targets else trial.condition
         name = _file_name(style, names)
-        (instance / f"{name}_{trial.repeat + 1}.json").write_text(trial.answer, "utf-8")
+        (instance / f"{name}_{trial.repeat}.json").write_text(trial.answer, "utf-8")
         count += 1
     return count
 

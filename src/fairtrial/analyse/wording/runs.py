@@ -25,6 +25,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f}"
 
 
+def counted(count: int, what: str) -> str:
+    """Count things: `1 trial`, `2 trials`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def interval(arm: ArmSummary) -> str:
     """Format the 95 % interval, or say why there is none."""
     if arm.aggregate.ci95 is None:
@@ -155,8 +160,8 @@ def milliseconds(value: float | None) -> str:
 
 def headline(summary: RunSummary) -> str:
     """Summarise the run in one line."""
-    cases = f"{summary.case_count} case{'s' if summary.case_count != 1 else ''}"
-    reason = f" ({summary.reason})" if summary.reason else ""
+    reason = f" ({summary.reason})" if summary.reason and summary.reason != summary.status else ""
+    cases = counted(summary.case_count, "case")
     return f"run {summary.run_id} · {summary.suite} · {cases} · {summary.status}{reason}"
 
 

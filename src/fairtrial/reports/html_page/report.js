@@ -84,7 +84,7 @@ function draw() {
 
 function row(trial) {
   const made = element("tr", null, "row");
-  const name = element("button", trial.case.id + (trial.repeat ? ` #${trial.repeat + 1}` : ""));
+  const name = element("button", trial.case.id + (trial.repeat > 1 ? ` #${trial.repeat}` : ""));
   name.type = "button";
   name.setAttribute("aria-expanded", "false");
   const head = element("td");
