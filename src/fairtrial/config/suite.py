@@ -117,8 +117,13 @@ class Suite:
         for built in self._built_in:
             yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:
-            for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
-                yield Problem("", str(self._dataset.entry.path), line), case, problem
+            for file, line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
+                yield Problem("", file, line), case, problem
+
+    @property
+    def dataset_origin(self) -> dict[str, Any] | None:
+        """Where the rows of the dataset come from and which are selected; None without a dataset."""
+        return self._dataset.origin() if self._dataset else None
 
     def build_scorers(self) -> list[Scorer]:
         """Build the scorers that the cases use."""
