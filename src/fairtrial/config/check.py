@@ -48,18 +48,20 @@ class _Checker:
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
-        self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
+        specs = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
+        self._common = list(dict.fromkeys(canonical_json(spec) for spec in specs))
 
     def problems(self, case: Case) -> list[str]:
         problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
-        if hash(case.id) in self._ids:
+        identity = hash(case.id)
+        if identity in self._ids:
             problems.append(f"duplicate case id `{case.id}`: give each case its own id")
-        self._ids.add(hash(case.id))
+        self._ids.add(identity)
         if case.id in self._wanted:
             self.seen_names.add(case.id)
-        specs = [case.scorer] if case.scorer else self._common
-        for key in dict.fromkeys(canonical_json(spec) for spec in specs):
-            self.scorers.add(key)
+        keys = [canonical_json(case.scorer)] if case.scorer else self._common
+        self.scorers.update(keys)
+        for key in keys:
             problems += self._scorer_problems(key, case)
         return problems
 

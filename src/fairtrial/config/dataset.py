@@ -79,6 +79,7 @@ class Dataset:
         self._files = self._fetch() if is_hub(entry.path) else find_files(entry.path, folder)
         self._options = _table_options(entry)
         defaults = (name for name in ("id", "expected") if getattr(entry, name) is None)
+        self._given = [(name, column) for name in _COLUMNS[1:] if (column := getattr(entry, name)) is not None]
         self._used = {*defaults, *(getattr(entry, name) for name in _COLUMNS)}
 
     def _fetch(self) -> list[Path]:
@@ -114,13 +115,14 @@ class Dataset:
 
     def cases(self, first: int) -> Iterator[Located]:
         """Yield the case of every selected row, or its problem; positions start at `first`."""
-        for number, file, row in self._selection.rows(self._rows):
+        one_file = len(self._files) == 1
+        for position, (number, file, row) in enumerate(self._selection.rows(self._rows), first):
             if row.problem:
                 yield Located(file, row.line, None, row.problem)
                 continue
             try:
-                name = f"row-{first + number + 1}" if len(self._files) == 1 else f"{file}:{row.line}"
-                yield Located(file, row.line, self._case(row.fields, name))
+                name = f"row-{first + number + 1}" if one_file else f"{file}:{row.line}"
+                yield Located(file, row.line, self._case(row.fields, name, position))
             except ValueError as error:
                 yield Located(file, row.line, None, str(error))
 
@@ -137,39 +139,38 @@ class Dataset:
             return self.entry.path
         return file.relative_to(self._folder).as_posix() if file.is_relative_to(self._folder) else file.as_posix()
 
-    def _case(self, fields: dict[str, Any], name: str) -> Case:
-        entry = self.entry
-        prompt = _text(fields.get(entry.input))
-        if prompt is None and entry.input in fields:
-            raise ValueError(f"the column `{entry.input}` is empty")
-        if prompt is None:
-            raise ValueError(f"no column `{entry.input}` (columns: {', '.join(map(str, fields))})")
-        if "\0" in prompt:
-            raise ValueError(f"the column `{entry.input}` has a NUL character, which cannot be sent: remove it")
-        case_id = self._optional(fields, entry.id, default="id")
-        scorer = self._optional(fields, entry.scorer)
+    def _case(self, fields: dict[str, Any], name: str, position: int) -> Case:
+        cells = {key: self._cell(fields, column) for key, column in self._given}
         return Case(
-            id=_text(case_id) or name,
-            input=prompt,
-            expected=read_expected(self._optional(fields, entry.expected, default="expected")),
-            weight=_weight(self._optional(fields, entry.weight)),
-            tags=_tags(self._optional(fields, entry.tags)),
-            category=_text(self._optional(fields, entry.category)),
-            difficulty=_text(self._optional(fields, entry.difficulty)),
-            cluster=_text(self._optional(fields, entry.cluster)),
-            scorer=_scorer(scorer) if scorer else None,
+            id=_text(cells["id"] if "id" in cells else fields.get("id")) or name,
+            input=self._input(fields),
+            expected=read_expected(cells["expected"] if "expected" in cells else fields.get("expected")),
+            weight=_weight(cells.get("weight")),
+            tags=_tags(cells.get("tags")),
+            category=_text(cells.get("category")),
+            difficulty=_text(cells.get("difficulty")),
+            cluster=_text(cells.get("cluster")),
+            scorer=_scorer(cells.get("scorer")),
             metadata=self._metadata(fields),
+            position=position,
         )
+
+    def _input(self, fields: dict[str, Any]) -> str:
+        column = self.entry.input
+        text = _text(self._cell(fields, column))
+        if text is None:
+            raise ValueError(f"the column `{column}` is empty")
+        if "\0" in text:
+            raise ValueError(f"the column `{column}` has a NUL character, which cannot be sent: remove it")
+        return text
 
     def _metadata(self, fields: dict[str, Any]) -> dict[str, Any] | None:
         """Return the columns without a meaning here; they stay with the case and are exported."""
         unused = {name: value for name, value in fields.items() if name not in self._used}
         return {"columns": unused} if unused else None
 
-    def _optional(self, fields: dict[str, Any], column: str | None, default: str | None = None) -> Any:
-        """Return a column's value; a column named in the suite must exist, the default one may be missing."""
-        if column is None:
-            return fields.get(default) if default else None
+    def _cell(self, fields: dict[str, Any], column: str) -> Any:
+        """Return the value in a column that the suite names: every row must have it."""
         if column not in fields:
             raise ValueError(f"no column `{column}` (columns: {', '.join(map(str, fields))})")
         return fields[column]
@@ -199,7 +200,9 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in parts if tag.strip())
 
 
-def _scorer(value: Any) -> dict[str, Any]:
+def _scorer(value: Any) -> dict[str, Any] | None:
+    if not value:
+        return None
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = msgspec.json.decode(value)

@@ -107,6 +107,8 @@ class Suite:
         if case is None:
             return None
         repeats = None if self.options.repeats else case.repeats
+        if case.position == position and case.repeats == repeats:
+            return case  # as most are: a copy of each of a million cases takes a while
         return msgspec.structs.replace(case, position=position, repeats=repeats)
 
     def _all_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:

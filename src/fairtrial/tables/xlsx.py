@@ -6,6 +6,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ FREE_BYTES = 100 * 2**20  # whose ratio does not matter
 MAX_CELLS = 50_000_000  # between the first cell and the last one: the library makes room for all of them
 _CHUNK = 2**16
 _OVERLAP = 32  # bytes: a cell's name may stand across two chunks
-_CELL = re.compile(rb"\br=[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
+_CELL = re.compile(rb"""r=["']([A-Z]{1,3})([0-9]{1,7})["']""")
 
 
 def rows(path: Path, options: TableOptions) -> Iterator[Row]:
@@ -27,7 +28,8 @@ def rows(path: Path, options: TableOptions) -> Iterator[Row]:
         import python_calamine as calamine
     except ImportError:
         raise NotInstalledError(f"reading {path.name}", "xlsx") from None
-    _check(path)
+    about = path.stat()
+    _check(path, about.st_size, about.st_mtime_ns)
     try:
         with calamine.CalamineWorkbook.from_path(path) as book:
             sheet = book.get_sheet_by_name(_sheet_name(book.sheet_names, options.sheet))
@@ -65,11 +67,12 @@ def _cell(value: Any) -> Any:
     return plain(value)
 
 
-def _check(path: Path) -> None:
+@lru_cache(maxsize=16)  # rows are read several times
+def _check(path: Path, size: int, changed: int) -> None:
     """Refuse workbooks that unpack to far more than their size, or whose cells are too far apart."""
     try:
         with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-            left = max(FREE_BYTES, min(MAX_BYTES, MAX_RATIO * path.stat().st_size))
+            left = max(FREE_BYTES, min(MAX_BYTES, MAX_RATIO * size))
             for part in archive.infolist():
                 last = _Corner() if part.filename.startswith("xl/worksheets/") else None
                 left -= _unpack(file, part, left, last)
@@ -109,9 +112,11 @@ class _Corner:
 
     def look(self, data: bytes) -> None:
         """Look through the next part of a sheet."""
-        for column, row in _CELL.findall(self._before + data):
-            self._row = max(self._row, int(row))
-            self._column = max(self._column, _column_number(column))
+        cells = _CELL.findall(self._before + data)
+        if cells:
+            columns, rows = map(set, zip(*cells, strict=True))
+            self._row = max(self._row, *map(int, rows))
+            self._column = max(self._column, *map(_column_number, columns))
         self._before = data[-_OVERLAP:]
         if self._row * self._column > MAX_CELLS:
             raise TableError(
