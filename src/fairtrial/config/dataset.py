@@ -34,6 +34,7 @@ class Located(NamedTuple):
 def dataset_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield (key, problem) for everything that is wrong with a dataset before its rows are read."""
     yield from ((f"where.{column}", problem) for column, problem in where_problems(entry.where))
+    yield from _mark_problems(entry)
     if entry.sample is None and entry.seed != 0:
         yield "seed", "`seed` is the seed of a `sample`: set both, or neither"
     if is_hub(entry.path):
@@ -45,6 +46,16 @@ def dataset_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, s
         if getattr(entry, key) is not None:
             yield key, f"`{key}` is for datasets of the Hub (hf://owner/name), not for files"
     yield from _file_problems(entry, folder)
+
+
+def _mark_problems(entry: DatasetEntry) -> Iterator[tuple[str, str]]:
+    """Yield the problems of the characters between and around cells."""
+    for key in ("delimiter", "quote"):
+        mark = getattr(_table_options(entry), key)
+        if mark is not None and (len(mark) > 1 or mark in ("\r", "\n") or (key, mark) == ("delimiter", "")):
+            yield key, f"`{key}` must be one character, not {mark!r}"
+    if entry.delimiter and entry.delimiter == (entry.quote or '"'):
+        yield "delimiter", "`delimiter` and `quote` must differ"
 
 
 def _file_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, str]]:
@@ -66,6 +77,8 @@ def _file_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, str
 def _table_options(entry: DatasetEntry) -> TableOptions:
     columns = {entry.input, *(getattr(entry, name) for name in _COLUMNS[1:])} - {None}
     options = {key: getattr(entry, key) for key in _FILE_KEYS}
+    if entry.delimiter == r"\t":  # as people write it without double quotes
+        options["delimiter"] = "\t"
     return TableOptions(**options, columns=tuple(sorted(columns)))
 
 

@@ -149,11 +149,11 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     difficulty: str | None = None
     cluster: str | None = None
     delimiter: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=1)] | None,
+        str | None,
         Meta(description="Between the columns of a .csv or .tsv file; default: found out from the file."),
     ] = None
     quote: Annotated[
-        Annotated[str, Meta(max_length=1)] | None,
+        str | None,
         Meta(description='Around cells of a .csv or .tsv file; default: `"`; empty: cells are not quoted.'),
     ] = None
     encoding: Annotated[

@@ -169,7 +169,7 @@ def _same(cell: Any, value: Any) -> bool:
         return any(_same(item, value) for item in cell)
     if value is None or cell is None:
         return (value is None or value == "") and (cell is None or cell == "")
-    if isinstance(cell, bool) or isinstance(value, bool):
+    if isinstance(cell, bool) or _truth(value) in ("true", "false"):
         return _truth(cell) == _truth(value)
     if isinstance(cell, str) and isinstance(value, str):
         return cell.strip() == value.strip()
@@ -178,9 +178,8 @@ def _same(cell: Any, value: Any) -> bool:
 
 
 def _truth(value: Any) -> str:
-    """Return one spelling of what YAML has many for."""
-    word = str(value).strip().lower()
-    return {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(word, word)
+    """Return `True`, `TRUE` and the like in one spelling."""
+    return str(value).strip().lower()
 
 
 def _at_least(cell: Any, bound: Any, *, upwards: bool = True) -> bool:
