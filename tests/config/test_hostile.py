@@ -36,7 +36,7 @@ def problem_of(text: str, folder) -> str:
     with pytest.raises(FairtrialError) as caught:
         parse_suite(text, file="s.yaml", folder=folder, environment={})
     message = str(caught.value)
-    assert "Traceback" not in message and len(message) < 2000
+    assert "Traceback" not in message and len(message) < 5000
     return message
 
 
@@ -150,7 +150,7 @@ def test_from_the_command_line(tmp_path, kind):
         for _ in range(130 if kind == "gzip" else 0):
             file.write(b"x" * 2**20)
     done = subprocess.run(
-        [sys.executable, "-m", "fairtrial.cli.main", "validate", "s.yaml"],
+        [sys.executable, "-c", "from fairtrial.cli.main import main; main()", "validate", "s.yaml"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -131,7 +131,8 @@ def _check_depth(text: str) -> None:
             depth += 1
             if depth > _MAX_DEPTH:
                 problem = f"nested more than {_MAX_DEPTH} levels deep"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+                mark: Any = event.start_mark
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
         elif isinstance(event, _CLOSING):
             depth -= 1
 

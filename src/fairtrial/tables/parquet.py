@@ -29,8 +29,8 @@ def rows(path: Path, options: TableOptions) -> Iterator[Row]:
                     number += 1
                     cells = {name: plain(cell) for name, cell in fields.items()}
                     yield Row(number, cells, depth_problem(cells))
-    except (pa.ArrowException, ValueError) as error:
-        if isinstance(error, TableError):
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, TableError) or getattr(error, "errno", None) is not None:
             raise
         reason = str(error).partition("\n")[0]
         raise TableError(f"the Parquet file cannot be read: {reason}", number + 1) from None

@@ -34,9 +34,11 @@ class PythonCall(Target):
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         try:
-            load_function(spec.model, folder)
+            function = load_function(spec.model, folder)
         except ValueError as error:
             yield str(error)
+        else:
+            yield from _signature_problems(spec.model, function)
 
     @property
     def lane(self) -> str:
@@ -68,6 +70,22 @@ class PythonCall(Target):
         except (Exception, SystemExit) as error:  # user code: anything it raises fails the trial
             answer = Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
         return _with_steps(answer, steps, request)
+
+
+def _signature_problems(name: str, function: Any) -> Iterable[str]:
+    """Yield why a function cannot be called with what it will get."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some callables have no signature
+        return
+    keywords: dict[str, Any] = {"steps": []} if "steps" in signature.parameters else {}
+    try:
+        signature.bind("", "", {}, **keywords)
+    except TypeError as error:
+        yield (
+            f"`{name}` takes {signature}, but is called as query(user_query, system_prompt, mcp_servers): {error}; "
+            "give it these three parameters"
+        )
 
 
 def _takes_steps(function: Any) -> bool:
