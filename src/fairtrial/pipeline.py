@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -97,7 +97,8 @@ async def arun(
     )
     settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
     write_plan = partial(_write_plan, suite, store)
-    return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan)
+    dataset = suite.dataset_origin
+    return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, dataset)
 
 
 def _write_plan(suite: Suite, store: Store) -> None:
@@ -121,6 +122,7 @@ async def start_run(
     series: Series | None,
     watch: Watch | None,
     write_plan: Callable[[], None] | None = None,
+    dataset: dict[str, Any] | None = None,
 ) -> Run:
     """Start a new run of a plan, after checking that its MCP servers and targets are available."""
     inventory = await preflight(job.arms, job.variables.hide)
@@ -130,6 +132,8 @@ async def start_run(
         context = await run_context(job.arms, targets, inventory, looks=looks)
         if series is not None:
             context["series_runs"] = series.runs
+        if dataset is not None:
+            context["dataset"] = dataset
         if write_plan is not None:
             await asyncio.to_thread(write_plan)
         judged = any(scorer.needs_judge() for scorer in scorers)

@@ -441,3 +441,34 @@ def test_the_plan_depends_on_what_is_asked_and_on_nothing_else(write_suite):
     assert load_suite(write_suite(), RunOptions(concurrency=9, budget_usd=3)).plan_id == plan
     assert load_suite(write_suite(), RunOptions(repeats=2)).plan_id != plan
     assert load_suite(write_suite(system="Be brief")).plan_id != plan
+
+
+@pytest.mark.parametrize(
+    ("name", "full"), [("gpt-4o", "openai:gpt-4o"), ("claude-3-haiku-9", "anthropic:"), ("o3", "openai:o3")]
+)
+def test_a_model_without_its_provider(name, full):
+    ((_, key, message),) = problems_of(f"name: x\ntargets: [{name}]\ncases: [{{input: q, expected: a}}]")
+    assert key == "targets.0.target" and f"did you mean `{full}" in message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "right"),
+    [
+        ("user_query, system_prompt, mcp_servers", True),
+        ("*args", True),
+        ("a, b, c, steps", True),
+        ("a, b=None, c=None, d=None", True),
+        ("question", False),
+        ("", False),
+        ("a, b, c, d", False),
+        ("a, b, c, *, key", False),
+    ],
+)
+def test_functions_that_cannot_be_called_are_found(tmp_path, parameters, right):
+    (tmp_path / "own.py").write_text(f"def ask({parameters}):\n    return ''\n")
+    text = "name: x\ntargets: [python:own.py:ask]\ncases: [{input: q, expected: a}]"
+    if right:
+        assert parse_suite(text, folder=tmp_path).arms
+    else:
+        ((_, _, message),) = problems_of(text, folder=tmp_path)
+        assert "is called as query(user_query, system_prompt, mcp_servers)" in message

@@ -31,7 +31,7 @@ def _fixed(run: Run) -> Iterator[Variable]:
     yield Variable(
         name="dataset",
         control="fixed",
-        value=f"{plan.case_count} cases, SHA-256 {plan.dataset_sha256[:16]}…",
+        value=", ".join([f"{plan.case_count} cases", *_revision(run), f"SHA-256 {plan.dataset_sha256[:16]}…"]),
         impact="different cases give a different result",
         mitigation="stored with the run; comparisons use common cases only",
     )
@@ -49,6 +49,13 @@ def _fixed(run: Run) -> Iterator[Variable]:
         impact="another scorer measures something else",
         mitigation="stored; `rescore` keeps the earlier scores",
     )
+
+
+def _revision(run: Run) -> Iterator[str]:
+    """Yield the dataset of the Hub and its commit, if the cases come from there."""
+    origin = run.context.get("dataset") or {}
+    if "revision" in origin:
+        yield f"{origin['dataset']} ({origin['split']}) at {origin['revision'][:12]}"
 
 
 def _scorers(run: Run) -> list[str]:

@@ -23,6 +23,7 @@ from fairtrial.cli.options import (
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
     from fairtrial.config import Suite
+    from fairtrial.workflows.estimate import CostEstimate
 
 
 @click.command()
@@ -129,6 +130,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
     from fairtrial.analyse.wording.runs import money
     from fairtrial.cli.console import Console
+    from fairtrial.core.text import counted
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):
@@ -136,8 +138,24 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     for arm in plan.arms:
         table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
     console = Console(highlight=False)
-    console.print(f"{suite.name}: {plan.cases} cases, {plan.trials} trials; nothing was run")
+    size = f"{counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}"
+    console.print(f"{suite.name}: {size}; nothing was run")
     console.print(table)
     if plan.judge_calls:
-        console.print(f"judging: {plan.judge_calls} calls, {money(plan.judge_usd)} at most")
+        console.print(f"judging: {counted(plan.judge_calls, 'call')}, {money(plan.judge_usd)} at most")
+    console.print(f"total: {money(plan.total_usd)} at most{_against_budget(plan)}")
     return 0
+
+
+def _against_budget(plan: CostEstimate) -> str:
+    """Return whether a budget is enough, as the end of a sentence."""
+    from fairtrial.analyse.wording.runs import money
+
+    if plan.budget_usd is None:
+        return ""
+    budget = money(plan.budget_usd)
+    if plan.total_usd is None:
+        return f"; the budget is {budget}, and not every price is known"
+    if plan.total_usd <= plan.budget_usd:
+        return f", within the budget of {budget}"
+    return f"; the budget of {budget} may end the run early: raise it, or choose fewer cases"

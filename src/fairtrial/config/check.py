@@ -51,24 +51,26 @@ class _Checker:
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
-        self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
+        specs = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
+        self._common = list(dict.fromkeys(canonical_json(spec) for spec in specs))
         self._texts = list(_template_texts(suite))
         self._filled = 0  # cases whose templates were filled in completely
 
     def problems(self, case: Case) -> list[str]:
         problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
-        if hash(case.id) in self._ids:
+        identity = hash(case.id)
+        if identity in self._ids:
             problems.append(f"duplicate case id `{case.id}`: give each case its own id")
-        self._ids.add(hash(case.id))
+        self._ids.add(identity)
         if case.id in self._wanted:
             self.seen_names.add(case.id)
         problems += self._template_problems(case)
         if case.attach:
             blind = [arm.target.id for arm in self._suite.arms if not _takes_files(arm.target.kind)]
             problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
-        specs = [case.scorer] if case.scorer else self._common
-        for key in dict.fromkeys(canonical_json(spec) for spec in specs):
-            self.scorers.add(key)
+        keys = [canonical_json(case.scorer)] if case.scorer else self._common
+        self.scorers.update(keys)
+        for key in keys:
             problems += self._scorer_problems(key, case)
         return problems
 

@@ -1,10 +1,8 @@
-"""Cases from data files. They are streamed: the file is read again each time and never held in memory."""
+"""Cases from datasets. They are streamed: the rows are read again each time and never held in memory."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,153 +10,185 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.config.document import DatasetEntry
+from fairtrial.config.selection import Numbered, Selection, as_number, where_problems
 from fairtrial.core.experiment import Case, read_expected
+from fairtrial.core.ids import canonical_json
+from fairtrial.tables import FORMATS, TableOptions, format_of, misplaced_options, missing_extra, rows_of
+from fairtrial.tables.files import find_files, is_pattern, sha256_of_all
+from fairtrial.tables.hub import HubSource, fetch, is_hub
 
-FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _COLUMNS = ("input", "expected", "id", "weight", "scorer", "tags", "category", "difficulty", "cluster")
-_REST = "\0rest"  # cannot be the name of a column
-_BOM = b"\xef\xbb\xbf"
-csv.field_size_limit(sys.maxsize)
+_HUB_KEYS = ("split", "config", "revision")
+_FILE_KEYS = ("delimiter", "quote", "encoding", "sheet", "records")
 
 
-class Row(NamedTuple):
-    """One row of a table, or the reason why it cannot be read."""
+class Located(NamedTuple):
+    """A case or the problem of its row, with the file and line of the row."""
 
+    file: str
     line: int
-    fields: dict[str, Any]
+    case: Case | None
     problem: str = ""
 
 
+def dataset_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (key, problem) for everything that is wrong with a dataset before its rows are read."""
+    yield from ((f"where.{column}", problem) for column, problem in where_problems(entry.where))
+    yield from _mark_problems(entry)
+    if entry.sample is None and entry.seed != 0:
+        yield "seed", "`seed` is the seed of a `sample`: set both, or neither"
+    if is_hub(entry.path):
+        for key in _FILE_KEYS:
+            if getattr(entry, key) is not None:
+                yield key, f"`{key}` is for files; a dataset of the Hub has none"
+        return
+    for key in _HUB_KEYS:
+        if getattr(entry, key) is not None:
+            yield key, f"`{key}` is for datasets of the Hub (hf://owner/name), not for files"
+    yield from _file_problems(entry, folder)
+
+
+def _mark_problems(entry: DatasetEntry) -> Iterator[tuple[str, str]]:
+    """Yield the problems of the characters between and around cells."""
+    for key in ("delimiter", "quote"):
+        mark = getattr(_table_options(entry), key)
+        if mark is not None and (len(mark) > 1 or mark in ("\r", "\n") or (key, mark) == ("delimiter", "")):
+            yield key, f"`{key}` must be one character, not {mark!r}"
+    if entry.delimiter and entry.delimiter == (entry.quote or '"'):
+        yield "delimiter", "`delimiter` and `quote` must differ"
+
+
+def _file_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, str]]:
+    files = find_files(entry.path, folder)
+    if not files:
+        what = "no file matches" if is_pattern(entry.path) else "there is no file"
+        yield "path", f"{what} {folder / entry.path}"
+    for file in files:
+        if format_of(file) is None:
+            yield "path", f"a dataset must be one of {', '.join(FORMATS)}, not `{file.name}`"
+        elif missing := missing_extra(file):
+            yield "path", missing
+        else:
+            yield from misplaced_options(file, _table_options(entry))
+            continue
+        return
+
+
+def _table_options(entry: DatasetEntry) -> TableOptions:
+    columns = {entry.input, *(getattr(entry, name) for name in _COLUMNS[1:])} - {None}
+    options = {key: getattr(entry, key) for key in _FILE_KEYS}
+    if entry.delimiter == r"\t":  # as people write it without double quotes
+        options["delimiter"] = "\t"
+    return TableOptions(**options, columns=tuple(sorted(columns)))
+
+
 class Dataset:
-    """A data file, and the meaning of its columns."""
+    """Data files, the meaning of their columns, and which rows are selected."""
 
     def __init__(self, entry: DatasetEntry, folder: Path, wanted: Collection[str] = ()) -> None:
         """`wanted` are the names that the suite's templates use; other columns with a meaning are not kept twice."""
-        self.entry, self._wanted = entry, wanted
-        self.path = folder / entry.path
+        self.entry, self._folder, self._wanted = entry, folder, wanted
+        self._selection = Selection(entry)
+        self._origin: dict[str, Any] = {}
+        self._files = self._fetch() if is_hub(entry.path) else find_files(entry.path, folder)
+        self._options = _table_options(entry)
         defaults = (name for name in ("id", "expected") if getattr(entry, name) is None)
+        self._given = [(name, column) for name in _COLUMNS[1:] if (column := getattr(entry, name)) is not None]
         self._used = {*defaults, *(getattr(entry, name) for name in _COLUMNS)}
 
-    def sha256(self) -> str:
-        """Return the SHA-256 of the file's bytes."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+    def _fetch(self) -> list[Path]:
+        """Return the local copy of a dataset of the Hub; if only its first rows are needed, a copy of those."""
+        entry = self.entry
+        first_rows = entry.limit is not None and not entry.where
+        source = HubSource(
+            name=entry.path,
+            config=entry.config,
+            split=entry.split,
+            revision=entry.revision,
+            head=entry.offset + (entry.limit or 0) if first_rows else None,
+        )
+        copy = fetch(source, self._folder)
+        self._origin = copy.origin
+        return [copy.file]
 
-    def cases(self, first: int) -> Iterator[tuple[int, Case | None, str]]:
-        """Yield (line, case, problem) for every row; positions start at `first`."""
-        for offset, row in enumerate(rows_of(self.path)):
+    def sha256(self) -> str:
+        """Return the SHA-256 of what the rows come from: the file's bytes, or a hash of all files and the selection."""
+        content = sha256_of_all(self._files, self._folder)
+        chosen = {**self._selection.identity(), "sheet": self.entry.sheet, "records": self.entry.records}
+        chosen = {name: value for name, value in chosen.items() if value}
+        return hashlib.sha256(canonical_json([content, chosen])).hexdigest() if chosen else content
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the rows come from and which are selected, for the record of a run."""
+        if not self._origin:
+            files = [
+                file.relative_to(self._folder) if file.is_relative_to(self._folder) else file for file in self._files
+            ]
+            self._origin = {"files": [str(file) for file in files]}
+        return {**self._origin, **self._selection.identity()}
+
+    def cases(self, first: int) -> Iterator[Located]:
+        """Yield the case of every selected row, or its problem; positions start at `first`."""
+        one_file = len(self._files) == 1
+        for position, (number, file, row) in enumerate(self._selection.rows(self._rows), first):
             if row.problem:
-                yield row.line, None, row.problem
+                yield Located(file, row.line, None, row.problem)
                 continue
             try:
-                yield row.line, self._case(row.fields, first + offset), ""
+                name = f"row-{first + number + 1}" if one_file else f"{file}:{row.line}"
+                yield Located(file, row.line, self._case(row.fields, name, position))
             except ValueError as error:
-                yield row.line, None, str(error)
+                yield Located(file, row.line, None, str(error))
 
-    def _case(self, fields: dict[str, Any], position: int) -> Case:
-        entry = self.entry
-        prompt = _text(fields.get(entry.input))
-        if prompt is None:
-            raise ValueError(f"no column `{entry.input}` (columns: {', '.join(map(str, fields))})")
-        case_id = self._optional(fields, entry.id, default="id")
-        scorer = self._optional(fields, entry.scorer)
+    def _rows(self) -> Iterator[Numbered]:
+        """Yield all rows of all files, in the order of the files' names."""
+        names = [self._name(file) for file in self._files]
+        rows = (
+            (name, row) for name, file in zip(names, self._files, strict=True) for row in rows_of(file, self._options)
+        )
+        return (Numbered(number, name, row) for number, (name, row) in enumerate(rows))
+
+    def _name(self, file: Path) -> str:
+        if is_hub(self.entry.path) or not is_pattern(self.entry.path):
+            return self.entry.path
+        return file.relative_to(self._folder).as_posix() if file.is_relative_to(self._folder) else file.as_posix()
+
+    def _case(self, fields: dict[str, Any], name: str, position: int) -> Case:
+        cells = {key: self._cell(fields, column) for key, column in self._given}
         return Case(
-            id=_text(case_id) or f"row-{position + 1}",
-            input=prompt,
-            expected=read_expected(self._optional(fields, entry.expected, default="expected")),
-            weight=_weight(self._optional(fields, entry.weight)),
-            tags=_tags(self._optional(fields, entry.tags)),
-            category=_text(self._optional(fields, entry.category)),
-            difficulty=_text(self._optional(fields, entry.difficulty)),
-            cluster=_text(self._optional(fields, entry.cluster)),
-            scorer=_scorer(scorer) if scorer else None,
+            id=_text(cells["id"] if "id" in cells else fields.get("id")) or name,
+            input=self._input(fields),
+            expected=read_expected(cells["expected"] if "expected" in cells else fields.get("expected")),
+            weight=_weight(cells.get("weight")),
+            tags=_tags(cells.get("tags")),
+            category=_text(cells.get("category")),
+            difficulty=_text(cells.get("difficulty")),
+            cluster=_text(cells.get("cluster")),
+            scorer=_scorer(cells.get("scorer")),
             metadata=self._metadata(fields),
             position=position,
-            vars={name: fields[name] for name in self._wanted if name in self._used and name in fields},
+            vars={column: fields[column] for column in self._wanted if column in self._used and column in fields},
         )
+
+    def _input(self, fields: dict[str, Any]) -> str:
+        column = self.entry.input
+        text = _text(self._cell(fields, column))
+        if text is None:
+            raise ValueError(f"the column `{column}` is empty")
+        if "\0" in text:
+            raise ValueError(f"the column `{column}` has a NUL character, which cannot be sent: remove it")
+        return text
 
     def _metadata(self, fields: dict[str, Any]) -> dict[str, Any] | None:
         """Return the columns without a meaning here; they stay with the case and are exported."""
         unused = {name: value for name, value in fields.items() if name not in self._used}
         return {"columns": unused} if unused else None
 
-    def _optional(self, fields: dict[str, Any], column: str | None, default: str | None = None) -> Any:
-        """Return a column's value; a column named in the suite must exist, the default one may be missing."""
-        if column is None:
-            return fields.get(default) if default else None
+    def _cell(self, fields: dict[str, Any], column: str) -> Any:
+        """Return the value in a column that the suite names: every row must have it."""
         if column not in fields:
             raise ValueError(f"no column `{column}` (columns: {', '.join(map(str, fields))})")
         return fields[column]
-
-
-def rows_of(path: Path) -> Iterator[Row]:
-    """Yield every row of a table with its line number; an unreadable row has the reason instead of fields."""
-    try:
-        yield from _read_rows(path)
-    except UnicodeDecodeError:
-        yield Row(0, {}, "the file is not a UTF-8 text file")
-    except csv.Error as error:
-        yield Row(0, {}, f"the table cannot be read: {error}")
-    except OSError as error:
-        yield Row(0, {}, f"the file cannot be read: {error.strerror}")
-
-
-def _read_rows(path: Path) -> Iterator[Row]:
-    suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv"):
-        yield from _table_rows(path, "\t" if suffix == ".tsv" else ",")
-    elif suffix == ".json":
-        yield from _json_rows(path)
-    else:
-        yield from _jsonl_rows(path)
-
-
-def _table_rows(path: Path, delimiter: str) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        # Strict: an unclosed quote is an error instead of silently swallowing the rest of the file.
-        reader = csv.DictReader(file, delimiter=delimiter, restkey=_REST, strict=True)
-        names = list(reader.fieldnames or ())
-        duplicates = sorted({name for name in names if names.count(name) > 1})
-        if duplicates:
-            yield Row(1, {}, f"duplicate columns in the header: {', '.join(duplicates)}")
-            return
-        for fields in reader:
-            yield Row(reader.line_num, fields, _wrong_width(fields))
-
-
-def _wrong_width(fields: dict[str, Any]) -> str:
-    if _REST in fields:
-        return "more fields than columns in the header"
-    return "fewer fields than columns in the header" if None in fields.values() else ""
-
-
-def _jsonl_rows(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            text = line.removeprefix(_BOM) if number == 1 else line
-            if text.strip():
-                yield _json_row(number, text)
-
-
-def _json_row(number: int, line: bytes) -> Row:
-    try:
-        value = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
-        return Row(number, {}, f"invalid JSON: {error}")
-    return Row(number, value) if isinstance(value, dict) else Row(number, {}, "a row must be a JSON object")
-
-
-def _json_rows(path: Path) -> Iterator[Row]:
-    try:
-        items = msgspec.json.decode(path.read_bytes().removeprefix(_BOM))
-    except msgspec.DecodeError as error:
-        yield Row(1, {}, f"invalid JSON: {error}")
-        return
-    if not isinstance(items, list):
-        yield Row(1, {}, "a JSON dataset must be a list of objects")
-        return
-    for number, item in enumerate(items, 1):
-        yield Row(number, item) if isinstance(item, dict) else Row(number, {}, "a row must be a JSON object")
 
 
 def _text(value: Any) -> str | None:
@@ -170,11 +200,8 @@ def _text(value: Any) -> str | None:
 def _weight(value: Any) -> float:
     if value is None or value == "":
         return 1.0
-    try:
-        weight = float(value)
-    except (TypeError, ValueError):
-        weight = -1.0
-    if not 0 <= weight < float("inf"):
+    weight = as_number(value)
+    if weight is None or weight < 0:
         raise ValueError(f"the weight must be a number >= 0, not {value!r}")
     return weight
 
@@ -188,7 +215,9 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in parts if tag.strip())
 
 
-def _scorer(value: Any) -> dict[str, Any]:
+def _scorer(value: Any) -> dict[str, Any] | None:
+    if not value:
+        return None
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = msgspec.json.decode(value)

@@ -153,10 +153,19 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
 
 
 class DatasetEntry(Document, frozen=True, kw_only=True):
-    """Cases from a data file; the other values are column names."""
+    """Cases from data files or from the Hugging Face Hub; `input` to `cluster` are names of columns.
+
+    Rows are selected by `where`, then by `offset` and `limit`, then by `sample`.
+    """
 
     shorthand: ClassVar[str] = "path"
-    path: Annotated[str, Meta(description="A .csv, .tsv, .jsonl or .json file, relative to the suite.")]
+    path: Annotated[
+        str,
+        Meta(
+            description="A file, relative to the suite (csv, tsv, json, jsonl, parquet, xlsx; text may be packed: "
+            ".csv.gz), a pattern such as data/*.csv, or hf://owner/name."
+        ),
+    ]
     input: str = "input"
     expected: str | None = None
     id: str | None = None
@@ -166,6 +175,37 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     category: str | None = None
     difficulty: str | None = None
     cluster: str | None = None
+    delimiter: Annotated[
+        str | None,
+        Meta(description="Between the columns of a .csv or .tsv file; default: found out from the file."),
+    ] = None
+    quote: Annotated[
+        str | None,
+        Meta(description='Around cells of a .csv or .tsv file; default: `"`; empty: cells are not quoted.'),
+    ] = None
+    encoding: Annotated[
+        str | None, Meta(description="Such as cp1252 or latin-1; default: UTF-8, or UTF-16 if it is marked.")
+    ] = None
+    sheet: Annotated[str | None, Meta(description="The sheet of an .xlsx file that has several.")] = None
+    records: Annotated[
+        str | None, Meta(description="Where the list of rows is in a .json file, such as data.items.")
+    ] = None
+    split: Annotated[str | None, Meta(description="Of hf://: such as train or test.")] = None
+    config: Annotated[str | None, Meta(description="Of hf://: the configuration (subset).")] = None
+    revision: Annotated[
+        str | None, Meta(description="Of hf://: a branch, tag or commit; the commit is recorded with the run.")
+    ] = None
+    where: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Only rows with these values: a value, a list of values, {min: …, max: …}, or {not: …}, "
+            "by column."
+        ),
+    ] = {}
+    sample: Annotated[int, Meta(ge=1, description="So many rows, drawn at random.")] | None = None
+    seed: Annotated[int, Meta(description="Of the sample: another seed draws other rows.")] = 0
+    limit: Annotated[int, Meta(ge=1, description="At most so many rows, from the start.")] | None = None
+    offset: Annotated[int, Meta(ge=0, description="Leave out so many rows at the start.")] = 0
 
 
 class SuiteEntry(Document, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.config.arena import with_arena_defaults
 from fairtrial.config.check import check_cases
-from fairtrial.config.dataset import FORMATS
+from fairtrial.config.dataset import dataset_problems
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
@@ -143,6 +143,19 @@ def _keep_spelling(source: Source) -> None:
             if "expected" in case:
                 case["expected"] = _keep_expected(source, ("cases", index, "expected"), case["expected"])
             _keep_checks(source, ("cases", index, "checks"), case.get("checks"))
+    dataset = source.value.get("dataset")
+    where: Any = dataset.get("where") if isinstance(dataset, dict) else None
+    for column in where if isinstance(where, dict) else ():
+        where[column] = _keep_words(source, ("dataset", "where", column), where[column])
+
+
+def _keep_words(source: Source, path: KeyPath, value: Any) -> Any:
+    """Return `yes`, `off` and the like as they were spelled: in a table they are words."""
+    if isinstance(value, list):
+        return [_keep_words(source, (*path, number), item) for number, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {key: _keep_words(source, (*path, key), item) for key, item in value.items()}
+    return source.as_text(path, value) if isinstance(value, bool) else value
 
 
 def _keep_expected(source: Source, path: KeyPath, expected: Any) -> Any:
@@ -209,11 +222,7 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
 
 def _dataset_usable(source: Source, document: SuiteDocument, folder: Path) -> bool:
     assert document.dataset is not None
-    path = folder / document.dataset.path
-    if not path.is_file():
-        source.problem(("dataset", "path"), f"there is no file {path}")
-        return False
-    if path.suffix.lower() not in FORMATS:
-        source.problem(("dataset", "path"), f"a dataset must be one of {', '.join(FORMATS)}, not `{path.name}`")
-        return False
-    return True
+    problems = list(dataset_problems(document.dataset, folder))
+    for key, message in problems:
+        source.problem(("dataset", *key.split(".", 1)), message)
+    return not problems

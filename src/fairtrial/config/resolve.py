@@ -30,6 +30,7 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read, scorer_problems
 from fairtrial.core.providers import Provider, api_kinds, find_provider, known_providers, plugged_in, split_name
 from fairtrial.core.variables import Variables
+from fairtrial.providers.models import with_provider
 
 
 def resolve_arms(
@@ -319,16 +320,7 @@ class _Targets:
             return self._tool_agent(path, entry, model)
         provider = find_provider(provider_name, self._own, self._variables.environment)
         if provider is None:
-            known = sorted({*known_providers(), *self._own, *plugged_in()})
-            # A name that comes from a variable is hidden in messages, but its upper-case form would not be.
-            secret = self._variables.hide(provider_name) != provider_name
-            variable = "NAME" if secret else provider_name.upper().replace("-", "_")
-            hint = registry.nearest(provider_name, known)
-            self._source.problem(
-                (*path, "target"),
-                f"unknown provider `{provider_name}`{hint} (for your own server, add it under `providers:` "
-                f"or set {variable}_BASE_URL)",
-            )
+            self._source.problem((*path, "target"), self._unknown(provider_name, model))
             return None
         spec = TargetSpec(
             id=getattr(entry, "id", None) or entry.target,
@@ -343,6 +335,20 @@ class _Targets:
             folder=self._folder_of(provider.kind),
         )
         return spec if self._check_options(path, spec) else None
+
+    def _unknown(self, provider: str, model: str) -> str:
+        """Return the problem of a name whose provider is not known, or that has none."""
+        # A name that comes from a variable is hidden in messages, but its upper-case form would not be.
+        secret = self._variables.hide(provider) != provider
+        full = None if model or secret else with_provider(provider)
+        if full:
+            return f"`{provider}` is a model without its provider; did you mean `{full}`?"
+        variable = "NAME" if secret else provider.upper().replace("-", "_")
+        hint = registry.nearest(provider, sorted({*known_providers(), *self._own, *plugged_in()}))
+        return (
+            f"unknown provider `{provider}`{hint} (for your own server, add it under `providers:` "
+            f"or set {variable}_BASE_URL)"
+        )
 
     def _folder_of(self, kind: str) -> str:
         """Return the suite's folder for targets that run programs from there; it is part of their identity."""

@@ -13,6 +13,9 @@ from fairtrial.core.variables import Variables, has_bad_reference
 
 _MERGE = "tag:yaml.org,2002:merge"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAX_DEPTH = 200  # of lists and mappings: parsers and everything that follows are recursive
+_FREE_NODES, _NODES_PER_CHARACTER = 100_000, 4  # without aliases, a value takes at least one character
+_OPENING, _CLOSING = (yaml.SequenceStartEvent, yaml.MappingStartEvent), (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 
 
 class Source:
@@ -24,11 +27,13 @@ class Source:
         self._variables = variables
         self._lines: dict[Path, int] = {}
         self.spelling: dict[Path, str] = {}
+        self._nodes_left = _FREE_NODES + _NODES_PER_CHARACTER * len(text)
         self.unset: set[Path] = set()  # values with an unset variable: their type cannot be checked
         self.value = self._parse(text)
 
     def _parse(self, text: str) -> Any:
         try:
+            _check_depth(text)
             loader = _Loader(text)
             try:
                 node = loader.get_single_node()
@@ -45,9 +50,14 @@ class Source:
 
     def _construct(self, loader: Any, node: Any, path: Path) -> Any:
         self._lines[path] = node.start_mark.line + 1
+        self._nodes_left -= 1
+        if self._nodes_left < 0:
+            raise yaml.MarkedYAMLError(
+                problem="aliases make the suite far larger than its text", problem_mark=node.start_mark
+            )
         if isinstance(node, yaml.MappingNode):
             self._find_duplicates(node, path)
-            loader.flatten_mapping(node)  # merge keys: keys of this mapping override merged ones
+            _merge(node)
             return self._mapping(loader, node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self._construct(loader, item, (*path, index)) for index, item in enumerate(node.value)]
@@ -111,3 +121,39 @@ class Source:
         if isinstance(value, bool | int | float):
             return self.spelling.get(path, str(value))
         return None
+
+
+def _check_depth(text: str) -> None:
+    """Refuse texts that are nested too deeply before they are parsed recursively."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, _OPENING):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                problem = f"nested more than {_MAX_DEPTH} levels deep"
+                mark: Any = event.start_mark
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        elif isinstance(event, _CLOSING):
+            depth -= 1
+
+
+def _merge(node: Any, inside: tuple[int, ...] = ()) -> None:
+    """Replace the merge keys (`<<`) of a mapping by what they stand for; its own keys take precedence."""
+    if id(node) in inside:
+        raise RecursionError
+    own = [(key, value) for key, value in node.value if key.tag != _MERGE]
+    merged: dict[str, Any] = {}
+    for key, value in node.value:
+        for source in _merge_sources(value) if key.tag == _MERGE else ():
+            _merge(source, (*inside, id(node)))
+            merged = {**{pair[0].value: pair for pair in source.value}, **merged}
+    if len(own) < len(node.value):
+        names = {key.value for key, _ in own}
+        node.value = [pair for name, pair in merged.items() if name not in names] + own
+
+
+def _merge_sources(value: Any) -> list[Any]:
+    sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+    if not all(isinstance(source, yaml.MappingNode) for source in sources):
+        raise yaml.MarkedYAMLError(problem="`<<` takes a mapping, or a list of mappings", problem_mark=value.start_mark)
+    return sources

@@ -125,6 +125,8 @@ class Suite:
         if case is None:
             return None
         repeats = None if self.options.repeats else case.repeats
+        if case.position == position and case.repeats == repeats:
+            return case  # as most are: a copy of each of a million cases takes a while
         return msgspec.structs.replace(case, position=position, repeats=repeats)
 
     def _all_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
@@ -138,8 +140,13 @@ class Suite:
         for built in self._built_in:
             yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:
-            for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
-                yield Problem("", str(self._dataset.entry.path), line), case, problem
+            for file, line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
+                yield Problem("", file, line), case, problem
+
+    @property
+    def dataset_origin(self) -> dict[str, Any] | None:
+        """Where the rows of the dataset come from and which are selected; None without a dataset."""
+        return self._dataset.origin() if self._dataset else None
 
     def files(self) -> Iterator[File]:
         """Yield the files that are sent with the cases."""

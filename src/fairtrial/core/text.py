@@ -34,3 +34,8 @@ def name_problem(name: str) -> str | None:
 def clipped(text: str, length: int) -> str:
     """Return the text, shortened to a length if it is longer."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 case, 2 cases."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,10 @@ import msgspec
 from fairtrial.core.providers import known_providers
 
 _LISTED_PROVIDERS = ("openai", "anthropic", "openrouter")
+_FAMILIES = (
+    (re.compile(r"(gpt|chatgpt)-|o\d"), "openai"),
+    (re.compile(r"claude-\w*-?\d"), "anthropic"),
+)  # by their names
 _OFFLINE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "repeats the prompt; offline"))
 
 
@@ -39,6 +44,14 @@ def find(name: str) -> Model | None:
     """Return the model with exactly this name."""
     wanted = name.replace("/", ":", 1) if ":" not in name else name
     return next((model for model in _all_models() if model.name == wanted), None)
+
+
+def with_provider(model: str) -> str | None:
+    """Return the full name of a model that was written without its provider: `openai:gpt-4o` for `gpt-4o`."""
+    names = (known.name for known in _all_models())
+    exact = next((name for name in names if name.partition(":")[2] == model), None)
+    family = next((provider for pattern, provider in _FAMILIES if pattern.match(model)), None)
+    return exact or (f"{family}:{model}" if family else None)
 
 
 def _key_set(provider: str) -> bool:

@@ -18,6 +18,8 @@ from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
 from fairtrial.core.threads import call_in_thread
 
+_BY_NAME = ("steps", "messages", "files")  # what a function gets if it has a parameter of that name
+
 
 class PythonCall(Target):
     """A function, sync or async, that returns text or a report as described in `core/reported.py`.
@@ -38,9 +40,11 @@ class PythonCall(Target):
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         try:
-            load_function(spec.model, folder)
+            function = load_function(spec.model, folder)
         except ValueError as error:
             yield str(error)
+        else:
+            yield from _signature_problems(spec.model, function)
 
     @property
     def lane(self) -> str:
@@ -78,6 +82,22 @@ class PythonCall(Target):
         offered = {"steps": steps, "messages": _messages(request), "files": request.files}
         names = _parameters(self._function)
         return {name: value for name, value in offered.items() if name in names}
+
+
+def _signature_problems(name: str, function: Any) -> Iterable[str]:
+    """Yield why a function cannot be called with what it will get."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some callables have no signature
+        return
+    keywords = {name: None for name in _BY_NAME if name in signature.parameters}
+    try:
+        signature.bind("", "", {}, **keywords)
+    except TypeError as error:
+        yield (
+            f"`{name}` takes {signature}, but is called as query(user_query, system_prompt, mcp_servers): {error}; "
+            "give it these three parameters"
+        )
 
 
 def _parameters(function: Any) -> Container[str]:

@@ -21,12 +21,12 @@ from starlette.routing import Route
 from fairtrial import pipeline
 from fairtrial.api import wait_for
 from fairtrial.config.advice import warnings
-from fairtrial.config.dataset import FORMATS
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import read_expected, show_expected
 from fairtrial.providers import models
 from fairtrial.suites import suite_path
+from fairtrial.tables import FORMATS
 from fairtrial.web import files
 from fairtrial.web.changes import apply, as_list
 from fairtrial.web.form import form_of

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from fairtrial.config import Suite
-from fairtrial.config.dataset import rows_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import display_all, escape_all
 from fairtrial.reports.csv import cell, uncell
+from fairtrial.tables import rows_of
 
 MAX_BYTES = 20 * 2**20
 _CASE_KEYS = ("id", "input", "expected", "weight", "tags", "category", "difficulty", "cluster", "scorer")

@@ -36,6 +36,8 @@ class CostEstimate(msgspec.Struct, frozen=True, kw_only=True):
     most_usd: float | None
     judge_calls: int = 0
     judge_usd: float | None = 0.0  # at most, in addition to `most_usd`
+    total_usd: float | None = None  # at most: answers and judging
+    budget_usd: float | None = None
 
 
 def estimate(suite: Suite) -> CostEstimate:
@@ -57,16 +59,20 @@ def estimate(suite: Suite) -> CostEstimate:
         priced = registry.load("targets", arm.target.kind).priced
         price = find_price(arm.target, suite.settings.prices) if priced else FREE
         tokens = characters[index] // 4
-        most = None if price is None else price.most(tokens, completion[index])
+        arm_usd = None if price is None else price.most(tokens, completion[index])
         sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judge_calls[index]}
-        arms.append(ArmEstimate(arm=arm.name, most_usd=most, **sizes))
+        arms.append(ArmEstimate(arm=arm.name, most_usd=arm_usd, **sizes))
+    most = _sum([arm.most_usd for arm in arms])
+    judging = _judging_cost(suite, sum(judge_calls), judged_characters) if sum(judge_calls) else 0.0
     return CostEstimate(
         cases=suite.case_count,
         trials=sum(trials),
         arms=arms,
-        most_usd=_sum([arm.most_usd for arm in arms]),
+        most_usd=most,
         judge_calls=sum(judge_calls),
-        judge_usd=_judging_cost(suite, sum(judge_calls), judged_characters) if sum(judge_calls) else 0.0,
+        judge_usd=judging,
+        total_usd=_sum([most, judging]),
+        budget_usd=suite.settings.budget_usd,
     )
 
 

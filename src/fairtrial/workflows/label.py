@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.analyse import Run
-from fairtrial.config.dataset import FORMATS, rows_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import place_of
 from fairtrial.reports.csv import cell
 from fairtrial.store import opinions
+from fairtrial.tables import FORMATS, format_of, rows_of
 
 _COLUMNS = ("trial", "input", "expected", "answer", "label", "note")
 _WORDS = {"pass": 1.0, "yes": 1.0, "true": 1.0, "fail": 0.0, "no": 0.0, "false": 0.0}
@@ -48,7 +48,7 @@ def read_mark(text: Any) -> float:
 
 def read_labels(path: Path) -> list[Label]:
     """Read labels from a table with `trial` (or `trial_id`), `label`, and optionally `note` and `by`; skip blanks."""
-    if path.suffix.lower() not in FORMATS:
+    if format_of(path) is None:
         raise FairtrialError(f"a label file must be one of {', '.join(FORMATS)}, not `{path.name}`")
     labels, problems = [], []
     for row in rows_of(path):

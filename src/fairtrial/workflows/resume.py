@@ -100,7 +100,8 @@ async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[s
     check_prices(job.arms, job.settings)
     assert first.series_id is not None
     series = Series(first.series_id, runs)
-    return await start_run(store, job, _scorers(store, job), first.settings, series, watch)
+    dataset = msgspec.json.decode(first.context).get("dataset")
+    return await start_run(store, job, _scorers(store, job), first.settings, series, watch, dataset=dataset)
 
 
 def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[Scorer]:
