@@ -12,7 +12,7 @@ from fairtrial.config.source import Source
 from fairtrial.config.suite import Suite
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
-from fairtrial.core.experiment import Case
+from fairtrial.core.experiment import Case, ScorerSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
@@ -49,6 +49,7 @@ class _Checker:
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
         self._common = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
+        self._extract = any(arm.extract for arm in suite.arms)
 
     def problems(self, case: Case) -> list[str]:
         problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
@@ -57,11 +58,15 @@ class _Checker:
         self._ids.add(hash(case.id))
         if case.id in self._wanted:
             self.seen_names.add(case.id)
-        specs = [case.scorer] if case.scorer else self._common
-        for key in dict.fromkeys(canonical_json(spec) for spec in specs):
+        for key in dict.fromkeys(canonical_json(spec) for spec in self._specs(case)):
             self.scorers.add(key)
             problems += self._scorer_problems(key, case)
         return problems
+
+    def _specs(self, case: Case) -> list[ScorerSpec]:
+        if self._extract or case.extract:
+            return [arm.scorer_of(case) for arm in self._suite.arms]
+        return [case.scorer] if case.scorer else self._common
 
     def _scorer_problems(self, key: bytes, case: Case) -> list[str]:
         scorer = _scorer(key)

@@ -9,7 +9,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
-from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
 
 METRICS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
 
@@ -67,7 +67,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
         return 5.0
 
     def prompt_hash(self, instructions: str) -> str | None:
-        return hash_prompt("golden_judge 1", _TASK, instructions)
+        return hash_prompt("golden_judge 1", _TASK, instructions, *extraction_key(self))
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=5.0)

@@ -104,6 +104,10 @@ def _add_plan_targets(connection: Connection) -> None:
             connection.execute(insert(schema.plan_targets), rows)
 
 
+def _add_extract(connection: Connection) -> None:
+    _add_columns(connection, "cases", "extract BLOB")
+
+
 # The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -117,6 +121,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_several_answers,
     _add_automatic,
     _add_plan_targets,
+    _add_extract,
 ]
 CURRENT = 1 + len(UPGRADES)
 

@@ -372,7 +372,7 @@ class Store:
     def case_templates(self, plan_id: str) -> Iterator[str]:
         """Yield the texts of a plan's cases that may contain variables."""
         table = schema.cases
-        texts = (table.c.input, table.c.expected, cast(table.c.scorer, Text))
+        texts = (table.c.input, table.c.expected, cast(table.c.scorer, Text), cast(table.c.extract, Text))
         query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
         with self.reading() as connection:
             for row in connection.execute(query):
