@@ -123,12 +123,18 @@ def _print_trials(run: Run, *, failures_only: bool) -> None:
         if failures_only and trial.status == "scored":
             continue
         repeat = f" #{trial.repeat + 1}" if trial.repeat else ""
-        text = trial.failure_message or trial.unscored_message or trial.answer or ""
+        text = trial.failure_message or trial.unscored_message or _with_extracted(trial) or ""
         score = number(trial.score) if trial.status == "scored" else trial.status
         names = (shortened(trial.case_id + repeat, 20), shortened(trial.arm, 24))
         shown = (trial.trial_id[:8], *names, score, " ".join(text.split()))
         table.add_row(*(Text(printable(cell)) for cell in shown))
     Console(highlight=False).print(table)
+
+
+def _with_extracted(trial: TrialRecord) -> str | None:
+    """Return the answer, after the part of it that was scored."""
+    extracted = (trial.details or {}).get("extracted")
+    return trial.answer if extracted is None else f"{extracted} ← {trial.answer}"
 
 
 def _print_cases(run: Run) -> None:
