@@ -31,10 +31,10 @@ def _from_mapping(result: Mapping[str, Any]) -> Score | Unscored:
         value = 0.0
     notes = result.get("notes", result.get("reason", ""))
     metrics = result.get("metrics")
-    numbers = {str(name): float(number) for name, number in metrics.items()} if _are_numbers(metrics) else None
-    if metrics and numbers is None:
+    if metrics and not _are_numbers(metrics):
         return Unscored(kind="range", message="the function returned `metrics` that are not numbers by name")
-    return Score(value=value, raw=value, notes="" if notes is None else str(notes), metrics=numbers or {})
+    numbers = {str(name): float(number) for name, number in (metrics or {}).items()}
+    return Score(value=value, raw=value, notes="" if notes is None else str(notes), metrics=numbers)
 
 
 def _is_share(value: Any) -> bool:
