@@ -73,7 +73,7 @@ def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | No
     return wait_for(arescore(run.id, scorer=spec, judge=judge, store=run.store))
 
 
-def score(scorer: str, *, response: str, expected: Any = None, input: str = "", **options: Any) -> Score | Unscored:
+def score(scorer: str, /, *, response: str, expected: Any = None, input: str = "", **options: Any) -> Score | Unscored:
     """Score one answer: `score("numeric", response="about 42", expected=42, tolerance=0.01)`.
 
     `expected` is text, a number, a mapping (compared as JSON), or a list of those, any of which is right.

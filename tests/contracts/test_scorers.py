@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems, score_answer
+from fairtrial.core.answer import Answer, Usage
 from fairtrial.core.experiment import Case
 from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.options import build_scorer, scorer_problems
@@ -35,6 +36,23 @@ EXAMPLES = {
     "golden_judge": ({"type": "golden_judge"}, "Paris"),
     "all_of": ({"type": "all_of", "scorers": ["exact", "boolean"]}, "Paris"),
     "weighted": ({"type": "weighted", "scorers": [{"scorer": "exact", "weight": 2}, {"scorer": "boolean"}]}, "Paris"),
+}
+EXAMPLES |= {
+    "choice": ({"type": "choice"}, "B"),
+    "starts_with": ({"type": "starts_with"}, "Paris"),
+    "refusal": ({"type": "refusal"}, None),
+    "length": ({"type": "length", "max": 10}, None),
+    "latency": ({"type": "latency", "max": 1000}, None),
+    "cost": ({"type": "cost", "max": 0.01}, None),
+    "tool_calls": ({"type": "tool_calls", "names": ["search"]}, None),
+    "javascript": ({"type": "javascript", "code": "output.length < 100"}, None),
+    "levenshtein": ({"type": "levenshtein"}, "Paris"),
+    "f1": ({"type": "f1"}, "Paris"),
+    "rouge": ({"type": "rouge"}, "Paris"),
+    "bleu": ({"type": "bleu"}, "Paris"),
+    "not": ({"type": "not", "scorer": "match"}, "Paris"),
+    "any_of": ({"type": "any_of", "scorers": ["match", "contains"]}, "Paris"),
+    "best_of": ({"type": "best_of", "scorer": "f1", "references": ["Lutetia"]}, "Paris"),
 }
 EXAMPLES["optimisation"] = ({"type": "optimisation"}, None)
 # What shows everything that a scorer measures, where not every answer does.
@@ -70,6 +88,12 @@ def metadata(name: str) -> dict | None:
         digest=problem_digest(problem),
     )
     return {"problem": msgspec.to_builtins(problem), "baseline": msgspec.to_builtins(baseline)}
+
+
+def answer(text: str) -> Answer:
+    """An answer of which everything is known."""
+    trace = {"tool_calls": [{"tool": "search", "server": None, "arguments": {"q": "Paris"}}]}
+    return Answer(text=text, latency_ms=12.0, cost_usd=0.001, usage=Usage(prompt=3, completion=4), trace=trace)
 
 
 def example(name: str) -> tuple[dict, str | None]:
@@ -123,7 +147,10 @@ class TestEveryScorer:
     def test_any_answer_gets_the_same_valid_score_twice(self, name, response):
         spec, expected = example(name)
         context = ScoreContext(
-            response=response, case=Case(id="c", input="q", expected=expected, metadata=metadata(name)), panel=PANEL
+            response=response,
+            case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
+            panel=PANEL,
+            answer=answer(response),
         )
         first, second = (asyncio.run(build_scorer(spec).score(context)) for _ in range(2))
         assert first == second
@@ -140,6 +167,7 @@ class TestEveryScorer:
             response=TELLING.get(name, "x"),
             case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
             panel=PANEL,
+            answer=answer("x"),
         )
         result = asyncio.run(build_scorer(spec).score(context))
         scales = build_scorer(spec).scales()
@@ -152,7 +180,10 @@ class TestEveryScorer:
     def test_an_empty_answer_is_an_answer(self, name):
         spec, expected = example(name)
         context = ScoreContext(
-            response="", case=Case(id="c", input="q", expected=expected, metadata=metadata(name)), panel=PANEL
+            response="",
+            case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
+            panel=PANEL,
+            answer=answer(""),
         )
         assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)
 
@@ -170,18 +201,32 @@ SEVERAL = {
     "all_of": ({"type": "all_of", "scorers": ["match", "boolean"]}, ("Lutetia", "Paris"), "Paris"),
     "weighted": ({"type": "weighted", "scorers": [{"scorer": "match"}]}, ("Lutetia", "Paris"), "Paris"),
 }
+SEVERAL |= {
+    "choice": ({"type": "choice"}, ("A", "B"), "B"),
+    "starts_with": ({"type": "starts_with"}, ("Lutetia", "Paris"), "Paris it is"),
+    "tool_calls": ({"type": "tool_calls"}, ("find", "search"), "x"),
+    "javascript": ({"type": "javascript", "code": "output === expected"}, ("Lutetia", "Paris"), "Paris"),
+    "levenshtein": ({"type": "levenshtein"}, ("Lutetia", "Paris"), "Paris"),
+    "f1": ({"type": "f1"}, ("Lutetia", "Paris"), "Paris"),
+    "rouge": ({"type": "rouge"}, ("Lutetia", "Paris"), "Paris"),
+    "bleu": ({"type": "bleu"}, ("Lutetia", "Paris"), "Paris"),
+    "any_of": ({"type": "any_of", "scorers": ["match", "boolean"]}, ("Lutetia", "Paris"), "Paris"),
+    "best_of": ({"type": "best_of", "scorer": "match", "references": ["Lyon"]}, ("Lutetia", "Paris"), "Paris"),
+}
 # Those that see all of them at once, and those that do not look at the expected text.
 SEEN_AT_ONCE = {"llm_judge", "golden_judge"}
-NOT_LOOKED_AT = {"browser", "code_judge", "optimisation"}
+NOT_LOOKED_AT = {"browser", "code_judge", "optimisation", "refusal", "length", "latency", "cost"}
+REVERSED = {"not"}  # none of them may be met
 
 
 def test_every_scorer_says_what_it_does_with_several_right_answers():
-    assert {*SEVERAL, *SEEN_AT_ONCE, *NOT_LOOKED_AT, "pairwise"} == set(registry.builtin_names("scorers"))
+    assert {*SEVERAL, *SEEN_AT_ONCE, *NOT_LOOKED_AT, *REVERSED, "pairwise"} == set(registry.builtin_names("scorers"))
 
 
 def score_several(spec: dict, expected, response: str) -> Score | Unscored:
     case = Case(id="c", input="q", expected=expected)
-    return asyncio.run(score_answer(build_scorer(spec), ScoreContext(response=response, case=case, panel=PANEL)))
+    context = ScoreContext(response=response, case=case, panel=PANEL, answer=answer(response))
+    return asyncio.run(score_answer(build_scorer(spec), context))
 
 
 @pytest.mark.parametrize("name", SEVERAL)
@@ -212,6 +257,12 @@ def test_none_of_several_forbidden_answers_may_occur(name):
     for order in (expected, expected[::-1]):
         assert score_several({**spec, "negate": True}, order, response).value == 0
     assert score_several({**spec, "negate": True}, expected, "Rome").value == 1
+
+
+def test_not_holds_against_all_of_several():
+    spec = {"type": "not", "scorer": "match"}
+    assert score_several(spec, ("Lutetia", "Paris"), "Paris").value == 0
+    assert score_several(spec, ("Lutetia", "Paris"), "Rome").value == 1
 
 
 def test_a_reason_is_no_answer_but_a_right_answer_is():

@@ -25,6 +25,7 @@ _EXTRAS = {
     "arena": ("playwright", "scoring web pages that models write"),
     "report": ("vl_convert", "HTML reports"),
     "optim": ("pyomo", "solving new optimisation problems"),
+    "javascript": ("quickjs", "scorers in JavaScript"),
     "parquet": ("pyarrow", "Parquet files"),
     "web": ("starlette", "the web interface"),
 }

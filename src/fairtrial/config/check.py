@@ -53,6 +53,7 @@ class _Checker:
         self.scorers: set[bytes] = set()
         specs = [arm.scorer for arm in suite.arms] or [suite.default_scorer]
         self._common = list(dict.fromkeys(canonical_json(spec) for spec in specs))
+        self._extract = any(arm.extract for arm in suite.arms)
         self._texts = list(_template_texts(suite))
         self._filled = 0  # cases whose templates were filled in completely
 
@@ -68,11 +69,17 @@ class _Checker:
         if case.attach:
             blind = [arm.target.id for arm in self._suite.arms if not _takes_files(arm.target.kind)]
             problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
-        keys = [canonical_json(case.scorer)] if case.scorer else self._common
+        keys = self._scorer_keys(case)
         self.scorers.update(keys)
         for key in keys:
             problems += self._scorer_problems(key, case)
         return problems
+
+    def _scorer_keys(self, case: Case) -> list[bytes]:
+        """Return the scorers of a case, as JSON."""
+        if self._extract or case.extract:
+            return list(dict.fromkeys(canonical_json(arm.scorer_of(case)) for arm in self._suite.arms))
+        return [canonical_json(case.scorer)] if case.scorer else self._common
 
     def _template_problems(self, case: Case) -> Iterator[str]:
         """Yield names without a value, and for the first cases whatever else is wrong once values are filled in."""

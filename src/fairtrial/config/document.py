@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.core.extraction import Extraction
 from fairtrial.webpage.checks import Check
 
 Repeats = Annotated[int, Meta(ge=1, description="How many times each case is answered, independently.")]
@@ -79,6 +80,11 @@ class CaseEntry(Document, frozen=True, kw_only=True):
     difficulty: str | None = None
     cluster: Annotated[str | None, Meta(description="Cases with the same cluster are not independent.")] = None
     scorer: Any = None
+    extract: Annotated[Extraction | None, Meta(description="What of its answers is scored.")] = None
+    choices: Annotated[
+        list[str] | None,
+        Meta(description="The choices of a multiple-choice question, for `choice`; they are not sent."),
+    ] = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
@@ -266,6 +272,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges, as a panel.")] = []
     panel: PanelSpec = PanelSpec()
     scorer: Any = "match"
+    extract: Annotated[Extraction | None, Meta(description="What of an answer is scored.")] = None
     on_refusal: Annotated[
         Literal["wrong", "unscored", "right"],
         Meta(description="The score of a refusal or of a filtered answer: 0, no score, or 100."),

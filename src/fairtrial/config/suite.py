@@ -196,6 +196,7 @@ def _inline_case(entry: CaseEntry, index: int, folder: Path) -> Case:
         difficulty=entry.difficulty,
         cluster=entry.cluster,
         scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
+        extract=msgspec.to_builtins(entry.extract) if entry.extract else None,
         params=params.given() if params else None,
         repeats=entry.repeats,
         metadata=_metadata(entry),
@@ -205,11 +206,13 @@ def _inline_case(entry: CaseEntry, index: int, folder: Path) -> Case:
 
 
 def _metadata(entry: CaseEntry) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks."""
-    if not entry.checks:
-        return entry.metadata
-    checks = [msgspec.to_builtins(check) for check in entry.checks]
-    return {**(entry.metadata or {}), "checks": [_without_empty(check) for check in checks]}
+    """Return a case's metadata, including its page checks and its choices."""
+    metadata = dict(entry.metadata or {})
+    if entry.checks:
+        metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in entry.checks]
+    if entry.choices:
+        metadata["choices"] = entry.choices
+    return metadata or entry.metadata
 
 
 def _without_empty(value: Any) -> Any:

@@ -1,20 +1,30 @@
-"""Scoring of cases with several accepted answers, or with none; shared by all scorers."""
+"""What all scorers have in common: `extract`, `threshold`, refusals, and several accepted answers or none."""
 
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from fairtrial.core.answer import FILTERED, REFUSED
+from fairtrial.core.choices import letters_for
 from fairtrial.core.experiment import Case
+from fairtrial.core.extraction import Extraction, extract, has_thinking
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.text import clipped
 
 _MISSING = "`expected` is blank or missing, but `{name}` compares answers with it: add the right answer"
+DECLINED = {REFUSED: "refused", FILTERED: "filtered"}  # finish reasons, and what they are called
+_WHOLE = Extraction()
 _MAX_QUOTED = 60
+_MAX_NOTES = 500
+_MAX_KEPT = 2000  # characters of an extracted text that are stored beside the score
+_ROUNDING = 1e-9
 
 
 def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
@@ -24,12 +34,91 @@ def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
         return
     if isinstance(case.expected, tuple) and len(case.accepted) < len(case.expected):
         yield "one of the texts in `expected` is blank"
+    if scorer.extract is not None:
+        yield from scorer.extract.check(folder)
     variants = _split_accepted(scorer, case)
     problems = (problem for variant in variants for problem in scorer.check(variant, folder))
     yield from dict.fromkeys(problems)
 
 
 async def score_answer(scorer: Scorer, context: ScoreContext) -> Score | Unscored:
+    """Score an answer, or the part of it that the scorer extracts; refusals as the suite says."""
+    if context.finish_reason in DECLINED and not scorer.sees_refusals():
+        return score_declined(scorer, context)
+    if not scorer.reads_text or (scorer.extract is None and not _has_new_thinking(context)):
+        return _decided(scorer, await _score_accepted(scorer, context))
+    extraction = scorer.extract or _WHOLE
+    text = context.response if context.original is None else context.original
+    extracted = await extract(extraction, text, context.folder, _letters(context.case))
+    if extracted.text is None:
+        return _nothing_extracted(extraction, extracted.reason)
+    part = msgspec.structs.replace(context, response=extracted.text, original=text)
+    result = _decided(scorer, await _score_accepted(scorer, part))
+    if isinstance(result, Unscored):
+        return result
+    return _with_extracted(result, extraction, extracted.text, text)
+
+
+def _has_new_thinking(context: ScoreContext) -> bool:
+    return context.original is None and has_thinking(context.response)
+
+
+def _letters(case: Case) -> str:
+    return letters_for(len(case.choices)) or string.ascii_uppercase
+
+
+def _nothing_extracted(extraction: Extraction, reason: str) -> Score | Unscored:
+    if extraction.missing == "unscored":
+        return Unscored(kind="extract", message=f"nothing to score: {reason}")
+    return Score(value=0.0, raw=0.0, notes=f"wrong, nothing to score: {reason}", details={"extracted": None})
+
+
+def _with_extracted(score: Score, extraction: Extraction, text: str, whole: str) -> Score:
+    """Say in a score what it is the score of."""
+    if extraction.form is not None:
+        note, found = f"extracted {clipped(' '.join(text.split()), _MAX_QUOTED)!r}", {"extracted": text[:_MAX_KEPT]}
+    elif text != whole and not text:
+        note, found = "the answer has nothing but thinking", {"extracted": ""}
+    elif text != whole:
+        note, found = "without its thinking", {"extracted": text[:_MAX_KEPT]}
+    else:
+        return score
+    notes = f"{score.notes} ({note})" if score.notes else note
+    return msgspec.structs.replace(score, notes=notes, details={**(score.details or {}), **found})
+
+
+def _decided(scorer: Scorer, result: Score | Unscored) -> Score | Unscored:
+    """Turn a score into right or wrong, if the scorer has a threshold."""
+    threshold = scorer.threshold
+    if threshold is None or not isinstance(result, Score) or _redefines_threshold(type(scorer)):
+        return result
+    right = result.value >= threshold - _ROUNDING
+    note = f"{result.value:.2f}, {'at least' if right else 'below'} the threshold of {threshold:g}"
+    notes = f"{result.notes} ({note})" if result.notes else note
+    return msgspec.structs.replace(result, value=float(right), notes=notes)
+
+
+@cache
+def _redefines_threshold(cls: type[Scorer]) -> bool:
+    """Return whether a plug-in has an option of its own with this name, which may mean anything."""
+    own = (base for base in cls.__mro__ if base is not Scorer and issubclass(base, Scorer))
+    return any("threshold" in vars(base).get("__annotations__", {}) for base in own)
+
+
+def score_declined(scorer: Scorer, context: ScoreContext) -> Score | Unscored:
+    """Score a refusal as the suite says, on every metric that has bounds, without looking at the text."""
+    kind = DECLINED[context.finish_reason or ""]
+    text = " ".join((context.original or context.response).split())
+    notes = f"{kind}: {text[:_MAX_NOTES]}" if text else kind
+    if context.on_refusal == "unscored":
+        return Unscored(kind=kind, message=notes)
+    right = context.on_refusal == "right"
+    bounds = {name: scale[right] for name, scale in scorer.scales().items()}  # worst or best
+    metrics = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Score(value=float(right), notes=notes, metrics=metrics)
+
+
+async def _score_accepted(scorer: Scorer, context: ScoreContext) -> Score | Unscored:
     """Score an answer against each accepted answer; the best score counts, and the notes say which one it was."""
     if scorer.needs_expected() and not context.accepted:
         return Unscored(kind="expected", message=_MISSING.format(name=_name(scorer)))

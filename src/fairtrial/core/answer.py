@@ -95,7 +95,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     first_token_ms: float | None = None
     reasoning: str | None = None
     trace: dict[str, Any] | None = None
-    cost_usd: float | None = None  # if the target reports its own cost
+    cost_usd: float | None = None  # as the target reports it; when it is scored, of all attempts, if known
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,11 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True):
         """The messages before the question: examples, and earlier turns."""
         return self.messages[:-1]
 
+    def as_dicts(self) -> list[dict[str, str]]:
+        """Return the whole chat as the APIs of models have it."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, *({"role": message.role, "content": message.content} for message in self.messages)]
+
     def shown(self) -> str:
         """Return the chat without its system prompt, for people to read."""
         if len(self.messages) == 1:

@@ -1,16 +1,19 @@
-"""Helpers for scorers that combine other scorers."""
+"""Base class of scorers that combine other scorers, and what they share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.experiment import Case
+from fairtrial.core.extraction import Extraction
 from fairtrial.core.file import File
+from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
@@ -19,40 +22,82 @@ from fairtrial.core.scorer import Scorer
 PartSpec = str | dict[str, Any]
 
 
-def check_parts(parts: Sequence[PartSpec], case: Case, folder: Path) -> Iterator[str]:
+class Composite(Scorer, frozen=True, kw_only=True):
+    """A scorer around others. Its `extract` is that of every part without one of its own."""
+
+    sees_all: ClassVar[bool] = True  # each part picks the accepted answer that fits it best
+    reads_text: ClassVar[bool] = False  # its parts do
+
+    def parts(self) -> Sequence[PartSpec]:
+        """Return its parts as they are written in the suite."""
+        raise NotImplementedError
+
+    def check(self, case: Case, folder: Path) -> Iterable[str]:
+        return _check_parts(self, case, folder)
+
+    def needs_judge(self) -> bool:
+        sound = [part for part in self.parts() if not scorer_problems(part)]  # the others are reported by `check`
+        return any(build_scorer(part).needs_judge() for part in sound)
+
+    def sees_refusals(self) -> bool:
+        return any(part.sees_refusals() for part in built_parts(self))
+
+
+def built_parts(scorer: Composite) -> list[Scorer]:
+    """Return the parts of a scorer."""
+    return [_built(canonical_json([part, scorer.extract])) for part in scorer.parts()]
+
+
+@lru_cache(maxsize=512)
+def _built(key: bytes) -> Scorer:
+    part, extract = msgspec.json.decode(key)
+    scorer = build_scorer(part)
+    if extract is None or scorer.extract is not None:
+        return scorer
+    return msgspec.structs.replace(scorer, extract=msgspec.convert(extract, Extraction))
+
+
+def _check_parts(scorer: Composite, case: Case, folder: Path) -> Iterator[str]:
     """Yield the problems of all parts."""
-    for part in parts:
+    for part in scorer.parts():
         problems = [message for _, message in scorer_problems(part)]
         yield from problems
         if not problems:
-            yield from case_problems(build_scorer(part), case, folder)
+            yield from case_problems(_built(canonical_json([part, scorer.extract])), case, folder)
 
 
-def any_needs_judge(parts: Sequence[PartSpec]) -> bool:
-    """Return whether any part needs a judge."""
-    return any(build_scorer(part).needs_judge() for part in parts)
-
-
-def marking_parts(spec: PartSpec) -> list[Scorer]:
+def marking_parts(spec: PartSpec | Scorer) -> list[Scorer]:
     """Return the scorers inside a scorer whose judges give marks, or the scorer itself if it is one."""
-    scorer = build_scorer(spec)
+    scorer = spec if isinstance(spec, Scorer) else build_scorer(spec)
     if scorer.prompt_hash("") is not None:
         return [scorer]
-    parts = [getattr(part, "scorer", part) for part in getattr(scorer, "scorers", ())]
+    parts = built_parts(scorer) if isinstance(scorer, Composite) else []
     return [marking for part in parts for marking in marking_parts(part)]
 
 
-async def score_parts(parts: Sequence[PartSpec], context: ScoreContext) -> list[tuple[str, Score]] | Unscored:
+async def score_parts(scorer: Composite, context: ScoreContext) -> list[tuple[str, Score]] | Unscored:
     """Return the name and score of every part, or the first Unscored result."""
     scores: list[tuple[str, Score]] = []
-    for part in parts:
-        name = part if isinstance(part, str) else str(part["type"])
-        result = await score_answer(build_scorer(part), context)
+    for spec, part in zip(scorer.parts(), built_parts(scorer), strict=True):
+        name = spec if isinstance(spec, str) else str(spec["type"])
+        result = await score_answer(part, context)
         if isinstance(result, Unscored):
             judgements = (*judgements_of(scores), *result.judgements)
             return msgspec.structs.replace(result, message=f"{name}: {result.message}", judgements=judgements)
         scores.append((name, result))
     return scores
+
+
+def combined(value: float, notes: str, parts: list[tuple[str, Score]]) -> Score:
+    """Return the score that comes of its parts' scores."""
+    return Score(
+        value=value,
+        raw=value,
+        notes=notes,
+        details=as_details(parts),
+        judgements=judgements_of(parts),
+        files=files_of(parts),
+    )
 
 
 def judgements_of(parts: list[tuple[str, Score]]) -> tuple[Judgement, ...]:
@@ -67,4 +112,10 @@ def files_of(parts: list[tuple[str, Score]]) -> tuple[File, ...]:
 
 def as_details(parts: list[tuple[str, Score]]) -> dict[str, Any]:
     """Return the parts' scores in the form stored with the combined score."""
-    return {"parts": [{"scorer": name, "value": score.value, "notes": score.notes} for name, score in parts]}
+    return {"parts": [_part_details(name, score) for name, score in parts]}
+
+
+def _part_details(name: str, score: Score) -> dict[str, Any]:
+    details = score.details or {}
+    extracted = {"extracted": details["extracted"]} if "extracted" in details else {}
+    return {"scorer": name, "value": score.value, "notes": score.notes, **extracted}

@@ -25,6 +25,7 @@ _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGN
 INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # the placeholder for the case in a prompt
 INPUT_NAMES = ("input", "problem")
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
+ExtractSpec = dict[str, Any]  # what of an answer is scored, as in `core/extraction.py`
 Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none
 
 
@@ -40,6 +41,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     difficulty: str | None = None
     cluster: str | None = None
     scorer: ScorerSpec | None = None
+    extract: ExtractSpec | None = None
     params: dict[str, Any] | None = None
     repeats: int | None = None
     metadata: dict[str, Any] | None = None
@@ -59,6 +61,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         """The other columns of its dataset row."""
         return (self.metadata or {}).get("columns") or {}
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The choices of a multiple-choice question, from the case or its column `choices`; empty if there are none."""
+        choices = (self.metadata or {}).get("choices") or self.columns.get("choices")
+        if isinstance(choices, str):  # a cell of a table has a list as JSON
+            choices = _json_list(choices)
+        return tuple(map(_text, choices)) if isinstance(choices, list | tuple) else ()
+
 
 def read_expected(value: Any) -> Expected:
     """Read an `expected` value: text, anything with a text form, or a list of those."""
@@ -71,6 +81,13 @@ def read_expected(value: Any) -> Expected:
 def show_expected(expected: Expected) -> str:
     """Format the expected answer for people to read."""
     return expected or "" if not isinstance(expected, tuple) else "\nor\n".join(expected)
+
+
+def _json_list(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def _text(value: Any) -> str:
@@ -231,6 +248,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any]
     defaulted: tuple[str, ...] = ()  # parameters that only have their default value
     scorer: ScorerSpec
+    extract: ExtractSpec | None = None
     repeats: int = 1
     position: int = 0
 
@@ -238,9 +256,18 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         """Return how many times this arm answers this case; the most specific setting wins."""
         return self.repeats if case.repeats is None else case.repeats
 
-    def scorer_of(self, case: Case) -> ScorerSpec:
-        """Return the scorer of this arm's answers to this case; the most specific setting wins."""
-        return self.scorer if case.scorer is None else case.scorer
+    def scorer_of(self, case: Case, override: ScorerSpec | None = None) -> ScorerSpec:
+        """Return the scorer of this arm's answers to this case, with what it extracts; the most specific setting wins.
+
+        A scorer that replaces all others (`override`), or one on the case, is more specific than the case's `extract`.
+        """
+        own = case.scorer if override is None else override
+        scorer = self.scorer if own is None else own
+        if self.extract is None and case.extract is None:
+            return scorer
+        by_scorer, by_case = scorer.get("extract"), case.extract
+        settings = (by_case, by_scorer) if own is None else (by_scorer, by_case)
+        return {**scorer, "extract": next((value for value in settings if value is not None), self.extract)}
 
     def params_of(self, case: Case, *, benchmark_mode: bool = False) -> dict[str, Any]:
         """Return the effective parameters of this arm on this case."""

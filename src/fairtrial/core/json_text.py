@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*)\n\s*```\s*", re.DOTALL)
@@ -22,7 +24,7 @@ def last_json(text: str, *, strict: bool = False) -> JsonValue | None:
     try:
         return JsonValue(json.loads(text))
     except (ValueError, RecursionError):
-        return None if strict else _search(text)
+        return None if strict else next(iter(deque(find_json(text), maxlen=1)), None)
 
 
 def unfenced(text: str) -> str:
@@ -31,20 +33,21 @@ def unfenced(text: str) -> str:
     return match[1] if match else text
 
 
-def _search(text: str) -> JsonValue | None:
-    last, position, work = None, 0, 0
+def find_json(text: str) -> Iterator[JsonValue]:
+    """Yield every complete JSON object or array in a text, in order; those inside another are part of it."""
+    position, work = 0, 0
     while work < _MAX_WORK and (start := _next_opening(text, position)) >= 0:
         try:
             # Decode a slice: on an error the decoder counts the lines before it, which would scan the whole text.
             value, length = _DECODER.raw_decode(text[start:])
-            last, position = JsonValue(value), start + length
+            yield JsonValue(value)
+            position = start + length
         except ValueError as error:
             work += getattr(error, "pos", 0) + 100
             position = start + 1
         except RecursionError:
             work += 300_000  # roughly what the decoder reads before it gives up
             position = start + 1
-    return last
 
 
 def _next_opening(text: str, position: int) -> int:

@@ -34,12 +34,12 @@ _WORDS = {
 def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | None:
     """Read a struct from a mapping and append every problem to `problems`.
 
+    A struct with `words` may be written as one of them, a key that is true; `find_problems` says what else is wrong.
     Whatever could be read is returned despite problems, so that later checks can report the rest in the same pass;
     None only if too little is left.
     """
-    shorthand = getattr(cls, "shorthand", None)
-    if shorthand and isinstance(value, str):
-        value = {shorthand: value}
+    if isinstance(value, str):
+        value = _written_out(cls, value)
     if not isinstance(value, Mapping):
         problems.append((path, f"must be a mapping, not {_shown(value)}"))
         return None
@@ -57,7 +57,19 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
             problems.append((path, f"`{field.encode_name}` is missing"))
         if field.name not in fields:  # a placeholder, so that entries keep their positions and checks can go on
             fields |= _placeholder(field.name, hints[field.name])
-    return cls(**fields) if all(field.name in fields for field in required) else None
+    if not all(field.name in fields for field in required):
+        return None
+    result = cls(**fields)
+    problems += [((*path, *inner), message) for inner, message in getattr(result, "find_problems", tuple)()]
+    return result
+
+
+def _written_out(cls: type[msgspec.Struct], text: str) -> Any:
+    """Return the mapping that a text stands for, if there is a short form."""
+    shorthand, words = getattr(cls, "shorthand", None), getattr(cls, "words", ())
+    if shorthand:
+        return {shorthand: text}
+    return {text: True} if words else text
 
 
 def _placeholder(name: str, hint: Any) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from fairtrial.core.answer import Answer
 from fairtrial.core.experiment import Case
 from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
+from fairtrial.core.templates import fill
 from fairtrial.core.workshop import Workshop
 
 Scale = tuple[float | None, float | None]  # worst and best; best below worst: lower is better; None: unbounded
@@ -44,14 +46,31 @@ class Unscored(msgspec.Struct, frozen=True, kw_only=True):
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a scorer can use."""
 
-    response: str
+    response: str  # the part of the answer that is scored
     case: Case
+    answer: Answer | None = None  # the whole answer; None outside a run
+    original: str | None = None  # the answer's text before `response` was taken out of it; None if it is all of it
+    vars: Mapping[str, Any] = {}
+    messages: tuple[dict[str, Any], ...] = ()  # the chat that was sent
     finish_reason: str | None = None
+    on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     folder: Path = Path()
     panel: Panel | None = None
     family: str = ""  # the maker of the target's model
     workshop: Workshop | None = None
     kept: Mapping[JudgementPlace, Judgement] = {}  # valid judgements of this answer from an earlier session
+
+    @property
+    def question(self) -> str:
+        """What was asked, as a judge should see it: of a conversation, all that was said before the answer."""
+        if not self.case.turns or not self.messages:
+            return self.case.input
+        said = [message for message in self.messages if message["role"] != "system"]
+        return "\n\n".join(f"{message['role'].upper()}: {message['content']}" for message in said)
+
+    def fill(self, instructions: str) -> str:
+        """Return a judge's instructions with the variables of the case filled in."""
+        return fill(instructions, self.vars)
 
     @property
     def expected(self) -> str:
@@ -65,3 +84,36 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     def accepted(self) -> tuple[str, ...]:
         """All accepted answers."""
         return self.case.accepted
+
+    @property
+    def tool_calls(self) -> list[Any] | None:
+        """The tool calls of the answer; None if its target does not report them."""
+        calls = (self.answer.trace or {}).get("tool_calls") if self.answer else None
+        return list(calls) if isinstance(calls, list | tuple) else None
+
+    @property
+    def tokens(self) -> dict[str, int] | None:
+        """The token counts of the answer, with their `total`; None if they are unknown."""
+        usage = self.answer.usage if self.answer else None
+        if usage is None:
+            return None
+        return {**msgspec.structs.asdict(usage), "total": usage.prompt + usage.completion}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what users' own code may ask for, by name."""
+        answer = self.answer
+        return {
+            "input": self.case.input,
+            "expected": self.case.expected,
+            "response": self.response,
+            "vars": dict(self.vars),
+            "messages": list(self.messages),
+            "trace": answer.trace if answer else None,
+            "tool_calls": self.tool_calls or [],
+            "latency_ms": answer.latency_ms if answer else None,
+            "cost_usd": answer.cost_usd if answer else None,
+            "tokens": self.tokens,
+            "case": self.case,
+            "finish_reason": self.finish_reason,
+            "reasoning": answer.reasoning if answer else None,
+        }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from fairtrial.core.experiment import Case
+from fairtrial.core.extraction import Extraction
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 
 
@@ -22,13 +23,22 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base class of scorers. To add one, add a file to `scorers/` or an entry point `fairtrial.scorers`."""
+    """Base class of scorers. To add one, add a file to `scorers/` or an entry point `fairtrial.scorers`.
+
+    The fields here are options of every scorer, and `score_answer` (core/accepted.py) sees to them.
+    """
 
     guide: ClassVar[Guide]
     judged: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # whether it opens pages in a browser
     scores_refusals: ClassVar[bool] = False  # whether it scores refusals itself, whatever `on_refusal` says
     sees_all: ClassVar[bool] = False  # whether it sees all accepted answers at once, not one at a time
+    reads_text: ClassVar[bool] = True  # whether it looks at the answer's text itself, so that `extract` concerns it
+    extract: Annotated[Extraction | None, msgspec.Meta(description="What of an answer it scores.")] = None
+    threshold: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1)] | None,
+        msgspec.Meta(description="Scores from here on are right (1), all others wrong (0)."),
+    ] = None
 
     def needs_expected(self) -> bool:
         """Return whether a case must have an expected text."""
@@ -41,6 +51,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def needs_judge(self) -> bool:
         """Return whether it needs a judge."""
         return self.judged
+
+    def sees_refusals(self) -> bool:
+        """Return whether it scores refusals itself, or one of its parts does."""
+        return self.scores_refusals
 
     def scales(self) -> dict[str, Scale]:
         """Return the metrics it measures in addition to the score, with their scales."""

@@ -15,7 +15,6 @@ from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place
-from fairtrial.core.templates import TemplateError
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -29,6 +28,7 @@ class Trial(msgspec.Struct, frozen=True):
     stored: Answer | None = None
     judgements: tuple[Judgement, ...] = ()
     turns: tuple[Turn, ...] = ()  # of a conversation that an earlier session began
+    told: Chat | None = None  # what templates make of the case
 
     @property
     def place(self) -> Place:
@@ -60,7 +60,7 @@ class Trial(msgspec.Struct, frozen=True):
 
     def chat(self, turns: Sequence[Turn] = ()) -> Chat:
         """Return what the target is told after so many turns."""
-        chat = self.arm.condition.render(self.case, self.repeat)
+        chat = self.told or self.arm.condition.render(self.case, self.repeat)
         if not turns:
             return chat
         messages = list(chat.messages)
@@ -74,23 +74,15 @@ class TrialIds:
     """Makes the ids of one arm's trials; what they have in common is hashed only once."""
 
     def __init__(self, arm: Arm) -> None:
-        self._condition = arm.condition
         shared = canonical_json([arm.name, arm.target.identity(), arm.condition.identity()])
         self._shared = hashlib.blake2b(shared, digest_size=10)
 
-    def make(self, case: Case, repeat: int, params: dict[str, Any]) -> str:
-        """Return the id of one trial: 20 hexadecimal digits."""
+    def make(self, case: Case, repeat: int, params: dict[str, Any], told: Chat | str | None = None) -> str:
+        """Return the id of one trial: 20 hexadecimal digits. `told` is what templates make of the case."""
         digest = self._shared.copy()
         digest.update(canonical_json([case.id, case.input, params, repeat]))
-        if self._condition.templates:
-            digest.update(self._told(case, repeat))
+        if told is not None:
+            digest.update(canonical_json(told))
         if case.turns or case.attach:
             digest.update(canonical_json([case.turns, [file.sha256 for file in case.attach]]))
         return digest.hexdigest()
-
-    def _told(self, case: Case, repeat: int) -> bytes:
-        """Return what templates make of the case; the same template may ask something else of another version."""
-        try:
-            return canonical_json(self._condition.render(case, repeat))
-        except TemplateError as error:  # the trial will fail for this reason
-            return canonical_json(str(error))

@@ -54,14 +54,20 @@ class Bench:
 
 
 async def judge_pair(
-    judge: Judge, pair: Pair, *, case_id: str, number: int = 0, instructions: str = ""
+    judge: Judge,
+    pair: Pair,
+    *,
+    case_id: str,
+    number: int = 0,
+    instructions: str = "",
+    fill: Callable[[str], str] = str,
 ) -> tuple[Judgement, Judgement]:
     """Have one judge compare two answers in both orders; `number` distinguishes pairs of the same case."""
     forward, backward = await asyncio.gather(
         *(
             ask_judge(
                 judge,
-                pair_prompt(pair, judge, swapped=swapped, instructions=instructions),
+                pair_prompt(pair, judge, swapped=swapped, instructions=instructions, fill=fill),
                 case_id=case_id,
                 number=2 * number + swapped,
             )

@@ -132,6 +132,7 @@ class LocalExecutor:
             answer = await reports.answered(trial, outcome)
             if answer is None:
                 return
+            answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
         result = _missing_tool_use(trial, answer) or await self._scoring.score(
             trial, answer, self._panel, trial.judgements, self._workshop
         )

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from fairtrial.core.accepted import score_answer
-from fairtrial.core.answer import FILTERED, REFUSED, Answer
+from fairtrial.core.answer import Answer
 from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
@@ -19,9 +19,6 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
-
-_DECLINED = {REFUSED: "refused", FILTERED: "filtered"}
-_MAX_NOTES = 500
 
 
 class Scoring:
@@ -42,7 +39,7 @@ class Scoring:
 
     def spec_of(self, trial: Trial) -> ScorerSpec:
         """Return the scorer for this trial."""
-        return self._override or trial.arm.scorer_of(trial.case)
+        return trial.arm.scorer_of(trial.case, self._override)
 
     def scales_of(self, trial: Trial) -> dict[str, Scale]:
         """Return the scales of this trial's extra metrics."""
@@ -60,6 +57,10 @@ class Scoring:
         context = ScoreContext(
             response=answer.text,
             case=trial.case,
+            answer=answer,
+            vars=trial.arm.condition.values(trial.case),
+            messages=tuple(trial.chat(trial.turns).as_dicts()),
+            on_refusal=self._on_refusal,
             finish_reason=answer.finish_reason,
             folder=self._folder,
             panel=panel,
@@ -68,23 +69,9 @@ class Scoring:
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
-            scorer = self._scorer(self.spec_of(trial))
-            if answer.finish_reason in _DECLINED and not scorer.scores_refusals:
-                return self._score_refusal(scorer, answer)
-            return _validated(await score_answer(scorer, context))
+            return _validated(await score_answer(self._scorer(self.spec_of(trial)), context))
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
-
-    def _score_refusal(self, scorer: Scorer, answer: Answer) -> Score | Unscored:
-        """Score a refusal as the suite says, on every metric that has bounds, without looking at the text."""
-        kind, text = _DECLINED[answer.finish_reason or ""], " ".join(answer.text.split())
-        notes = f"{kind}: {text[:_MAX_NOTES]}" if text else kind
-        if self._on_refusal == "unscored":
-            return Unscored(kind=kind, message=notes)
-        right = self._on_refusal == "right"
-        bounds = {name: scale[right] for name, scale in scorer.scales().items()}  # worst or best
-        metrics = {name: bound for name, bound in bounds.items() if bound is not None}
-        return Score(value=float(right), notes=notes, metrics=metrics)
 
     def _scorer(self, spec: ScorerSpec) -> Scorer:
         key = canonical_json(spec)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairtrial.core.chat import Chat
 from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.templates import TemplateError
 from fairtrial.core.trial import Trial, TrialIds
 
 
@@ -16,4 +18,15 @@ def trials_of(cases: Iterable[Case], arms: Sequence[Arm], *, benchmark_mode: boo
             for arm, arm_ids in zip(arms, ids, strict=True):
                 if repeat < arm.repeats_of(case):
                     params = arm.params_of(case, benchmark_mode=benchmark_mode)
-                    yield Trial(arm_ids.make(case, repeat, params), case, arm, repeat, params)
+                    told = _told(arm, case, repeat) if arm.condition.templates else None
+                    trial_id = arm_ids.make(case, repeat, params, told)
+                    chat = told if isinstance(told, Chat) else None
+                    yield Trial(trial_id, case, arm, repeat, params, told=chat)
+
+
+def _told(arm: Arm, case: Case, repeat: int) -> Chat | str:
+    """Return what templates make of a case, or why they cannot be filled in: then the trial fails for this reason."""
+    try:
+        return arm.condition.render(case, repeat)
+    except TemplateError as error:
+        return str(error)

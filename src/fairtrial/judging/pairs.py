@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -47,8 +48,13 @@ def pair_hash(judge_instructions: str, instructions: str = "") -> str:
     return hash_prompt("pairwise 1", _TASK, judge_instructions, instructions)
 
 
-def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = "") -> JudgePrompt:
-    """Return the prompt for a pair; the verdict's value is that of `one` (1, ½ or 0) in either order."""
+def pair_prompt(
+    pair: Pair, judge: Judge, *, swapped: bool, instructions: str = "", fill: Callable[[str], str] = str
+) -> JudgePrompt:
+    """Return the prompt for a pair; the verdict's value is that of `one` (1, ½ or 0) in either order.
+
+    `fill` fills the case into instructions that are templates.
+    """
     fence = Fence()
     both = [(pair.one, pair.one_shown), (pair.other, pair.other_shown)]
     if swapped:
@@ -74,7 +80,7 @@ def pair_prompt(pair: Pair, judge: Judge, *, swapped: bool, instructions: str = 
         return Verdict(value=1 - value if swapped else value, reasoning={"reasoning": reply["reasoning"]})
 
     return JudgePrompt(
-        system="\n\n".join(filter(None, (_TASK, judge.instructions, instructions, fence.rule()))),
+        system="\n\n".join(filter(None, (_TASK, *map(fill, (judge.instructions, instructions)), fence.rule()))),
         text="\n\n".join(parts),
         schema=_SCHEMA,
         read=read,

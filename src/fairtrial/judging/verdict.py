@@ -12,6 +12,7 @@ import msgspec
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.json_text import same_json
+from fairtrial.core.scorer import Scorer
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +61,11 @@ class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
 def hash_prompt(*parts: Any) -> str:
     """Return the hash of a judge's prompt without the answer to judge."""
     return content_hash(list(parts))[:16]
+
+
+def extraction_key(scorer: Scorer) -> tuple[Any, ...]:
+    """Return what a hash must also contain if the judge sees a part of the answer: another part, another verdict."""
+    return () if scorer.extract is None else (scorer.extract,)
 
 
 def read_verdict(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) -> Verdict | NoVerdict:

@@ -15,7 +15,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
-from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
 from fairtrial.suites import code_arena
 from fairtrial.webpage.checks import Check, checks_of, problems
 from fairtrial.webpage.criteria import CRITERIA
@@ -62,7 +62,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         return {**dict.fromkeys(CRITERIA, (0.0, 100.0)), **SCALES}
 
     def prompt_hash(self, instructions: str) -> str | None:
-        return hash_prompt("code_judge 1", _TASK, self.quick, self.instructions, instructions)
+        return hash_prompt("code_judge 1", _TASK, self.quick, self.instructions, instructions, *extraction_key(self))
 
     def samples(self) -> list[dict[str, Any]] | None:
         return code_arena.samples()
@@ -118,7 +118,9 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
             + msgspec.json.encode({"reasoning": "…", **dict.fromkeys(CRITERIA, "0 to 100")}).decode(),
         ]
         return JudgePrompt(
-            system="\n\n".join(filter(None, (_TASK, judge.instructions, self.instructions, fence.rule()))),
+            system="\n\n".join(
+                filter(None, (_TASK, *map(context.fill, (judge.instructions, self.instructions)), fence.rule()))
+            ),
             text="\n\n".join(parts),
             schema=_SCHEMA,
             read=_read,

@@ -9,7 +9,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
-from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
 
 METRICS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
 
@@ -67,7 +67,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
         return 5.0
 
     def prompt_hash(self, instructions: str) -> str | None:
-        return hash_prompt("golden_judge 1", _TASK, instructions)
+        return hash_prompt("golden_judge 1", _TASK, instructions, *extraction_key(self))
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=5.0)
@@ -75,7 +75,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
     def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
         fence = Fence()
         parts = [
-            fence.around("QUESTION", context.case.input),
+            fence.around("QUESTION", context.question),
             fence.around_each("GOLDEN ANSWER", context.accepted),
             fence.around("ANSWER TO JUDGE", context.response),
             "Reply with JSON of this form and nothing else:\n"
@@ -83,7 +83,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
             + '"helpfulness_and_clarity": {"reasoning": "…", "score": 1}, "unverified_claims": ["…"]}',
         ]
         return JudgePrompt(
-            system="\n\n".join(filter(None, (_TASK, judge.instructions, fence.rule()))),
+            system="\n\n".join(filter(None, (_TASK, context.fill(judge.instructions), fence.rule()))),
             text="\n\n".join(parts),
             schema=_SCHEMA,
             read=_read,

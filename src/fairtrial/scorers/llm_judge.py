@@ -14,7 +14,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
-from fairtrial.judging.verdict import JudgePrompt, Verdict, hash_prompt
+from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
 
 _BANDS = """\
 {ten}: perfect, nothing to improve
@@ -64,20 +64,26 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
         return float(self.scale)
 
     def prompt_hash(self, instructions: str) -> str | None:
-        return hash_prompt("llm_judge 1", self, instructions)
+        options: dict[str, Any] = {"scale": self.scale, "reference": self.reference}
+        options |= {"instructions": self.instructions, "criteria": self.criteria}
+        # In this order, as it was hashed from the start: a verdict is kept as long as nothing that is asked changes.
+        return hash_prompt(
+            "llm_judge 1", msgspec.Raw(msgspec.json.encode(options)), instructions, *extraction_key(self)
+        )
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=float(self.scale))
 
     def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
         fence = Fence()
-        parts = [fence.around("QUESTION", context.case.input)]
+        instructions = map(context.fill, (judge.instructions, self.instructions))
+        parts = [fence.around("QUESTION", context.question)]
         if self.reference and context.accepted:
             parts.append(fence.around_each("REFERENCE ANSWER", context.accepted))
         parts.append(fence.around("ANSWER TO JUDGE", context.response))
         parts.append(f"Reply with JSON of this form and nothing else:\n{msgspec.json.encode(self._example()).decode()}")
         return JudgePrompt(
-            system="\n\n".join(filter(None, (self._task(), judge.instructions, self.instructions, fence.rule()))),
+            system="\n\n".join(filter(None, (self._task(), *instructions, fence.rule()))),
             text="\n\n".join(parts),
             schema=self._schema(),
             read=self._read,

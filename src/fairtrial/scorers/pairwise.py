@@ -14,7 +14,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.pairs import Pair, combine_orders, first_share, pair_prompt
 from fairtrial.judging.panels import ask_panel, combine_judgements
-from fairtrial.judging.verdict import JudgePrompt
+from fairtrial.judging.verdict import JudgePrompt, extraction_key, hash_prompt
 
 
 class Pairwise(Scorer, frozen=True, kw_only=True):
@@ -45,10 +45,12 @@ class Pairwise(Scorer, frozen=True, kw_only=True):
         return {"flipped": (0.0, 1.0), "first_position": (0.0, 1.0)}
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        pair = Pair(question=context.case.input, one=context.response, other=context.expected)
+        pair = Pair(question=context.question, one=context.response, other=context.expected)
 
         def prompt(judge: Judge, number: int) -> JudgePrompt:
-            return pair_prompt(pair, judge, swapped=number % 2 == 1, instructions=self.instructions)
+            asked = pair_prompt(pair, judge, swapped=number % 2 == 1, instructions=self.instructions, fill=context.fill)
+            key = extraction_key(self)
+            return msgspec.structs.replace(asked, hash=hash_prompt(asked.hash, *key)) if key else asked
 
         result = await ask_panel(context, prompt, turns=2)
         if isinstance(result, Unscored):

@@ -12,6 +12,7 @@ import msgspec
 
 from fairtrial.core.code import load_function
 from fairtrial.core.experiment import Case
+from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.threads import call_in_thread
@@ -20,9 +21,10 @@ from fairtrial.core.threads import call_in_thread
 class Python(Scorer, frozen=True, kw_only=True):
     """Calls `function` (`package.module:name` or `file.py:name`) with the arguments that it names.
 
-    It may take `response`, `expected`, `input`, `case`, `finish_reason` and every key of `arguments`, may be sync or
-    async, and must return a bool, a number from 0 to 1, or a Score. Anything else, or an exception, leaves the trial
-    unscored.
+    It may take `response`, `expected`, `input`, `vars` (the other columns), `messages` (the chat that was sent),
+    `trace`, `tool_calls`, `latency_ms`, `cost_usd`, `tokens`, `finish_reason`, `reasoning`, `case` and every key of
+    `arguments`. It may be sync or async, and must return a bool, a number from 0 to 1, a Score, or a mapping with
+    `score` (0 to 1) and perhaps `notes` and `metrics`. Anything else, or an exception, leaves the trial unscored.
     """
 
     guide: ClassVar = Guide(
@@ -42,17 +44,9 @@ class Python(Scorer, frozen=True, kw_only=True):
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         function = load_function(self.function, context.folder)
-        available = {
-            "response": context.response,
-            "expected": context.case.expected,
-            "input": context.case.input,
-            "case": context.case,
-            "finish_reason": context.finish_reason,
-            **self.arguments,
-        }
         try:
             async with asyncio.timeout(self.timeout):
-                return _as_score(await _call(function, available))
+                return as_score(await _call(function, {**context.facts(), **self.arguments}))
         except TimeoutError:
             return Unscored(kind="timeout", message=f"{self.function} took longer than {self.timeout:g} s")
         except (
@@ -69,11 +63,3 @@ async def _call(function: Callable[..., Any], available: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
     return await call_in_thread(function, **arguments)
-
-
-def _as_score(result: Any) -> Score | Unscored:
-    if isinstance(result, Score | Unscored):
-        return result
-    if isinstance(result, bool | int | float) and 0 <= result <= 1:
-        return Score(value=float(result), raw=float(result))
-    return Unscored(kind="range", message=f"the function returned {result!r}, not a number from 0 to 1")

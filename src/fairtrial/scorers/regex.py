@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
-import regex
 
 from fairtrial.core.experiment import Case
+from fairtrial.core.patterns import PatternError, compile_pattern, search
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-
-_SLASHED_FLAGS = frozenset("dgimsuvy")
-_FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
-_INLINE_TIMEOUT = 0.005  # seconds a search may take on the event loop before it moves to a thread
 
 
 class Regex(Scorer, frozen=True, kw_only=True):
@@ -45,7 +39,7 @@ class Regex(Scorer, frozen=True, kw_only=True):
             return
         try:
             compile_pattern(text)
-        except regex.error as error:
+        except PatternError as error:
             yield f"the pattern {text!r} is not valid: {error}"
 
     def _text(self, case: Case) -> str:
@@ -57,24 +51,9 @@ class Regex(Scorer, frozen=True, kw_only=True):
             return Unscored(kind="expected", message="no pattern given")
         pattern = compile_pattern(text)
         try:
-            try:
-                match = pattern.search(context.response, timeout=min(_INLINE_TIMEOUT, self.timeout))
-            except TimeoutError:
-                match = await asyncio.to_thread(pattern.search, context.response, timeout=self.timeout, concurrent=True)
+            match = await search(pattern, context.response, self.timeout)
         except TimeoutError:
             return Unscored(kind="timeout", message=f"pattern timed out after {self.timeout:g} s")
         value = float((match is not None) is not self.negate)
         notes = f"matched {match.group()[:80]!r}" if match else "no match"
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
-
-
-@lru_cache(maxsize=1024)
-def compile_pattern(text: str) -> Any:
-    """Compile a pattern; the text after the last slash counts as flags only if all its letters are flags."""
-    body, flags = text, ""
-    if text.startswith("/") and (end := text.rfind("/")) > 0 and set(text[end + 1 :]) <= _SLASHED_FLAGS:
-        body, flags = text[1:end], text[end + 1 :]
-    combined = regex.VERSION0
-    for letter in flags:
-        combined |= _FLAGS.get(letter, 0)
-    return regex.compile(body, combined)

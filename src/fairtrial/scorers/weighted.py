@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.composite import any_needs_judge, as_details, check_parts, files_of, judgements_of, score_parts
+from fairtrial.core.composite import Composite, PartSpec, combined, score_parts
 from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
-from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.scorer import Guide
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +21,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
 
 
-class Weighted(Scorer, frozen=True, kw_only=True):
+class Weighted(Composite, frozen=True, kw_only=True):
     """The weighted mean of its parts. If a part cannot be scored, the answer is unscored."""
 
     guide: ClassVar = Guide(
@@ -29,29 +29,21 @@ class Weighted(Scorer, frozen=True, kw_only=True):
         reproducibility="as its parts",
         best_for="a trade-off between several qualities",
     )
-    sees_all: ClassVar[bool] = True  # each part picks the accepted answer that fits it best
     scorers: Annotated[list[Part], msgspec.Meta(min_length=1)]
+
+    def parts(self) -> Sequence[PartSpec]:
+        return [part.scorer for part in self.scorers]
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         if sum(part.weight for part in self.scorers) <= 0:
             yield "a weighted scorer needs at least one weight above 0"
-        yield from check_parts([part.scorer for part in self.scorers], case, folder)
-
-    def needs_judge(self) -> bool:
-        return any_needs_judge([part.scorer for part in self.scorers])
+        yield from super().check(case, folder)
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        parts = await score_parts([part.scorer for part in self.scorers], context)
+        parts = await score_parts(self, context)
         if isinstance(parts, Unscored):
             return parts
         weights = [part.weight for part in self.scorers]
         value = sum(w * score.value for w, (_, score) in zip(weights, parts, strict=True)) / sum(weights)
         notes = ", ".join(f"{name} {score.value:.2f} × {w:g}" for w, (name, score) in zip(weights, parts, strict=True))
-        return Score(
-            value=value,
-            raw=value,
-            notes=notes,
-            details=as_details(parts),
-            judgements=judgements_of(parts),
-            files=files_of(parts),
-        )
+        return combined(value, notes, parts)

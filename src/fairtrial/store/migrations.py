@@ -104,6 +104,10 @@ def _add_plan_targets(connection: Connection) -> None:
             connection.execute(insert(schema.plan_targets), rows)
 
 
+def _add_extract(connection: Connection) -> None:
+    _add_columns(connection, "cases", "extract BLOB")
+
+
 def _add_chats(connection: Connection) -> None:
     """Add variables, turns and files of cases."""
     _add_columns(connection, "cases", "vars BLOB", "turns BLOB", "attach BLOB")
@@ -123,6 +127,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_several_answers,
     _add_automatic,
     _add_plan_targets,
+    _add_extract,
     _add_chats,
 ]
 CURRENT = 1 + len(UPGRADES)

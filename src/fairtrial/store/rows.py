@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
-_CASE_JSON = ("tags", "scorer", "params", "metadata", "vars", "turns", "attach")
+_CASE_JSON = ("tags", "scorer", "extract", "params", "metadata", "vars", "turns", "attach")
 _USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 # Every row has every column, so that one statement works for all rows.
@@ -235,6 +235,7 @@ def read_answer(row: Any, variables: Variables) -> Answer:
         first_token_ms=row["first_token_ms"],
         reasoning=row["reasoning"],
         trace=decode(row["trace"]),
+        cost_usd=None if row["cached"] else read_cost(row).usd,
     )
 
 

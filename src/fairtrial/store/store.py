@@ -386,7 +386,7 @@ class Store:
     def case_templates(self, plan_id: str) -> Iterator[str]:
         """Yield the texts of a plan's cases that may contain variables."""
         table = schema.cases
-        blobs = (cast(table.c[name], Text) for name in ("scorer", "vars", "turns"))
+        blobs = (cast(table.c[name], Text) for name in ("scorer", "extract", "vars", "turns"))
         texts = (table.c.input, table.c.expected, *blobs)
         query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
         with self.reading() as connection:

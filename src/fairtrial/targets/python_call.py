@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
+from fairtrial.core.chat import Chat, Message
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
@@ -109,9 +110,8 @@ def _parameters(function: Any) -> Container[str]:
 
 def _messages(request: Request) -> list[dict[str, str]]:
     """Return the whole chat, as the APIs of models have it."""
-    system = [{"role": "system", "content": request.system}] if request.system else []
-    history = [{"role": message.role, "content": message.content} for message in request.history]
-    return [*system, *history, {"role": "user", "content": request.input}]
+    question = Message(role="user", content=request.input)
+    return Chat(system=request.system, messages=(*request.history, question)).as_dicts()
 
 
 def _so_far(steps: list[Any], request: Request) -> SoFar:

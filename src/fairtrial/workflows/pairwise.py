@@ -16,6 +16,7 @@ from fairtrial.core.file import File
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
 from fairtrial.core.place import place_of
+from fairtrial.core.templates import fill
 from fairtrial.engine.bench import Bench, judge_pair
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.job import Job
@@ -132,8 +133,14 @@ class _Pairing:
             self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, self._bench.budget.unrecorded))
 
     async def _judge(self, todo: _Todo) -> None:
+        values = self._job.arms[todo.one].condition.values(todo.case)
         verdicts = await judge_pair(
-            todo.judge, todo.pair, case_id=todo.case.id, number=todo.repeat, instructions=self._instructions
+            todo.judge,
+            todo.pair,
+            case_id=todo.case.id,
+            number=todo.repeat,
+            instructions=self._instructions,
+            fill=partial(fill, values=values),
         )
         if not any(verdict.asked for verdict in verdicts):
             return  # the budget was reached before the first call

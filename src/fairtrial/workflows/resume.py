@@ -179,7 +179,7 @@ def _check_rescoring(store: Store, job: Job, scorer: ScorerSpec | None) -> bool:
     judged = False
     for first in range(0, job.case_count, 1000):
         for case in store.cases(job.plan_id, first, 1000, job.variables):
-            specs = [scorer] if scorer else [arm.scorer_of(case) for arm in job.arms]
+            specs = [arm.scorer_of(case, scorer) for arm in job.arms]
             scorers = [build_scorer(spec) for spec in specs]
             reasons = {reason for built in scorers for reason in case_problems(built, case, job.folder)}
             needs_judge = any(built.needs_judge() for built in scorers)
