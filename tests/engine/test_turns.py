@@ -59,7 +59,10 @@ async def test_every_turn_sees_the_answers_before_it(run_suite, store, talk):
     assert talk()[2][2]["content"] == "You said: I am Ann."
     assert costs(run, store) == (0.75, 0.75) and trial.cost_usd == 0.75
     assert (trial.prompt_tokens, trial.completion_tokens, trial.attempts) == (30, 3, 1)
-    assert trial.input == "user: I am Ann.\n\nuser: I like tea.\n\nuser: What is my name?"
+    assert trial.input == (
+        "user: I am Ann.\n\nassistant: You said: I am Ann.\n\nuser: I like tea.\n\n"
+        "assistant: You said: I am Ann. I like tea.\n\nuser: What is my name?"
+    )
 
 
 async def test_a_prompt_is_around_the_first_turn(run_suite, talk):

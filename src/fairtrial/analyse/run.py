@@ -20,6 +20,7 @@ from fairtrial.store.opinions import reasonings
 from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
+from fairtrial.store.turns import turn_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +245,7 @@ class Run:
             condition=arm.condition.name,
             repeat=row["repeat"] + 1,
             status=status_of(row),
-            input=told(arm, case, row["repeat"]),
+            input=told(arm, case, row["repeat"], self._answers(case, place_of(row))),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,
@@ -268,6 +269,12 @@ class Run:
             missing=self._missing(row, arm),
             **{name: row[name] for name in _PLAIN_FIELDS},
         )
+
+    def _answers(self, case: Case, place: Place) -> list[str]:
+        """Return the answers to the earlier turns of a conversation."""
+        if not case.turns:
+            return []
+        return [display(row["answer"]) for row in turn_rows(self.store, self.id, [case.position], place)]
 
     def _missing(self, row: dict[str, Any], arm: Arm) -> str:
         """Return what the answer lacks of the condition's requirements; empty for a failed trial."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -12,14 +14,20 @@ from fairtrial.core.templates import TemplateError
 from fairtrial.store.store import RunRecord
 
 
-def told(arm: Arm, case: Case, repeat: int) -> str:
-    """Return the messages of a trial for people to read, without the system prompt."""
+def told(arm: Arm, case: Case, repeat: int, answers: Sequence[str] = ()) -> str:
+    """Return the messages of a trial for people to read, without the system prompt.
+
+    `answers` are those to the earlier turns of a conversation.
+    """
     try:
-        chat = arm.condition.render(case, repeat)
-        later = tuple(Message(role="user", content=text) for text in case.turns)
-        return Chat(messages=(*chat.messages, *later)).shown()
+        messages = list(arm.condition.render(case, repeat).messages)
     except TemplateError as error:  # the reason why this trial has no answer
         return f"({error})"
+    for question, answer in zip_longest(case.turns, answers):
+        messages += [Message(role="assistant", content=answer)] if answer is not None else []
+        messages += [Message(role="user", content=question)] if question is not None else []
+    attached = [f"[{file.name}]" for file in case.attach]
+    return "\n".join([*attached, Chat(messages=tuple(messages)).shown()])
 
 
 def sent_params(record: RunRecord, arm: Arm) -> dict[str, Any] | None:

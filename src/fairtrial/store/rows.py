@@ -169,7 +169,8 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Vari
 
 def read_turn(row: Any, variables: Variables) -> Turn:
     """Read a stored turn with its variables filled in."""
-    return Turn(question=variables.reveal(row["question"]), answer=read_answer(row, variables), cost=read_cost(row))
+    answer = read_answer({**row, "cached": True}, variables)  # its cost is not that of a trial
+    return Turn(question=variables.reveal(row["question"]), answer=answer, cost=read_cost(row))
 
 
 def cost_columns(cost: Cost) -> dict[str, Any]:

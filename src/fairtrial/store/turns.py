@@ -7,17 +7,20 @@ from typing import Any
 
 from sqlalchemy import select
 
+from fairtrial.core.place import Place
 from fairtrial.store import schema
 from fairtrial.store.store import Store
 
 
-def turn_rows(store: Store, run_id: str, cases: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the stored turns of all trials of these cases, each conversation in order."""
+def turn_rows(store: Store, run_id: str, cases: Sequence[int], place: Place | None = None) -> list[dict[str, Any]]:
+    """Return the stored turns of all trials of these cases, or of one trial, each conversation in order."""
     table = schema.turns
     query = (
         select(table)
         .where(table.c.run_id == run_id, table.c.case_position.in_(cases))
         .order_by(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.number)
     )
+    if place is not None:
+        query = query.where(*schema.at(table, place))
     with store.reading() as connection:
         return [dict(row) for row in connection.execute(query).mappings()]

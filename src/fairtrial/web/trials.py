@@ -85,7 +85,7 @@ class Trials:
             place=place,
             trial=_shortened(trial) if trial else None,
             others=trials,
-            prompt=told(arm, case, place.repeat),
+            prompt=trial.input if trial else told(arm, case, place.repeat),
             judgements=run.judgements_at(place) if trial else [],
             difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,

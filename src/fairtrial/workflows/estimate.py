@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import accumulate
 
 import msgspec
 
@@ -53,7 +54,8 @@ def estimate(suite: Suite) -> CostEstimate:
                 judged_characters += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _ANSWER_TOKENS)
             trials[index] += repeats
             characters[index] += repeats * _length(arm, case)
-            completion[index] += repeats * (arm.params_of(case).get("max_tokens") or 0)
+            calls = 1 + len(case.turns)
+            completion[index] += repeats * calls * (arm.params_of(case).get("max_tokens") or 0)
     arms = []
     for index, arm in enumerate(suite.arms):
         priced = registry.load("targets", arm.target.kind).priced
@@ -77,9 +79,11 @@ def estimate(suite: Suite) -> CostEstimate:
 
 
 def _length(arm: Arm, case: Case) -> int:
-    """Return the number of characters that are sent with one case."""
+    """Return the number of characters that are sent with one case; every turn sends all that was said before."""
     chat = arm.condition.render(case, 0)
-    return len(chat.system) + sum(len(message.content) for message in chat.messages)
+    length = len(chat.system) + sum(len(message.content) for message in chat.messages)
+    lengths = list(accumulate((len(text) + 4 * _ANSWER_TOKENS for text in case.turns), initial=length))
+    return sum(lengths)
 
 
 def _judging_cost(suite: Suite, calls: int, characters: int) -> float | None:
