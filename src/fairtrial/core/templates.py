@@ -6,6 +6,7 @@ Python's internals, and nothing can make a text grow beyond a limit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _MARKS = ("{{", "{%", "{#")
 _MAX_CHARACTERS = 10_000_000  # of a filled-in template
+_TOO_LONG = f"a filled-in template may have at most {_MAX_CHARACTERS:,} characters"
+_NAME = re.compile(r"\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}")
+_KEYWORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else"})
+_KEYWORDS |= {"range", "self", "loop", "super", "caller", "varargs", "kwargs"}
 _MAX_PRODUCT = 1_000_000  # characters or items that a multiplication may make
 _MAX_EXPONENT = 64
 _MAX_STEPS = 10_000  # of one `range()`
@@ -40,10 +45,12 @@ def is_template(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
     """Return the names that a template uses; raise TemplateError if it is not a template."""
-    from jinja2 import meta
-
     if not is_template(text):
         return frozenset()
+    if (pieces := _simple(text)) is not None:
+        return frozenset(pieces[1::2])
+    from jinja2 import meta
+
     with _errors_in_words():
         return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
 
@@ -52,15 +59,47 @@ def fill(text: str, values: Mapping[str, Any]) -> str:
     """Return a template with values filled in; raise TemplateError if a name has no value."""
     if not is_template(text):
         return text
+    if (simple := _simple(text)) is not None:
+        return _fill_simple(simple, values)
     pieces: list[str] = []
     size = 0
     with _errors_in_words():
         for piece in _compiled(text).generate(values):
             size += len(piece)
             if size > _MAX_CHARACTERS:
-                raise TemplateError(f"a filled-in template may have at most {_MAX_CHARACTERS:,} characters")
+                raise TemplateError(_TOO_LONG)
             pieces.append(piece)
     return "".join(pieces)
+
+
+@lru_cache(maxsize=4096)
+def _simple(text: str) -> tuple[str, ...] | None:
+    """Return the texts and names, in turn, of a template that has only {{ name }}; None of any other.
+
+    Most templates are like that, and are filled in ten times as fast without Jinja2, with the same result.
+    """
+    pieces = _NAME.split(text)
+    texts, names = pieces[::2], pieces[1::2]
+    marked = any(mark in piece for piece in texts for mark in _MARKS) or any(piece[-1:] == "{" for piece in texts[:-1])
+    if marked or not _KEYWORDS.isdisjoint(names):
+        return None
+    return tuple(pieces)
+
+
+def _fill_simple(pieces: tuple[str, ...], values: Mapping[str, Any]) -> str:
+    filled = list(pieces)
+    for place in range(1, len(filled), 2):
+        name = filled[place]
+        if name not in values:
+            raise TemplateError(f"`{name}` is undefined")
+        filled[place] = str(_as_text(values[name]))
+    return _limited("".join(filled))
+
+
+def _limited(text: str) -> str:
+    if len(text) > _MAX_CHARACTERS:
+        raise TemplateError(_TOO_LONG)
+    return text
 
 
 @lru_cache(maxsize=1024)
