@@ -131,3 +131,107 @@ def test_what_cannot_be_a_conversation(write_suite):
     assert "`input` is missing" in problem(cases=[{"expected": "x"}])
     cat = {"target": "command:x", "options": {"command": ["cat"]}}
     assert "takes one question, not several `turns`" in problem(cases=[TURNS], targets=[cat])
+
+
+class TestSimulatedUser:
+    """The other side of a conversation is played by a model, which costs apart."""
+
+    SUITE = {
+        "targets": ["openai:m"],
+        "user": {"target": "openai:u", "persona": "{{ who }}, in a hurry", "goal": "a refund", "max_turns": 5},
+        "cases": [{"id": "a", "input": "Hello", "vars": {"who": "Ann"}, "expected": "refund", "scorer": "contains"}],
+        "prices": {"openai:m": {"input": 1000, "output": 1000}, "openai:u": {"input": 100, "output": 100}},
+    }
+
+    @staticmethod
+    def script(turn):
+        from tests.scripted import Say
+
+        if "You play a user" in turn.system:
+            return Say("[END]" if "refund" in turn.question else "I want my money back.")
+        return Say("Here is your refund." if "money" in turn.question else "How can I help?")
+
+    async def test_it_talks_until_it_has_what_it_wants(self, run_suite, store, model):
+        served = await model(self.script)
+        run = await run_suite(**self.SUITE)
+        (trial,) = run.trials()
+        assert trial.score == 1 and trial.answer == "Here is your refund."
+        assert trial.input == "user: Hello\n\nassistant: How can I help?\n\nuser: I want my money back."
+        asked = [body["model"] for body in served.bodies]
+        assert asked == ["m", "u", "m", "u"]
+        system, *said = served.bodies[1]["messages"]
+        assert "Who you are: Ann, in a hurry" in system["content"] and "What you want: a refund" in system["content"]
+        assert [message["role"] for message in said] == ["user", "assistant", "user"]
+        assert [message["content"] for message in said[1:]] == ["Hello", "How can I help?"]
+        # Two calls each; the arm pays for its own.
+        assert run.arms[0].cost.known == pytest.approx(2 * 0.107)
+        summary = run.summary()
+        assert summary.user_cost.known == pytest.approx(2 * 0.0107)
+        assert summary.spent.known == pytest.approx(2 * 0.107 + 2 * 0.0107)
+        from fairtrial.analyse.wording.runs import run_notes
+
+        notes = run_notes(summary)
+        assert any(note.startswith("The simulated user cost $0.02") for note in notes)
+        assert not any(note.startswith("Total spent") for note in notes)
+
+    async def test_it_ends_after_so_many_turns(self, run_suite, model):
+        from tests.scripted import Say
+
+        served = await model(lambda turn: Say("More!" if "You play a user" in turn.system else "No."))
+        run = await run_suite(**{**self.SUITE, "user": {**self.SUITE["user"], "max_turns": 3}})
+        assert [body["model"] for body in served.bodies] == ["m", "u", "m", "u", "m"]
+        assert next(run.trials()).score == 0
+
+    async def test_a_failing_user_is_not_the_targets_failure(self, run_suite, store, model):
+        from tests.scripted import Say
+
+        broken = [True]
+
+        def script(turn):
+            if "You play a user" in turn.system and broken:
+                raise RuntimeError("down")
+            return self.script(turn) if not broken else Say("How can I help?")
+
+        served = await model(script)
+        retry = {"attempts": 1, "wait": 0}
+        run = await run_suite(**self.SUITE, retry=retry)
+        (trial,) = run.trials()
+        assert trial.failure_kind == "user" and "the simulated user: " in trial.failure_message
+        asked = sum(body["model"] == "m" for body in served.bodies)
+        broken.clear()
+        run = await aresume(run.id, mode="retry", store=store)
+        assert next(run.trials()).score == 1
+        assert sum(body["model"] == "m" for body in served.bodies) == asked + 1  # what was answered is not asked again
+
+    async def test_scorers_and_judges_see_the_whole_conversation(self, run_suite, store, model, tmp_path):
+        from fairtrial.workflows.resume import arescore
+
+        (tmp_path / "s.py").write_text("def f(messages):\n    return len(messages) / 10\n")
+        await model(self.script)
+        counted = {"type": "python", "function": "s.py:f"}
+        cases = [{**self.SUITE["cases"][0], "scorer": counted}]
+        run = await run_suite(**{**self.SUITE, "cases": cases})
+        assert next(run.trials()).score == pytest.approx(0.3)
+        run = await arescore(run.id, scorer={"type": "contains"}, store=store)
+        again = await arescore(run.id, scorer=counted, store=store)
+        assert next(again.trials()).score == pytest.approx(0.3)
+
+    @pytest.mark.parametrize(
+        ("keys", "problem"),
+        [
+            ({"user": {"target": "mock:echo"}}, "needs a `persona` or a `goal`"),
+            (
+                {"user": {"target": "mock:echo", "goal": "{{ nowhere }}"}},
+                "the goal of the simulated user uses `nowhere`",
+            ),
+            ({"user": {"target": "mock:echo", "goal": "x"}, "cases": [TURNS]}, "or cases with `turns`, not both"),
+            ({"user": {"target": "nosuch:x", "goal": "x"}}, "unknown provider `nosuch`"),
+        ],
+    )
+    def test_what_is_wrong_is_found_beforehand(self, write_suite, keys, problem):
+        from fairtrial import pipeline
+        from fairtrial.core.errors import ProblemsError
+
+        with pytest.raises(ProblemsError) as caught:
+            pipeline.load(write_suite(**keys))
+        assert problem in str(caught.value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from fairtrial.analyse.sent import sent_params, told
+from fairtrial.analyse.sent import Spoken, sent_params, told
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.place import Place, place_of
@@ -245,7 +245,7 @@ class Run:
             condition=arm.condition.name,
             repeat=row["repeat"] + 1,
             status=status_of(row),
-            input=told(arm, case, row["repeat"], self._answers(case, place_of(row))),
+            input=told(arm, case, row["repeat"], self._turns(case, place_of(row))),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,
@@ -270,11 +270,20 @@ class Run:
             **{name: row[name] for name in _PLAIN_FIELDS},
         )
 
-    def _answers(self, case: Case, place: Place) -> list[str]:
-        """Return the answers to the earlier turns of a conversation."""
-        if not case.turns:
+    def _turns(self, case: Case, place: Place) -> list[Spoken]:
+        """Return the earlier turns of a conversation: each answer, and what the user said next."""
+        if not case.turns and not self._has_user:
             return []
-        return [display(row["answer"]) for row in turn_rows(self.store, self.id, [case.position], place)]
+        rows = turn_rows(self.store, self.id, [case.position], place)
+        scripted = dict(enumerate(case.turns))
+        replies = [scripted.get(row["number"], "") if row["reply"] is None else row["reply"] for row in rows]
+        spoken = zip(rows, replies, strict=True)
+        return [Spoken(display(row["answer"]), display(reply)) for row, reply in spoken if reply]
+
+    @cached_property
+    def _has_user(self) -> bool:
+        """Whether a model played the user."""
+        return decode(self.record.settings).get("user") is not None
 
     def _missing(self, row: dict[str, Any], arm: Arm) -> str:
         """Return what the answer lacks of the condition's requirements; empty for a failed trial."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,18 +13,23 @@ from fairtrial.core.templates import TemplateError
 from fairtrial.store.store import RunRecord
 
 
-def told(arm: Arm, case: Case, repeat: int, answers: Sequence[str] = ()) -> str:
-    """Return the messages of a trial for people to read, without the system prompt.
+class Spoken(NamedTuple):
+    """An earlier turn of a conversation: an answer, and what the user said to it."""
 
-    `answers` are those to the earlier turns of a conversation.
-    """
+    answer: str
+    reply: str
+
+
+def told(arm: Arm, case: Case, repeat: int, turns: Sequence[Spoken] = ()) -> str:
+    """Return the messages of a trial for people to read, without the system prompt."""
     try:
         messages = list(arm.condition.render(case, repeat).messages)
     except TemplateError as error:  # the reason why this trial has no answer
         return f"({error})"
-    for question, answer in zip_longest(case.turns, answers):
-        messages += [Message(role="assistant", content=answer)] if answer is not None else []
-        messages += [Message(role="user", content=question)] if question is not None else []
+    for turn in turns:
+        messages.append(Message(role="assistant", content=turn.answer))
+        messages.append(Message(role="user", content=turn.reply))
+    messages += [Message(role="user", content=text) for text in case.turns[len(turns) :]]  # not yet said
     attached = [f"[{file.name}]" for file in case.attach]
     return "\n".join([*attached, Chat(messages=tuple(messages)).shown()])
 

@@ -118,6 +118,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[tuple[str, str, int]]
     judging: Judging | None = None
     lifts: list[Lift] = []
+    user_cost: Cost = Cost()  # of the simulated user, which is in no arm's cost
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
 
 
@@ -197,6 +198,7 @@ def summarise(
         failures=totals.failure_reasons(store, record.id, record.scoring),
         judging=judging(store, record),
         lifts=lifts(store, record, plan_arms, baseline),
+        user_cost=ledger.user_cost(store, record.id),
         spent=ledger.spent(store, record.id),
     )
 

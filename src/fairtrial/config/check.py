@@ -138,6 +138,9 @@ def _template_texts(suite: Suite) -> Iterator[_Text]:
         for judge in suite.settings.judges:
             text = judge.instructions
             yield _Text(common, f"the instructions of judge {judge.name}", text, names_in(text))
+        if (user := suite.settings.user) is not None:
+            for what, text in (("persona", user.persona), ("goal", user.goal)):
+                yield _Text(common, f"the {what} of the simulated user", text, names_in(text))
 
 
 def _names(case: Case) -> Iterator[str]:

@@ -158,6 +158,17 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
 
 
+class UserEntry(Document, frozen=True, kw_only=True):
+    """A model that plays the user: after every answer it says the next thing, until it has what it wants."""
+
+    target: str
+    persona: Annotated[str, Meta(description="Who the user is; a template.")] = ""
+    goal: Annotated[str, Meta(description="What the user wants; a template.")] = ""
+    max_turns: Annotated[int, Meta(ge=1, le=100, description="Answers after which the conversation ends.")] = 8
+    params: ParamsEntry | None = None
+    options: dict[str, Any] = {}
+
+
 class DatasetEntry(Document, frozen=True, kw_only=True):
     """Cases from data files or from the Hugging Face Hub; `input` to `cluster` are names of columns.
 
@@ -271,6 +282,9 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     judge: JudgeEntry | None = None
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges, as a panel.")] = []
     panel: PanelSpec = PanelSpec()
+    user: Annotated[UserEntry | None, Meta(description="A simulated user: every case is a conversation with it.")] = (
+        None
+    )
     scorer: Any = "match"
     extract: Annotated[Extraction | None, Meta(description="What of an answer is scored.")] = None
     on_refusal: Annotated[

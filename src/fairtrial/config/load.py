@@ -15,7 +15,7 @@ from fairtrial.config.document import SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
-from fairtrial.config.resolve import resolve_arms, resolve_judges
+from fairtrial.config.resolve import resolve_arms, resolve_judges, resolve_user
 from fairtrial.config.source import Source
 from fairtrial.config.stopping import stop_rule
 from fairtrial.config.suite import RunOptions, Suite
@@ -182,7 +182,8 @@ def _resolve(source: Source, document: SuiteDocument, folder: Path, options: Run
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
     judges = resolve_judges(source, document, folder, variables)
-    settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel)
+    user = resolve_user(source, document, folder, variables)
+    settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel, user=user)
     if document.dataset and not _dataset_usable(source, document, folder):
         document = msgspec.structs.replace(document, dataset=None)  # the cases in the file can still be checked
     return Suite(

@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from fairtrial.config.document import ConditionEntry, JudgeEntry, McpEntry, ParamsEntry, SuiteDocument, TargetEntry
+from fairtrial.config.document import (
+    ConditionEntry,
+    JudgeEntry,
+    McpEntry,
+    ParamsEntry,
+    SuiteDocument,
+    TargetEntry,
+    UserEntry,
+)
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
 from fairtrial.config.wording import Wording, check_template, needs_templates, prompts_of, system_text, wording_of
@@ -25,6 +33,7 @@ from fairtrial.core.experiment import (
     McpServer,
     Settings,
     TargetSpec,
+    UserSpec,
 )
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read, scorer_problems
@@ -70,6 +79,8 @@ def resolve_arms(
                 source.problem(path, f"{spec.id} takes one question, not the chat of prompt `{name}`")
             if not kind.takes_chats and any(case.turns[1:] for case in document.cases):
                 source.problem(path, f"{spec.id} takes one question, not several `turns`")
+            if not kind.takes_chats and document.user is not None:
+                source.problem(path, f"{spec.id} takes one question: it cannot talk to a simulated user")
             if condition.mcp and not kind.uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
                 source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")
@@ -98,6 +109,31 @@ def resolve_judges(
         spec = _resolve_judge(source, path, document, folder, variables, entry)
         judges += [spec] if spec else []
     return tuple(judges)
+
+
+def resolve_user(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
+    """Return the simulated user of a suite, if it has one."""
+    entry = document.user
+    if entry is None:
+        return None
+    for key, text in (("persona", entry.persona), ("goal", entry.goal)):
+        check_template(source, ("user", key), text)
+    if not (entry.persona.strip() or entry.goal.strip()):
+        source.problem(("user",), "a simulated user needs a `persona` or a `goal`")
+    if any(case.turns for case in document.cases):
+        source.problem(("user",), "a suite has a simulated user, or cases with `turns`, not both")
+    target = _Targets(source, document, folder, variables).resolve(("user",), entry)
+    if target is None:
+        return None
+    if not registry.load("targets", target.kind).takes_chats:
+        source.problem(("user", "target"), f"{entry.target} takes one question: it cannot play a user")
+    return UserSpec(
+        target=msgspec.structs.replace(target, id=f"user {entry.target}"),
+        params=entry.params.given() if entry.params else {},
+        persona=entry.persona,
+        goal=entry.goal,
+        max_turns=entry.max_turns,
+    )
 
 
 def judge_named(
@@ -313,7 +349,7 @@ class _Targets:
             for name, e in document.providers.items()
         }
 
-    def resolve(self, path: KeyPath, entry: TargetEntry | JudgeEntry) -> TargetSpec | None:
+    def resolve(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry) -> TargetSpec | None:
         if not entry.target:
             return None  # already reported as missing
         provider_name, model = split_name(entry.target)
@@ -356,7 +392,7 @@ class _Targets:
         runs_own_code = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
         return str(self._folder.resolve()) if runs_own_code else ""
 
-    def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry, model: str) -> TargetSpec | None:
+    def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, model: str) -> TargetSpec | None:
         """Resolve the built-in agent with its model: `tool-agent:openai:gpt-5-mini`."""
         model = model or str(entry.options.get("model") or "")
         if not model:

@@ -123,6 +123,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     answer: Answer
     cost: Cost = Cost()
+    reply: str | None = None  # what a simulated user says next; empty: it is content
+    user_cost: Cost = Cost()  # of that reply
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,5 +137,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[str, ...] = ()  # why each earlier attempt was discarded
     cached: bool = False
     started_at: float = 0.0
-    turns: tuple[Turn, ...] = ()  # before the last one; `cost` includes theirs
+    turns: tuple[Turn, ...] = ()  # of a conversation, as stored so far; `cost` includes theirs
     sent: dict[str, Any] = {}  # the parameters that were sent, under the names used in suites

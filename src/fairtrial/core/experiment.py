@@ -309,6 +309,16 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     vision: bool | None = None  # whether it accepts images; None: decided by its name
 
 
+class UserSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that plays the user of every conversation; persona and goal are templates."""
+
+    target: TargetSpec
+    params: dict[str, Any] = {}
+    persona: str = ""
+    goal: str = ""
+    max_turns: int = 8
+
+
 class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the verdicts of several judges, or several verdicts of one judge, are combined into one score."""
 
@@ -341,11 +351,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     prices: dict[str, PriceSpec] = {}
     judges: tuple[JudgeSpec, ...] = ()
     panel: PanelSpec = PanelSpec()
+    user: UserSpec | None = None
     stop: StopSpec | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     primary_metric: str | None = None  # the metric that comparisons use; None: the score
 
 
 def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:
-    """Return every target that may be called: those of the arms and of the judges."""
-    return [arm.target for arm in arms] + [judge.target for judge in settings.judges]
+    """Return every target that may be called: those of the arms, of the judges, and of the simulated user."""
+    user = [settings.user.target] if settings.user else []
+    return [arm.target for arm in arms] + [judge.target for judge in settings.judges] + user

@@ -45,7 +45,7 @@ class Trial(msgspec.Struct, frozen=True):
             params = {**params, "seed": params["seed"] + self.repeat}
         chat = self.chat(turns)
         return Request(
-            trial_id=f"{self.id}/{len(turns)}" if self.case.turns else self.id,
+            trial_id=f"{self.id}/{len(turns)}" if self.case.turns or turns else self.id,
             case_id=self.case.id,
             input=chat.question,
             history=chat.history,
@@ -64,9 +64,11 @@ class Trial(msgspec.Struct, frozen=True):
         if not turns:
             return chat
         messages = list(chat.messages)
-        for turn, question in zip(turns, self.case.turns, strict=False):  # the last turn has no next question
-            messages.append(Message(role="assistant", content=turn.answer.text))
-            messages.append(Message(role="user", content=question))
+        for number, turn in enumerate(turns):
+            question = turn.reply if turn.reply is not None else self.case.turns[number]
+            if question:  # otherwise its answer was the last one
+                messages.append(Message(role="assistant", content=turn.answer.text))
+                messages.append(Message(role="user", content=question))
         return Chat(system=chat.system, messages=tuple(messages))
 
 

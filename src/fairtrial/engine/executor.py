@@ -13,6 +13,7 @@ from fairtrial.core.answer import Answer, Failure, Outcome, Turn
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judge
 from fairtrial.core.listening import Listener
+from fairtrial.core.money import Cost
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 
@@ -27,8 +28,8 @@ class Lane(NamedTuple):
 class Reports(Protocol):
     """Receives an executor's results. Each call returns once the reported result is durable."""
 
-    async def turned(self, trial: Trial, number: int, turn: Turn) -> None:
-        """Report a turn of a conversation that goes on."""
+    async def turned(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+        """Report a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
         """Report an answer or a failure; return the answer if it should be scored."""

@@ -31,6 +31,7 @@ from fairtrial.engine.job import Job
 from fairtrial.engine.ladder import Gate, Ladder, Lookup, price_of
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.scoring import Scoring
+from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
 
 
@@ -50,7 +51,7 @@ class LocalExecutor:
         self._budget, self._lookup, self._load_file = budget, lookup, load_file
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
-        shared_gate = len(self._lanes) > 1 or bool(job.settings.judges)
+        shared_gate = len(self._lanes) > 1 or bool(job.settings.judges) or job.settings.user is not None
         self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if shared_gate else nullcontext()
         max_wait = job.settings.retry.max_wait
         self._limiters = {name: Limiter(lane.width, max_wait) for name, lane in self._lanes.items()}
@@ -59,6 +60,7 @@ class LocalExecutor:
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
         self._panel = Panel(judges=judges, how=job.settings.panel)
         self._workshop = Workshop()
+        self._user: SimulatedUser | None = None
 
     def _group(self) -> dict[str, Lane]:
         lanes: dict[str, list[Arm]] = {}
@@ -88,6 +90,11 @@ class LocalExecutor:
             max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
             limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
             self._judge_ladders[target.spec.id] = self._ladder(target, limiter, None)
+        if settings.user is not None and self._job.mode != "rescore":
+            target = self._targets[settings.user.target.id]
+            max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
+            limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
+            self._user = SimulatedUser(settings.user, self._ladder(target, limiter, None).ask)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -129,6 +136,8 @@ class LocalExecutor:
                 outcome = await self._ask(trial, reports, listener)
             finally:
                 listener.end()
+            if outcome.turns:
+                trial = msgspec.structs.replace(trial, turns=outcome.turns)
             answer = await reports.answered(trial, outcome)
             if answer is None:
                 return
@@ -143,17 +152,46 @@ class LocalExecutor:
         ladder, turns = self._ladders[trial.arm.target.id], list(trial.turns)
         files = [await self._load_file(file) for file in trial.case.attach]
         while True:
+            if self._user is not None and turns and turns[-1].reply is None:
+                failure = await self._let_user_reply(trial, turns, reports)
+                if failure is not None:
+                    return _whole_conversation(_not_asked(failure), turns)
+            if turns and turns[-1].reply == "":
+                answer = turns[-1].answer
+                return _whole_conversation(Outcome(result=answer, started_at=time.time()), turns)
             try:
                 request = trial.request(stream=self._job.settings.stream, turns=turns, files=files)
             except TemplateError as error:
-                failure = Failure(kind="template", message=str(error))
-                return Outcome(result=failure, attempts=0, started_at=time.time())
+                return _not_asked(Failure(kind="template", message=str(error)))
             outcome = await ladder.ask(msgspec.structs.replace(request, listener=listener))
-            if len(turns) == len(trial.case.turns) or isinstance(outcome.result, Failure):
+            if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
-            turn = Turn(question=request.input, answer=outcome.result, cost=outcome.cost)
-            await reports.turned(trial, len(turns), turn)
-            turns.append(turn)
+            turns.append(Turn(question=request.input, answer=outcome.result, cost=outcome.cost))
+            await reports.turned(trial, len(turns) - 1, turns[-1], outcome.cost)
+
+    def _is_last(self, trial: Trial, turn: int) -> bool:
+        """Return whether the answer in this turn (from 1) is the one that is scored."""
+        return turn > len(trial.case.turns) if self._user is None else self._user.is_last(turn)
+
+    async def _let_user_reply(self, trial: Trial, turns: list[Turn], reports: Reports) -> Failure | None:
+        """Add the simulated user's reply to the last turn, durably; return why there is none."""
+        assert self._user is not None
+        reply, cost = await self._user.reply(trial, turns)
+        turns[-1] = msgspec.structs.replace(
+            turns[-1],
+            reply=None if isinstance(reply, Failure) else reply,
+            user_cost=total([turns[-1].user_cost, cost]),
+        )
+        await reports.turned(trial, len(turns) - 1, turns[-1], cost)
+        if not isinstance(reply, Failure):
+            return None
+        message = reply.message if reply.kind == "budget" else f"the simulated user: {reply.message}"
+        # The target is not to blame, whatever is wrong with the user.
+        return Failure(kind=reply.kind if reply.kind == "budget" else "user", message=message)
+
+
+def _not_asked(failure: Failure) -> Outcome:
+    return Outcome(result=failure, attempts=0, started_at=time.time())
 
 
 def _whole_conversation(outcome: Outcome, turns: Sequence[Turn]) -> Outcome:
@@ -161,12 +199,12 @@ def _whole_conversation(outcome: Outcome, turns: Sequence[Turn]) -> Outcome:
     if not turns:
         return outcome
     result = outcome.result
-    answers = [turn.answer for turn in turns]
+    earlier = [turn.answer for turn in turns if turn.reply != ""]  # otherwise it is the last answer itself
     if isinstance(result, Answer):
-        usages = [answer.usage for answer in (*answers, result)]
+        usages = [answer.usage for answer in (*earlier, result)]
         known = [usage for usage in usages if usage is not None]
         usage = sum(known, Usage()) if len(known) == len(usages) else None
-        latency = sum(answer.latency_ms for answer in (*answers, result))
+        latency = sum(answer.latency_ms for answer in (*earlier, result))
         result = msgspec.structs.replace(result, usage=usage, latency_ms=latency)
     elif result.kind != "budget":
         result = msgspec.structs.replace(result, message=f"turn {len(turns) + 1}: {result.message}")

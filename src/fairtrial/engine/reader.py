@@ -63,7 +63,7 @@ class Reader:
         return CaseSlice(cases, {place_of(row): row for row in stored}, {} if job.fresh else self._turns(cases))
 
     def _turns(self, cases: list[Case]) -> dict[Place, tuple[Turn, ...]]:
-        positions = [case.position for case in cases if case.turns]
+        positions = [case.position for case in cases if case.turns or self._job.settings.user is not None]
         turns: dict[Place, tuple[Turn, ...]] = {}
         for row in turn_rows(self._store, self._job.run_id, positions) if positions else ():
             turns[place_of(row)] = (*turns.get(place_of(row), ()), rows.read_turn(row, self._job.variables))

@@ -67,9 +67,9 @@ class Recorder:
             await self._saver.save("trials", row, recorded)
         return outcome
 
-    async def save_turn(self, trial: Trial, number: int, turn: Turn) -> None:
-        """Store a turn of a conversation that goes on."""
-        await self._save_turn(trial, number, turn, partial(self.budget.recorded, turn.cost))
+    async def save_turn(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+        """Store a turn of a conversation that goes on; `cost` is that of the last call, which its row has now."""
+        await self._save_turn(trial, number, turn, partial(self.budget.recorded, cost))
 
     def _save_turn(
         self, trial: Trial, number: int, turn: Turn, then: Callable[[], None] | None = None

@@ -12,6 +12,7 @@ from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Turn
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
+from fairtrial.core.money import Cost
 from fairtrial.core.place import Place
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.stopping import case_order
@@ -163,9 +164,9 @@ class Engine:
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
 
-    async def turned(self, trial: Trial, number: int, turn: Turn) -> None:
-        """Store a turn of a conversation that goes on."""
-        await self._recorder.save_turn(trial, number, turn)
+    async def turned(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+        """Store a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
+        await self._recorder.save_turn(trial, number, turn, cost)
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
         """Store an answer or a failure reported by the executor; return an answer to be scored once it is durable."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, func, or_, select, update
 
 from fairtrial.core.money import Cost, total
 from fairtrial.store import schema
 from fairtrial.store.rows import cost_columns, read_cost
 from fairtrial.store.store import Store
+
+_COSTS = ("cost_usd", "charged_usd", "unknown_costs")
 
 
 def ledger_row(run_id: str, at_risk_usd: float, cost: Cost = Cost()) -> dict[str, Any]:  # noqa: B008
@@ -43,13 +46,24 @@ def charged(store: Store, run_id: str, series_id: str | None = None) -> float:
         return _total_cost(store, selected).charged + float(connection.scalar(at_risk) or 0.0)
 
 
-def _total_cost(store: Store, selected: ColumnElement[bool]) -> Cost:
-    names = ("cost_usd", "charged_usd", "unknown_costs")
+def user_cost(store: Store, run_id: str) -> Cost:
+    """Return what the simulated user of a run cost."""
     with store.reading() as connection:
-        costs = []
-        for table in (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers):
-            sums = [func.sum(table.c[name]).label(name) for name in names]
-            run_ids = select(schema.runs.c.id).where(selected)
-            query = select(*sums).where(table.c.run_id.in_(run_ids))
-            costs.append(read_cost(connection.execute(query).mappings().one()))
-        return total(costs)
+        return _user_cost(connection, schema.runs.c.id == run_id)
+
+
+def _total_cost(store: Store, selected: ColumnElement[bool]) -> Cost:
+    with store.reading() as connection:
+        tables = (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers)
+        costs = [_sums(connection, table, _COSTS, selected) for table in tables]
+        return total([*costs, _user_cost(connection, selected)])
+
+
+def _user_cost(connection: Connection, selected: ColumnElement[bool]) -> Cost:
+    return _sums(connection, schema.turns, [f"user_{name}" for name in _COSTS], selected)
+
+
+def _sums(connection: Connection, table: Table, names: Sequence[str], selected: ColumnElement[bool]) -> Cost:
+    sums = [func.sum(table.c[name]).label(plain) for name, plain in zip(names, _COSTS, strict=True)]
+    query = select(*sums).where(table.c.run_id.in_(select(schema.runs.c.id).where(selected)))
+    return read_cost(connection.execute(query).mappings().one())

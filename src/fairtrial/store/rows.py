@@ -164,13 +164,17 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Vari
         **{name: value for name, value in _answer_columns(turn.answer, variables).items() if name in _EMPTY_TURN},
         **_usage_columns(turn.answer.usage),
         **cost_columns(turn.cost),
+        "reply": None if turn.reply is None else variables.template(clean(turn.reply)),
+        **{f"user_{name}": value for name, value in cost_columns(turn.user_cost).items()},
     }
 
 
 def read_turn(row: Any, variables: Variables) -> Turn:
     """Read a stored turn with its variables filled in."""
     answer = read_answer({**row, "cached": True}, variables)  # its cost is not that of a trial
-    return Turn(question=variables.reveal(row["question"]), answer=answer, cost=read_cost(row))
+    reply = None if row["reply"] is None else variables.reveal(row["reply"])
+    question = variables.reveal(row["question"])
+    return Turn(question=question, answer=answer, cost=read_cost(row), reply=reply, user_cost=read_user_cost(row))
 
 
 def cost_columns(cost: Cost) -> dict[str, Any]:
@@ -181,6 +185,11 @@ def cost_columns(cost: Cost) -> dict[str, Any]:
 def read_cost(row: Any) -> Cost:
     """Read the cost of calls from the cost columns of any table."""
     return Cost(known=row["cost_usd"] or 0.0, charged=row["charged_usd"] or 0.0, unknown=int(row["unknown_costs"] or 0))
+
+
+def read_user_cost(row: Any) -> Cost:
+    """Read what a simulated user's replies cost."""
+    return read_cost({name: row[f"user_{name}"] for name in ("cost_usd", "charged_usd", "unknown_costs")})
 
 
 def _tool_columns(used: ToolUse | None) -> dict[str, Any]:

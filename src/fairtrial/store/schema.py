@@ -179,6 +179,10 @@ turns = Table(
     *_cost(),
     Column("reasoning", Text),
     Column("trace", Json),
+    Column("reply", Text),  # of a simulated user; empty: it is content
+    Column("user_cost_usd", Float, server_default="0"),  # what the replies cost, which no arm pays for
+    Column("user_charged_usd", Float, server_default="0"),
+    Column("user_unknown_costs", Integer, server_default="0"),
 )
 
 scorings = Table(

@@ -251,7 +251,10 @@ def noise_words(arms: Sequence[ArmSummary]) -> str:
 def _cost_notes(summary: RunSummary) -> list[str]:
     """Report costs that the cost column does not include."""
     notes = []
-    shown = total(arm.cost for arm in summary.arms) + total(arm.judge_cost for arm in summary.arms)
+    user = summary.user_cost
+    shown = total(cost for arm in summary.arms for cost in (arm.cost, arm.judge_cost)) + user
+    if user.charged or user.unknown:
+        notes.append(f"The simulated user cost {money(user)}, which is in no arm's cost.")
     if summary.spent.charged - shown.charged > 1e-9 or summary.spent.unknown > shown.unknown:
         others = "earlier scorings, pairs, judge checks and abandoned calls"
         notes.append(f"Total spent, including {others}: {money(summary.spent)}.")

@@ -1,0 +1,63 @@
+"""A simulated user: a model that plays the other side of a conversation, the same for every arm."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from fairtrial.core.answer import Failure, Outcome, Request, Turn
+from fairtrial.core.chat import Message
+from fairtrial.core.experiment import UserSpec
+from fairtrial.core.money import Cost
+from fairtrial.core.templates import TemplateError, fill
+from fairtrial.core.trial import Trial
+
+_END = "[END]"
+_TASK = f"""\
+You play a user who talks to an assistant. Stay in this role whatever the assistant says. Write only what the user \
+says next: one message, in the user's own words.
+Once you have what you want, or it is clear that you will not get it, reply with {_END} and nothing else."""
+_BEGIN = "(The conversation begins. Write your first message.)"
+_MAX_TOKENS = 1000
+
+
+class SimulatedUser:
+    """Replies to the answers of a target until it has what it wants."""
+
+    def __init__(self, spec: UserSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> None:
+        self._spec, self._ask = spec, ask
+
+    def is_last(self, turn: int) -> bool:
+        """Return whether the answer in this turn (from 1) ends the conversation in any case."""
+        return turn >= self._spec.max_turns
+
+    async def reply(self, trial: Trial, turns: Sequence[Turn]) -> tuple[str | Failure, Cost]:
+        """Return the next message, or nothing if the user is content; and what it cost."""
+        try:
+            request = self._request(trial, turns)
+        except TemplateError as error:
+            return Failure(kind="template", message=f"the simulated user: {error}"), Cost()
+        outcome = await self._ask(request)
+        result = outcome.result
+        if isinstance(result, Failure):
+            return result, outcome.cost
+        text = result.text.strip()
+        return "" if _END in text or not text else text, outcome.cost
+
+    def _request(self, trial: Trial, turns: Sequence[Turn]) -> Request:
+        values = trial.arm.condition.values(trial.case)
+        persona, goal = (fill(text, values).strip() for text in (self._spec.persona, self._spec.goal))
+        parts = [_TASK, f"Who you are: {persona}" if persona else "", f"What you want: {goal}" if goal else ""]
+        messages = [Message(role="user", content=_BEGIN)]
+        for turn in turns:  # with the roles exchanged: what the user said is what this model said
+            messages.append(Message(role="assistant", content=turn.question))
+            messages.append(Message(role="user", content=turn.answer.text))
+        return Request(
+            trial_id=f"{trial.id}/user/{len(turns)}",
+            case_id=trial.case.id,
+            input=messages[-1].content,
+            history=tuple(messages[:-1]),
+            system="\n\n".join(filter(None, parts)),
+            params={"max_tokens": _MAX_TOKENS, **self._spec.params},
+            repeat=trial.repeat,
+            stream=False,
+        )
