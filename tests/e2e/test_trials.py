@@ -220,3 +220,15 @@ def test_a_file_that_cannot_be_written_later_does_not_hide_the_result(cli, write
 def test_means_are_printed_once(cli, run):
     out = cli("show")[1]
     assert len(re.findall(r"^ poor +\d", out, re.MULTILINE)) == 1 and "poor: " not in out
+
+
+def test_progress_leaves_room_for_what_ctrl_c_writes():
+    """At the end of a full line a terminal's `^C` begins another, and the first line of the display is left behind."""
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.watch import progress_table
+    from fairtrial.engine.progress import Progress
+
+    progress = Progress(["an-arm-with-a-long-name/and-a-condition"], [40])
+    console = Console(width=80, file=io.StringIO())
+    console.print(progress_table(progress, 80))
+    assert max(map(len, console.file.getvalue().splitlines())) <= 77
