@@ -129,6 +129,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
     from fairtrial.analyse.wording.runs import money
     from fairtrial.cli.console import Console
+    from fairtrial.core.text import counted
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):
@@ -136,7 +137,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     for arm in plan.arms:
         table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
     console = Console(highlight=False)
-    console.print(f"{suite.name}: {plan.cases} cases, {plan.trials} trials; nothing was run")
+    console.print(f"{suite.name}: {counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}; nothing was run")
     console.print(table)
     if plan.judge_calls:
         console.print(f"judging: {plan.judge_calls} calls, {money(plan.judge_usd)} at most")

@@ -87,9 +87,8 @@ def print_trials(run: Run, found: Found) -> None:
     """Print the trials as blocks of lines that fit the terminal, and how many there are."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.runs import counted
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.core.text import counted, printable
 
     console = Console(highlight=False)
     total, shown = len(found.places), found.shown(_MOST_SHOWN)

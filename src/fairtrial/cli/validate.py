@@ -30,13 +30,15 @@ def command(suite: str | None, schema: bool, as_json: bool) -> int:
 def _report(suite: str) -> int:
     from fairtrial import pipeline
     from fairtrial.config.advice import warnings
+    from fairtrial.core.text import counted
     from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite)
     for warning in warnings(loaded):
         click.echo(f"warning: {warning}", err=True)
     plan = estimate(loaded)
-    click.echo(f"{suite} is valid: {plan.cases} cases × {len(plan.arms)} arms, {plan.trials} trials")
+    size = f"{counted(plan.cases, 'case')} × {counted(len(plan.arms), 'arm')}, {counted(plan.trials, 'trial')}"
+    click.echo(f"{suite} is valid: {size}")
     return 0
 
 
