@@ -111,6 +111,22 @@ def test_the_wrong_answers_of_the_best_arm(cli, run):
     assert {trial["arm"] for trial in other} == {"poor"} and len(other) == 8
 
 
+def test_wide_characters_fit_too(cli, write_suite):
+    from rich.cells import cell_len
+
+    target = {"id": "模型" * 30, "target": "mock:x", "options": {"answer": "回答" * 90}}
+    assert (
+        cli(
+            "run",
+            write_suite(targets=[target], cases=[{"id": "问" * 60, "input": "问题 " * 70, "expected": "x"}]),
+            "-q",
+        )[0]
+        == 0
+    )
+    for out in (cli("show", "--trials")[1], cli("show", "--cases", "--trials")[1]):
+        assert "模型" in out and max(map(cell_len, out.splitlines())) <= 80
+
+
 def test_a_limit_says_what_is_left(cli, run):
     out = cli("show", "--trials", "--limit", "3")[1]
     assert len(re.findall(r"^ [0-9a-f]{8} ", out, re.MULTILINE)) == 3 and "3 of 24 trials" in out
