@@ -127,7 +127,8 @@ async def test_the_command(run_suite, store, tmp_path, monkeypatch):
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     assert "| regression | m | failed |" in (tmp_path / "g.md").read_text()
     assert (tmp_path / "summary.md").read_text() == (tmp_path / "g.md").read_text()
-    assert json.loads((tmp_path / "g.json").read_text())["result"] == "failed"
+    written = json.loads((tmp_path / "g.json").read_text())
+    assert written["result"] == "failed" and written["schema_version"] == SCHEMA_VERSION
     assert call("gate", "main", "--min-score", "80", "--json").return_value == 0
     assert call("compare", "main", "latest").stdout.count("better") == 2
     # A name moves, and goes with its run.

@@ -111,6 +111,22 @@ def test_the_wrong_answers_of_the_best_arm(cli, run):
     assert {trial["arm"] for trial in other} == {"poor"} and len(other) == 8
 
 
+def test_wide_characters_fit_too(cli, write_suite):
+    from rich.cells import cell_len
+
+    target = {"id": "模型" * 30, "target": "mock:x", "options": {"answer": "回答" * 90}}
+    assert (
+        cli(
+            "run",
+            write_suite(targets=[target], cases=[{"id": "问" * 60, "input": "问题 " * 70, "expected": "x"}]),
+            "-q",
+        )[0]
+        == 0
+    )
+    for out in (cli("show", "--trials")[1], cli("show", "--cases", "--trials")[1]):
+        assert "模型" in out and max(map(cell_len, out.splitlines())) <= 80
+
+
 def test_a_limit_says_what_is_left(cli, run):
     out = cli("show", "--trials", "--limit", "3")[1]
     assert len(re.findall(r"^ [0-9a-f]{8} ", out, re.MULTILINE)) == 3 and "3 of 24 trials" in out
@@ -220,3 +236,15 @@ def test_a_file_that_cannot_be_written_later_does_not_hide_the_result(cli, write
 def test_means_are_printed_once(cli, run):
     out = cli("show")[1]
     assert len(re.findall(r"^ poor +\d", out, re.MULTILINE)) == 1 and "poor: " not in out
+
+
+def test_progress_leaves_room_for_what_ctrl_c_writes():
+    """At the end of a full line a terminal's `^C` begins another, and the first line of the display is left behind."""
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.watch import progress_table
+    from fairtrial.engine.progress import Progress
+
+    progress = Progress(["an-arm-with-a-long-name/and-a-condition"], [40])
+    console = Console(width=80, file=io.StringIO())
+    console.print(progress_table(progress, 80))
+    assert max(map(len, console.file.getvalue().splitlines())) <= 77

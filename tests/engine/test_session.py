@@ -268,7 +268,7 @@ async def test_the_cache_serves_the_same_trial_and_no_other_repeat(run_suite, mo
     cached = await run_suite(RunOptions(cache=True), targets=["openai:m"], cases=numbered(5), repeats=3)
     assert state.calls.total() == 15
     assert sum(trial.cached for trial in cached.trials()) == 10
-    assert [t.answer for t in first.trials()] == [t.answer for t in cached.trials() if t.repeat < 2]
+    assert [t.answer for t in first.trials()] == [t.answer for t in cached.trials() if t.repeat <= 2]
     await run_suite(RunOptions(cache=True), targets=["openai:m"], cases=numbered(5), params={"temperature": 0})
     assert state.calls.total() == 20
     await run_suite(targets=["openai:m"], cases=numbered(5))

@@ -376,7 +376,14 @@ async def test_cases_are_filtered_and_sorted(run_suite: Any, store: Store) -> No
     ]
     kinds = ["x", "y", "x", "y"]
     cases = [
-        {"id": f"c{n}", "input": f"q{n}", "expected": "yes", "scorer": "boolean", "category": kinds[n]}
+        {
+            "id": f"c{n}",
+            "input": f"q{n}",
+            "expected": "yes",
+            "scorer": "boolean",
+            "category": kinds[n],
+            "tags": [f"t{n % 3}"],
+        }
         for n in range(4)
     ]
     run = await run_suite(targets=targets, cases=cases)
@@ -394,12 +401,27 @@ async def test_cases_are_filtered_and_sorted(run_suite: Any, store: Store) -> No
         and found(sort="1", descending=True) == [1, 0, 2, 3]
     )
     assert found(category="y") == [1, 3] and found(category="y", sort="mean") == [3, 1] and found(text="Q2") == [2]
+    assert found(tag="t0") == [0, 3] and found(tag="t0", sort="mean", category="y") == [3] and found(tag="t") == []
     with store.engine.begin() as connection:
         connection.exec_driver_sql("delete from scores where case_position = 0")
     assert found(sort="mean") == [2, 3, 1, 0] and found(sort="mean", category="x", descending=True) == [2, 0]
     assert [(cell.case, cell.arm, cell.scored, cell.mean) for cell in cells(store, record, [0, 1])] == [
         (0, 0, 0, None), (0, 1, 0, None), (1, 0, 1, 1.0), (1, 1, 1, 1.0),
     ]  # fmt: skip
+
+
+async def test_means_by_kind_lead_to_their_cases(client: TestClient, run_suite: Any) -> None:
+    cases = [
+        {"input": f"q{n}", "expected": "q1", "category": "a & b" if n % 2 else "c", "tags": [f"t{n % 3}"]}
+        for n in range(6)
+    ]
+    run = await run_suite(cases=cases)
+    client.get(f"/runs/{run.id}/numbers")  # once this is there, the page has it too
+    page = client.get(f"/runs/{run.id}/numbers").text
+    assert f'href="/runs/{run.id}?category=a+%26+b&amp;sort=0#cases"' in page and "none is adjusted" in page
+    assert f'href="/runs/{run.id}?tag=t2#cases"' in page
+    assert "2 cases." in client.get(f"/runs/{run.id}?tag=t2").text
+    assert "3 cases." in client.get(f"/runs/{run.id}?category=a+%26+b&sort=0").text
 
 
 @pytest.mark.slow

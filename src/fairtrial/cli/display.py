@@ -23,10 +23,10 @@ from fairtrial.analyse.wording.comparisons import (
 )
 from fairtrial.analyse.wording.comparisons import headline as comparison_headline
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
-from fairtrial.analyse.wording.runs import arm_cells, arm_columns, counted, failure_line, headline, reporting_line
+from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.cli.console import Console
 from fairtrial.cli.tables import shortened, table
-from fairtrial.core.text import printable
+from fairtrial.core.text import counted, printable
 
 _MAX_FAILURES = 5
 _LONG_NAME = 24

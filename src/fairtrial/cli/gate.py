@@ -114,9 +114,12 @@ def _renderer(output: str, metric: str) -> Callable[[Gate], str]:
     if name.endswith(".json"):
         import msgspec
 
+        from fairtrial.reports import SCHEMA_VERSION
         from fairtrial.reports.json import gate_document
 
-        return lambda result: msgspec.json.encode(gate_document(result, metric)).decode()
+        return lambda result: msgspec.json.encode(
+            {"schema_version": SCHEMA_VERSION, **gate_document(result, metric)}
+        ).decode()
     raise click.UsageError(f"{output}: the file name must end in .md, .junit.xml or .json")
 
 

@@ -138,8 +138,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     for arm in plan.arms:
         table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
     console = Console(highlight=False)
-    size = f"{counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}"
-    console.print(f"{suite.name}: {size}; nothing was run")
+    console.print(f"{suite.name}: {counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}; nothing was run")
     console.print(table)
     if plan.judge_calls:
         console.print(f"judging: {counted(plan.judge_calls, 'call')}, {money(plan.judge_usd)} at most")

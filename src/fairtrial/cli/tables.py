@@ -55,8 +55,20 @@ def _width(cell: str) -> int:
 
 def shortened(name: str, max_width: int) -> str:
     """Shorten a name by cutting its middle, because names usually differ at their ends."""
-    lines = []
-    for line in name.split("\n"):
-        half = (max_width - 1) // 2
-        lines.append(line if cell_len(line) <= max_width else f"{line[: max_width - 1 - half]}…{line[-half:]}")
-    return "\n".join(lines)
+    half = (max_width - 1) // 2
+    return "\n".join(
+        line
+        if cell_len(line) <= max_width
+        else f"{_fitting(line, max_width - 1 - half)}…{_fitting(line[::-1], half)[::-1]}"
+        for line in name.split("\n")
+    )
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return as many characters from the start as fit, of which some are two columns wide."""
+    used = 0
+    for place, character in enumerate(text):
+        used += cell_len(character)
+        if used > width:
+            return text[:place]
+    return text

@@ -87,9 +87,8 @@ def print_trials(run: Run, found: Found) -> None:
     """Print the trials as blocks of lines that fit the terminal, and how many there are."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.runs import counted
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.core.text import counted, printable
 
     console = Console(highlight=False)
     total, shown = len(found.places), found.shown(_MOST_SHOWN)
@@ -115,6 +114,7 @@ def _heading(run: Run, found: Found) -> str:
 
 
 def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool) -> None:
+    from rich.cells import cell_len
     from rich.text import Text
 
     from fairtrial.analyse.wording.runs import number
@@ -125,8 +125,8 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
     score = number(trial.score) if trial.status == "scored" else trial.status
     repeat = f" #{trial.repeat}" if repeats else ""
     room = console.width - len(score) - len(repeat) - 15
-    case = shortened(printable(trial.case_id), max(8, room - min(len(trial.arm), room // 2)))
-    arm = shortened(printable(trial.arm), max(8, room - len(case)))
+    case = shortened(printable(trial.case_id), max(8, room - min(cell_len(trial.arm), room // 2)))
+    arm = shortened(printable(trial.arm), max(8, room - cell_len(case)))
     head = Text.assemble(f" {trial.trial_id[:8]}  ", (case, "bold"), f"{repeat} · {arm}")
     head.append(" " * max(1, console.width - head.cell_len - len(score)))
     head.append(score, "bold" if trial.status == "scored" else "red")

@@ -430,6 +430,8 @@ class Store:
         if cases is not None:
             query = query.where(table.c.case_position.in_(cases))
         if places is not None:
+            # The cases alone would not be enough, but SQLite uses its index only for them.
+            query = query.where(table.c.case_position.in_({place.case for place in places}))
             query = query.where(tuple_(*(table.c[name] for name in COLUMNS)).in_(places))
         if trial is not None:
             query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))

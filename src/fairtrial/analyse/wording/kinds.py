@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.analyse.wording.runs import counted, number
+from fairtrial.analyse.wording.runs import number
+from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
     from fairtrial.analyse.kind_means import KindMeans

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
 from fairtrial.core.money import Cost, total
-from fairtrial.core.text import one_line
+from fairtrial.core.text import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ _MOST_METRICS = 6
 def number(value: float | None, digits: int = 1) -> str:
     """Format a score of 0–1 as 0–100."""
     return "–" if value is None else f"{100 * value:.{digits}f}"
-
-
-def counted(count: int, what: str) -> str:
-    """Count things: `1 trial`, `2 trials`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def interval(arm: ArmSummary) -> str:
