@@ -12,6 +12,7 @@ from fairtrial.cli.main import COMMANDS
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.suites import suite_path
+from fairtrial.tables.hub import Copy
 
 REPO = Path(__file__).parent.parent
 PAGES = [p for p in REPO.rglob("*.md") if not any(part.startswith(".") for part in p.relative_to(REPO).parts)]
@@ -74,6 +75,19 @@ def test_suites_in_the_documentation_are_right(page, tmp_path):
     assert suites
     for text in suites:
         assert parse_suite(text, folder=tmp_path, environment=KEYS).case_count
+
+
+def test_datasets_in_the_documentation_are_right(tmp_path, monkeypatch):
+    """The Hub is played by a local copy."""
+    (tmp_path / "questions.csv").write_text(
+        "question;answer;topic;year;level\nWhat is the capital of Italy?;Rome;geography;2021;hard\n"
+    )
+    (tmp_path / "copy.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
+    monkeypatch.setattr("fairtrial.config.dataset.fetch", lambda *_: Copy(tmp_path / "copy.jsonl", {}))
+    suites = suites_in(REPO / "docs/datasets.md")
+    assert len(suites) == 3
+    for text in suites:
+        assert parse_suite(text, folder=tmp_path, environment=KEYS).case_count == 1
 
 
 def test_the_python_example_of_the_readme_runs(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from fairtrial.web.changes import apply
 from fairtrial.web.form import scorer_guides
 from fairtrial.web.site import Site
 from fairtrial.web.tables import read_cases, table_text
+from tests.tables.workbook import write_workbook
 
 from .conftest import CAPITALS
 
@@ -159,6 +161,23 @@ def test_an_imported_text_names_no_variable() -> None:
     for body, words in ((b"a,b\n1,2\n", "needs a column `input`"), (b"", "no case")):
         with pytest.raises(FairtrialError, match=words):
             read_cases(body, ".csv")
+
+
+def test_tables_of_spreadsheets_are_imported(tmp_path) -> None:
+    assert read_cases("question;answer\r\nOui, ça va?;oui\r\n".encode("utf-8-sig"), ".csv") == [
+        {"input": "Oui, ça va?", "expected": "oui"}
+    ]
+    book = write_workbook(tmp_path / "d.xlsx", S=[["question", "answer", "weight"], ["What is 6 × 7?", 42, 2]])
+    assert read_cases(book.read_bytes(), ".xlsx") == [{"input": "What is 6 × 7?", "expected": 42, "weight": 2}]
+    with pytest.raises(FairtrialError, match="set `encoding`"):
+        read_cases("question;answer\nça;oui\n".encode("cp1252"), ".csv")
+
+
+def test_aliases_that_would_make_the_page_endless() -> None:
+    levels = "".join(f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in itertools.pairwise("abcdefghi"))
+    text = f"name: x\ntargets: [mock:echo]\na: &a [x, x]\n{levels}cases: [{{input: q, expected: *i}}]\n"
+    with pytest.raises(FairtrialError, match="aliases make the suite far larger"):
+        Editor(text)
 
 
 def test_an_unknown_table_is_refused() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import yaml
 
+from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.variables import Variables
 
 Path = tuple[str | int, ...]
 _PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes in any position
@@ -24,6 +26,8 @@ class Editor:
 
     def __init__(self, text: str) -> None:
         self._yaml = _round_trip(text)
+        if "&" in text:
+            Source(text, "suite", Variables({}))  # refuses aliases that would make the page endless
         try:
             self.value: Any = self._yaml.load(text) if text.strip() else self._yaml.map()
         except Exception as error:  # its parser raises many kinds of errors, all about the text

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.tables.jsonl import decode, object_row
+from fairtrial.tables.jsonl import json_problem, object_row
 from fairtrial.tables.row import Row, TableError, TableOptions
 from fairtrial.tables.text import encoding_of, open_bytes, open_text
 
@@ -78,6 +78,5 @@ def _decoded(text: bytes | msgspec.Raw, type: Any) -> Any:
         return msgspec.json.decode(text, type=type)
     except msgspec.ValidationError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        _, problem = decode(bytes(text), 1)
-        raise TableError(problem or "the JSON cannot be read", 1) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TableError(json_problem(error, text, 1), 1) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -36,33 +35,24 @@ def _lines(path: Path, encoding: str) -> Iterator[bytes | str]:
 
 def object_row(number: int, text: bytes | str | msgspec.Raw) -> Row:
     """Return the row that a JSON text stands for, or its problem."""
-    value, problem = decode(text, number)
-    if problem:
-        return Row(number, {}, problem)
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Row(number, {}, json_problem(error, text, number))
     if not isinstance(value, dict):
         return Row(number, {}, "a row must be a JSON object")
     return Row(number, value, depth_problem(value))
 
 
-def decode(text: bytes | str | msgspec.Raw, line: int, type: Any = Any) -> tuple[Any, str]:
-    """Return (value, problem) of a JSON text; raise TableError if it is not even text."""
-    try:
-        return msgspec.json.decode(text, type=type), ""
-    except RecursionError:
-        return None, "the JSON is nested too deeply"
-    except UnicodeDecodeError as error:
-        raise undecodable(error, line) from None
-    except msgspec.DecodeError as error:
-        if b"\0" in (text if isinstance(text, bytes) else b""):
-            raise TableError("NUL bytes: the file is not JSON text", line) from None
-        _check_utf8(text, line)
-        return None, f"invalid JSON: {error}"
-
-
-def _check_utf8(text: bytes | str | msgspec.Raw, line: int) -> None:
-    """Tell text in another encoding from text that is not JSON."""
+def json_problem(error: Exception, text: bytes | str | msgspec.Raw, line: int) -> str:
+    """Return what is wrong with a JSON text; raise TableError if it is not even text."""
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
     if isinstance(text, bytes):
+        if b"\0" in text:
+            raise TableError("NUL bytes: the file is not JSON text", line) from None
         try:
             text.decode()
-        except UnicodeDecodeError as error:
-            raise undecodable(error, line) from None
+        except UnicodeDecodeError as undecoded:
+            raise undecodable(undecoded, line) from None
+    return f"invalid JSON: {error}"

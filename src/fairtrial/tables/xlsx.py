@@ -36,6 +36,10 @@ def rows(path: Path, options: TableOptions) -> Iterator[Row]:
             yield from _sheet_rows(sheet.iter_rows())
     except (calamine.CalamineError, zipfile.BadZipFile) as error:
         raise TableError(f"the workbook cannot be read: {error}") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of the library; not an Exception, and it has no public name
+            raise
+        raise TableError("the workbook cannot be read: it is damaged") from None
 
 
 def _sheet_name(names: list[str], chosen: str | None) -> str:

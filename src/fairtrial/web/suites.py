@@ -167,7 +167,7 @@ class Suites:
         """Append cases from a table and return the new text for review; nothing is saved."""
         upload = form.get("table")
         if not isinstance(upload, UploadFile) or not upload.filename:
-            return JSONResponse({"error": "choose a file: .csv, .tsv, .jsonl or .json"}, 400)
+            return JSONResponse({"error": f"choose a file: {', '.join(FORMATS)}"}, 400)
         suffix = Path(upload.filename).suffix.lower()
         if suffix not in FORMATS:
             return JSONResponse(
