@@ -58,7 +58,7 @@ def resolve_arms(
                 params=params,
                 defaulted=defaulted,
                 scorer={"type": scorer} if isinstance(scorer, str) else scorer,
-                extract=msgspec.to_builtins(document.extract) if document.extract else None,
+                extract=document.extract.as_spec() if document.extract else None,
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
                 position=len(arms),
             )

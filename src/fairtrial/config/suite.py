@@ -155,7 +155,7 @@ def _inline_case(entry: CaseEntry, index: int) -> Case:
         difficulty=entry.difficulty,
         cluster=entry.cluster,
         scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
-        extract=msgspec.to_builtins(entry.extract) if entry.extract else None,
+        extract=entry.extract.as_spec() if entry.extract else None,
         params=params.given() if params else None,
         repeats=entry.repeats,
         metadata=_metadata(entry),
