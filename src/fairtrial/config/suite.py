@@ -17,7 +17,7 @@ from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.experiment import Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import build_scorer
+from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.variables import Variables
 
@@ -120,9 +120,10 @@ class Suite:
             for line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
                 yield Problem("", str(self._dataset.entry.path), line), case, problem
 
-    def build_scorers(self) -> list[Scorer]:
-        """Build the scorers that the cases use."""
-        return [build_scorer(msgspec.json.decode(spec)) for spec in self.scorers]
+    def build_scorers(self, *, sound: bool = False) -> list[Scorer]:
+        """Build the scorers that the cases use; with `sound`, leave out those with problems."""
+        specs = map(msgspec.json.decode, self.scorers)
+        return [build_scorer(spec) for spec in specs if not (sound and scorer_problems(spec))]
 
     @property
     def plan_id(self) -> str:

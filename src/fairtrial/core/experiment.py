@@ -310,6 +310,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetrySpec = RetrySpec()
     prices: dict[str, PriceSpec] = {}
     judges: tuple[JudgeSpec, ...] = ()
+    embedders: dict[str, TargetSpec] = {}
     panel: PanelSpec = PanelSpec()
     stop: StopSpec | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
@@ -317,5 +318,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:
-    """Return every target that may be called: those of the arms and of the judges."""
-    return [arm.target for arm in arms] + [judge.target for judge in settings.judges]
+    """Return every target that may be called: those of the arms and of the judges, and the embedders."""
+    called = [judge.target for judge in settings.judges] + list(settings.embedders.values())
+    return [arm.target for arm in arms] + called

@@ -31,6 +31,7 @@ class Target:
     runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
     uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
     takes_images: ClassVar[bool] = False  # whether requests can carry images; the model may still not support them
+    embeds: ClassVar[bool] = False  # whether it answers requests for embeddings
     most_at_once: ClassVar[int | None] = None  # the highest useful number of concurrent calls
 
     def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:

@@ -6,6 +6,7 @@ A lane has more workers than concurrent calls: while one worker's answer is stor
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -29,6 +30,8 @@ from fairtrial.engine.limits import Limiter
 from fairtrial.engine.scoring import Scoring
 from fairtrial.judging.trying import try_judge
 
+_MAX_EMBEDDINGS = 1000  # that are kept; each takes 8 bytes for each of its numbers
+
 
 class LocalExecutor:
     """Asks targets and scores answers in this process."""
@@ -40,12 +43,13 @@ class LocalExecutor:
         self._budget, self._lookup = budget, lookup
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
-        shared_gate = len(self._lanes) > 1 or bool(job.settings.judges)
+        shared_gate = len(self._lanes) > 1 or bool(job.settings.judges or job.settings.embedders)
         self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if shared_gate else nullcontext()
         max_wait = job.settings.retry.max_wait
         self._limiters = {name: Limiter(lane.width, max_wait) for name, lane in self._lanes.items()}
         self._ladders: dict[str, Ladder] = {}
         self._judge_ladders: dict[str, Ladder] = {}
+        self._embeddings: dict[tuple[str, str], array[float]] = {}
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
         self._panel = Panel(judges=judges, how=job.settings.panel)
         self._workshop = Workshop()
@@ -73,8 +77,8 @@ class LocalExecutor:
                 self._ladders[target.spec.id] = self._ladder(target, self._limiters[name], self._lookup)
         # Judges use the same ladder, and share a provider's limits with its other models.
         settings = self._job.settings
-        for judge in settings.judges:
-            target = self._targets[judge.target.id]
+        for spec in (*(judge.target for judge in settings.judges), *settings.embedders.values()):
+            target = self._targets[spec.id]
             max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
             limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
             self._judge_ladders[target.spec.id] = self._ladder(target, limiter, None)
@@ -111,6 +115,23 @@ class LocalExecutor:
     async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
         return await self._judge_ladders[judge.target.id].ask(request)
 
+    async def _embed(self, name: str, text: str) -> Sequence[float] | Failure:
+        """Return the embedding of a text; those of the latest texts are kept, for every arm needs the reference's."""
+        kept = self._embeddings.get((name, text))
+        if kept is not None:
+            return kept
+        target = self._job.settings.embedders[name].id
+        outcome = await self._judge_ladders[target].ask(
+            Request(trial_id=target, case_id="", input=text, stream=False, params={"max_tokens": 1}, embed=True)
+        )
+        if isinstance(outcome.result, Failure):
+            return outcome.result
+        vector = array("d", msgspec.json.decode(outcome.result.text, type=list[float]))
+        self._embeddings[name, text] = vector
+        if len(self._embeddings) > _MAX_EMBEDDINGS:
+            del self._embeddings[next(iter(self._embeddings))]
+        return vector
+
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
         """Ask the target and report the answer, then score it and report the score."""
         answer = trial.stored
@@ -127,7 +148,7 @@ class LocalExecutor:
                 return
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
         result = _missing_tool_use(trial, answer) or await self._scoring.score(
-            trial, answer, self._panel, trial.judgements, self._workshop
+            trial, answer, self._panel, trial.judgements, self._workshop, self._embed
         )
         await reports.scored(trial, result)
 

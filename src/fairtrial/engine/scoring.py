@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from fairtrial.core.accepted import score_answer
-from fairtrial.core.answer import Answer
+from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
@@ -52,6 +52,7 @@ class Scoring:
         panel: Panel | None = None,
         kept: Sequence[Judgement] = (),
         workshop: Workshop | None = None,
+        embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None,
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
         context = ScoreContext(
@@ -66,6 +67,7 @@ class Scoring:
             panel=panel,
             family=family_of(trial.arm.target) if panel and panel.judges else "",
             workshop=workshop,
+            embed=embed,
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
