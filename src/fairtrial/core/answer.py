@@ -87,7 +87,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A target's answer. Only `text` is scored; reasoning and trace are for people to read.
+    """A target's answer. Scorers look at `text`, a few of them at the rest; reasoning is for people to read.
 
     finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own value.
     """

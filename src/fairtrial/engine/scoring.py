@@ -101,6 +101,8 @@ def _validated(result: object) -> Score | Unscored:
     if not isinstance(result, Score):
         return Unscored(kind="range", message=f"the scorer returned {type(result).__name__} instead of a score")
     value = result.value
+    if type(value) is float and 0 <= value <= 1 and not result.metrics:
+        return result
     if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
         metrics = {name: float(metric) for name, metric in result.metrics.items() if _is_number(metric)}
         return msgspec.structs.replace(result, value=float(value), metrics=metrics)
