@@ -34,7 +34,7 @@ def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
         return
     if isinstance(case.expected, tuple) and len(case.accepted) < len(case.expected):
         yield "one of the texts in `expected` is blank"
-    if scorer.extract is not None:
+    if scorer.extract is not None and scorer.reads_text:
         yield from scorer.extract.check(folder)
     variants = _split_accepted(scorer, case)
     problems = (problem for variant in variants for problem in scorer.check(variant, folder))

@@ -130,7 +130,7 @@ class Extracted(NamedTuple):
 
 def has_thinking(text: str) -> bool:
     """Return whether a text may contain a model's thinking; quick, because every answer is asked."""
-    return "think>" in text or "THINK>" in text
+    return "hink>" in text or "HINK>" in text
 
 
 def without_thinking(text: str) -> str:
