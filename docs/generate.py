@@ -12,9 +12,12 @@ from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
 from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.core.extraction import Extraction
+from fairtrial.core.scorer import Scorer
 from fairtrial.webpage import checks
 
 FOLDER = Path(__file__).parent / "reference"
+EXAMPLES = Path(__file__).parent.parent / "examples" / "scorers"
 NOTE = "<!-- Written by `python -m docs.generate`; do not edit. -->\n"
 STRUCTS: list[tuple[str, Any]] = [
     ("The suite", document.SuiteDocument),
@@ -28,6 +31,7 @@ STRUCTS: list[tuple[str, Any]] = [
     ("type", checks.Typing),
     ("choose", checks.Choosing),
     ("drag", checks.Dragging),
+    ("extract", Extraction),
     ("dataset", document.DatasetEntry),
     ("params", document.ParamsEntry),
     ("providers", document.ProviderEntry),
@@ -42,8 +46,18 @@ SUITE_INTRO = """\
 Paths are relative to the suite file. `${VAR}` and `${VAR:-default}` are filled in from the environment, or from a
 `.env` file beside the suite or in the working folder (`$${` is a literal `${`); their values are never stored, and a
 key that stands in the suite itself is an error. Unknown keys are errors. `params`, `scorer`, `repeats` can stand on the
-suite, a target, a condition or a case: the nearest one wins. `fairtrial validate --schema` prints the JSON schema for
-your editor.
+suite, a target, a condition or a case: the nearest one wins. `extract` can stand on the suite, a scorer or a case.
+`fairtrial validate --schema` prints the JSON schema for your editor.
+"""
+
+
+SCORERS_INTRO = """\
+# Scorers
+
+Every scorer also takes `extract` ([what of an answer it scores](suite.md#extract)) and `threshold` (a number from 0 to
+1: scores from there on are right, all others wrong). Where `expected` is a list, the best one counts. The examples are
+suites with scripted answers, in [examples/scorers](../../examples/scorers/); beside a case stands the score of its
+answer.
 """
 
 
@@ -67,7 +81,7 @@ def commands_page() -> str:
 
 
 def scorers_page() -> str:
-    lines = [NOTE, "# Scorers\n", "| scorer | scale | reproducibility | runs needed | best for |"]
+    lines = [NOTE, SCORERS_INTRO, "| scorer | scale | reproducibility | runs needed | best for |"]
     lines.append("| --- | --- | --- | --- | --- |")
     parts = {name: registry.load("scorers", name) for name in registry.builtin_names("scorers")}
     for name, cls in parts.items():
@@ -76,7 +90,8 @@ def scorers_page() -> str:
             f"| [`{name}`](#{name}) | {guide.scale} | {guide.reproducibility} | {guide.runs} | {guide.best_for} |"
         )
     for name, cls in parts.items():
-        lines += [f"\n## {name}\n", _paragraphs(cls.__doc__), *_options(cls)]
+        example = (EXAMPLES / f"{name}.yaml").read_text("utf-8")
+        lines += [f"\n## {name}\n", _paragraphs(cls.__doc__), *_options(cls), f"\n```yaml\n{example}```"]
     return "\n".join(lines) + "\n"
 
 
@@ -96,10 +111,12 @@ def _paragraphs(doc: str | None) -> str:
 def _options(cls: Any) -> list[str]:
     schema = msgspec.json.schema(cls)
     properties = schema["$defs"][cls.__name__]["properties"]
-    if not properties:
+    common = {field.name for field in msgspec.structs.fields(Scorer)} if issubclass(cls, Scorer) else set()
+    fields = [field for field in msgspec.structs.fields(cls) if field.name not in common]
+    if not fields:
         return []
     lines = ["", "| key | type | default | |", "| --- | --- | --- | --- |"]
-    for field in msgspec.structs.fields(cls):
+    for field in fields:
         described = properties[field.encode_name]
         default = "required" if field.required else _default(field)
         lines.append(f"| `{field.encode_name}` | {_type(described)} | {default} | {described.get('description', '')} |")

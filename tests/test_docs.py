@@ -105,6 +105,33 @@ async def test_examples_run(folder, store, monkeypatch):
     assert run.status == "completed"
 
 
+SCORERS = REPO / "examples" / "scorers"
+
+
+def test_every_scorer_has_an_example():
+    assert {path.stem for path in SCORERS.glob("*.yaml")} == set(registry.builtin_names("scorers"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.browser, pytest.mark.slow] if name in ("browser", "code_judge") else [])
+        for name in registry.builtin_names("scorers")
+    ],
+)
+async def test_the_examples_of_scorers_have_the_scores_they_say(name, store, request):
+    if name in ("browser", "code_judge"):
+        request.getfixturevalue("chromium")
+    text = (SCORERS / f"{name}.yaml").read_text("utf-8")
+    run = await pipeline.arun(pipeline.load(SCORERS / f"{name}.yaml"), store=store)
+    assert run.status == "completed"
+    scores = {trial.case_id: round(100 * trial.score, 1) for trial in run.trials()}
+    said = {id: float(score) for id, score in re.findall(r"\bid: (\w+).*# ([\d.]+)$", text, re.MULTILINE)}
+    assert {id: scores[id] for id in said} == said
+    assert said or name in ("optimisation", "code_judge")
+    assert f"type: {name}" in text or f"scorer: {name}" in text or name == "optimisation"
+
+
 @pytest.mark.model
 @pytest.mark.slow
 async def test_the_embedded_example_runs(store):

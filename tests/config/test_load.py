@@ -424,12 +424,23 @@ def test_built_in_suites_fit_the_schema(name):
 
 
 @pytest.mark.parametrize(
-    "change", [{"nme": 1}, {"repeats": 0}, {"scorer": "exat"}, {"cases": [{"expected": 1}]}, {"targets": [3]}]
+    "change",
+    [
+        {"nme": 1},
+        {"repeats": 0},
+        {"scorer": "exat"},
+        {"cases": [{"expected": 1}]},
+        {"targets": [3]},
+        {"extract": "numbr"},
+        {"extract": {"regexx": "a"}},
+        {"scorer": {"type": "match", "extract": {"missing": "zero"}}},
+    ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(change):
     suite = {"name": "x", "targets": ["mock:echo"], "cases": [{"input": "q", "expected": 42}], "scorer": "exact"}
     validator = jsonschema_rs.validator_for(suite_schema())
     validator.validate(suite)
+    validator.validate({**suite, "extract": "number", "scorer": {"type": "match", "extract": {"after": "A:"}}})
     assert not validator.is_valid({**suite, **change})
     with pytest.raises(ProblemsError):
         parse_suite(json.dumps({**suite, **change}))

@@ -25,12 +25,19 @@ class Reports:
         self.events: list = []
         self._score = score
 
+    async def turned(self, trial, number, turn, cost):
+        self.events.append(("turned", trial.place, turn.answer))
+
     async def answered(self, trial, outcome):
         self.events.append(("answered", trial.place, outcome.result))
         return outcome.result if self._score and isinstance(outcome.result, Answer) else None
 
     async def scored(self, trial, result):
         self.events.append(("scored", trial.place, result))
+
+
+async def no_files(attachment):
+    raise AssertionError(attachment)
 
 
 @pytest.fixture(params=["local"])
@@ -46,7 +53,7 @@ def carry_out(request, write_suite):
         )  # fmt: skip
         specs = [arm.target for arm in suite.arms]
         async with open_targets(specs, suite.folder, suite.variables, concurrency=2) as targets:
-            made = executors[request.param](job, targets, Scoring(Path()), Budget(None), None)
+            made = executors[request.param](job, targets, Scoring(Path()), Budget(None), None, no_files)
             async with made as executor:
                 lanes = executor.lanes()
                 assert sorted(arm.position for lane in lanes for arm in lane.arms) == [

@@ -50,6 +50,7 @@ EXAMPLES |= {
     "f1": ({"type": "f1"}, "Paris"),
     "rouge": ({"type": "rouge"}, "Paris"),
     "bleu": ({"type": "bleu"}, "Paris"),
+    "similar": ({"type": "similar", "embedder": "mock:echo"}, "Paris"),
     "not": ({"type": "not", "scorer": "match"}, "Paris"),
     "any_of": ({"type": "any_of", "scorers": ["match", "contains"]}, "Paris"),
     "best_of": ({"type": "best_of", "scorer": "f1", "references": ["Lutetia"]}, "Paris"),
@@ -112,6 +113,13 @@ async def ask_mock(request):
     return Outcome(result=Answer(text=json.dumps(reply)))
 
 
+async def embed(name, text):
+    """The embedding of the mock."""
+    from fairtrial.targets.mock import _count_words
+
+    return [float(number) for number in json.loads(_count_words(text))]
+
+
 PANEL = Panel(judges=(Judge(name="j", key="k", family="f", ask=ask_mock),))
 
 
@@ -150,6 +158,7 @@ class TestEveryScorer:
             response=response,
             case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
             panel=PANEL,
+            embed=embed,
             answer=answer(response),
         )
         first, second = (asyncio.run(build_scorer(spec).score(context)) for _ in range(2))
@@ -167,6 +176,7 @@ class TestEveryScorer:
             response=TELLING.get(name, "x"),
             case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
             panel=PANEL,
+            embed=embed,
             answer=answer("x"),
         )
         result = asyncio.run(build_scorer(spec).score(context))
@@ -183,6 +193,7 @@ class TestEveryScorer:
             response="",
             case=Case(id="c", input="q", expected=expected, metadata=metadata(name)),
             panel=PANEL,
+            embed=embed,
             answer=answer(""),
         )
         assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)
@@ -210,6 +221,7 @@ SEVERAL |= {
     "f1": ({"type": "f1"}, ("Lutetia", "Paris"), "Paris"),
     "rouge": ({"type": "rouge"}, ("Lutetia", "Paris"), "Paris"),
     "bleu": ({"type": "bleu"}, ("Lutetia", "Paris"), "Paris"),
+    "similar": ({"type": "similar", "embedder": "mock:echo"}, ("Lutetia", "Paris"), "Paris"),
     "any_of": ({"type": "any_of", "scorers": ["match", "boolean"]}, ("Lutetia", "Paris"), "Paris"),
     "best_of": ({"type": "best_of", "scorer": "match", "references": ["Lyon"]}, ("Lutetia", "Paris"), "Paris"),
 }
@@ -225,7 +237,7 @@ def test_every_scorer_says_what_it_does_with_several_right_answers():
 
 def score_several(spec: dict, expected, response: str) -> Score | Unscored:
     case = Case(id="c", input="q", expected=expected)
-    context = ScoreContext(response=response, case=case, panel=PANEL, answer=answer(response))
+    context = ScoreContext(response=response, case=case, panel=PANEL, answer=answer(response), embed=embed)
     return asyncio.run(score_answer(build_scorer(spec), context))
 
 

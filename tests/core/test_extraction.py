@@ -73,6 +73,7 @@ def test_forms(form, text, part):
         ("<think>maybe 3, the answer is", ""),
         ("<think>a</think>1 <think>b</think>2", "1 2"),
         ("<THINK>a</THINK> 5", "5"),
+        ("<Think>a</Think> 5", "5"),
         ("The tag <think> opens it.", "The tag <think> opens it."),
         ("4", "4"),
         ("", ""),
@@ -136,8 +137,12 @@ def test_a_function_of_ones_own(tmp_path):
     assert results["last"].value == results["number"].value == 1
     assert results["none"].message.endswith("found nothing")
     assert "raised KeyError" in results["broken"].message
+    absent = {"python": f"{file}:absent"}
     with pytest.raises(ft.FairtrialError, match="no function `absent`"):
-        ft.score("match", response="x", expected="x", extract={"python": f"{file}:absent"})
+        ft.score("match", response="x", expected="x", extract=absent)
+    with pytest.raises(ft.FairtrialError) as raised:
+        ft.score("all_of", response="x", expected="x", scorers=["match"], extract=absent)
+    assert str(raised.value).count("absent") == 1
 
 
 @pytest.mark.parametrize(

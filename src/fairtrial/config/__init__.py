@@ -2,7 +2,7 @@
 
 from fairtrial.config.keys import variables_of
 from fairtrial.config.load import load_suite, parse_suite
-from fairtrial.config.resolve import judge_named
+from fairtrial.config.resolve import embedders_named, judge_named
 from fairtrial.config.suite import RunOptions, Suite
 
-__all__ = ["RunOptions", "Suite", "judge_named", "load_suite", "parse_suite", "variables_of"]
+__all__ = ["RunOptions", "Suite", "embedders_named", "judge_named", "load_suite", "parse_suite", "variables_of"]

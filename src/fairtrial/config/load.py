@@ -15,7 +15,7 @@ from fairtrial.config.document import SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
-from fairtrial.config.resolve import resolve_arms, resolve_judges, resolve_user
+from fairtrial.config.resolve import resolve_arms, resolve_embedders, resolve_judges, resolve_user
 from fairtrial.config.source import Source
 from fairtrial.config.stopping import stop_rule
 from fairtrial.config.suite import RunOptions, Suite
@@ -72,6 +72,9 @@ def parse_suite(
         raise ProblemsError(source.hidden_problems())
     suite = _resolve(source, document, folder, options, variables)
     check_cases(suite, source)
+    names = sorted({name for scorer in suite.build_scorers(sound=True) for name in scorer.embedders()})
+    embedders = resolve_embedders(source, document, folder, variables, names)
+    suite.settings = msgspec.structs.replace(suite.settings, embedders=embedders)
     if source.problems:
         raise ProblemsError(sorted(source.hidden_problems(), key=lambda problem: problem.line))
     check_prices(suite.arms, suite.settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,7 +68,7 @@ def resolve_arms(
                 params=params,
                 defaulted=defaulted,
                 scorer={"type": scorer} if isinstance(scorer, str) else scorer,
-                extract=msgspec.to_builtins(document.extract) if document.extract else None,
+                extract=document.extract.as_spec() if document.extract else None,
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
                 position=len(arms),
             )
@@ -150,6 +150,32 @@ def judge_named(
     if spec is None or source.problems:
         raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
     return spec
+
+
+def resolve_embedders(
+    source: Source, document: SuiteDocument, folder: Path, variables: Variables, names: Iterable[str]
+) -> dict[str, TargetSpec]:
+    """Return the models whose embeddings scorers need, by name."""
+    embedders = {}
+    for name in names:
+        spec = _Targets(source, document, folder, variables).resolve(("scorer",), JudgeEntry(target=name))
+        if spec is not None and not registry.load("targets", spec.kind).embeds:
+            source.problem(("scorer",), f"{name} has no embeddings: `embedder` needs a server with OpenAI's API")
+        elif spec is not None:
+            embedders[name] = msgspec.structs.replace(spec, id=f"embedder {name}")
+    return embedders
+
+
+def embedders_named(names: Iterable[str], variables: Variables, folder: Path, suite_text: str) -> dict[str, TargetSpec]:
+    """Return embedders by their names; the providers of the suite's text apply."""
+    source = Source(suite_text, "suite", variables)
+    document = read(SuiteDocument, source.value, [])
+    assert document is not None, "a stored suite was checked before it was stored"
+    source.problems.clear()
+    embedders = resolve_embedders(source, document, folder, variables, names)
+    if source.problems:
+        raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
+    return embedders
 
 
 def _resolve_judge(

@@ -16,10 +16,12 @@ from fairtrial.config.document import (
     TargetEntry,
 )
 from fairtrial.core import registry
+from fairtrial.core.extraction import Extraction
 from fairtrial.core.providers import api_kinds
 
 _SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry)
 # Text that may also be written as a number or a boolean; its spelling is kept.
+_EXTRACTION, _EXTRACT = "#/$defs/Extraction", {"$ref": "#/$defs/Extract"}
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
@@ -37,6 +39,7 @@ def suite_schema() -> dict[str, Any]:
     parts["DatasetEntry"]["properties"]["scorer"] = {"type": "string"}
     parts["ProviderEntry"]["properties"]["kind"]["enum"] = list(api_kinds())
     parts["Scorer"] = _scorer_schema()
+    parts["Extract"] = {"anyOf": [{"enum": list(Extraction.words)}, parts.pop("Extraction")]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairtrial suite",
@@ -48,6 +51,8 @@ def suite_schema() -> dict[str, Any]:
 def _with_short(value: Any, names: set[str]) -> Any:
     """Also allow a plain string where a struct has a short form."""
     if isinstance(value, dict):
+        if value.get("$ref") == _EXTRACTION:
+            return _EXTRACT
         if value.get("$ref") in names:
             return {"anyOf": [{"type": "string"}, value]}
         return {key: _with_short(item, names) for key, item in value.items()}
@@ -69,6 +74,8 @@ def _scorer_schema() -> dict[str, Any]:
 
 def _inlined(value: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(value, dict):
+        if value.get("$ref") == _EXTRACTION:
+            return _EXTRACT
         if "$ref" in value:
             return _inlined(definitions[value["$ref"].rsplit("/", 1)[-1]], definitions)
         return {key: _inlined(item, definitions) for key, item in value.items()}

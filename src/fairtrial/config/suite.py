@@ -21,7 +21,7 @@ from fairtrial.core.experiment import Arm, Case, ScorerSpec, Settings, read_expe
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import build_scorer
+from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.variables import Variables
 
@@ -153,9 +153,10 @@ class Suite:
         names = dict.fromkeys(name for entry in self._document.cases for name in _attached_names(entry))
         return load_files(self.folder / name for name in names)
 
-    def build_scorers(self) -> list[Scorer]:
-        """Build the scorers that the cases use."""
-        return [build_scorer(msgspec.json.decode(spec)) for spec in self.scorers]
+    def build_scorers(self, *, sound: bool = False) -> list[Scorer]:
+        """Build the scorers that the cases use; with `sound`, leave out those with problems."""
+        specs = map(msgspec.json.decode, self.scorers)
+        return [build_scorer(spec) for spec in specs if not (sound and scorer_problems(spec))]
 
     @property
     def plan_id(self) -> str:
@@ -196,7 +197,7 @@ def _inline_case(entry: CaseEntry, index: int, folder: Path) -> Case:
         difficulty=entry.difficulty,
         cluster=entry.cluster,
         scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
-        extract=msgspec.to_builtins(entry.extract) if entry.extract else None,
+        extract=entry.extract.as_spec() if entry.extract else None,
         params=params.given() if params else None,
         repeats=entry.repeats,
         metadata=_metadata(entry),

@@ -34,7 +34,7 @@ def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
         return
     if isinstance(case.expected, tuple) and len(case.accepted) < len(case.expected):
         yield "one of the texts in `expected` is blank"
-    if scorer.extract is not None:
+    if scorer.extract is not None and scorer.reads_text:
         yield from scorer.extract.check(folder)
     variants = _split_accepted(scorer, case)
     problems = (problem for variant in variants for problem in scorer.check(variant, folder))
@@ -124,7 +124,8 @@ async def _score_accepted(scorer: Scorer, context: ScoreContext) -> Score | Unsc
         return Unscored(kind="expected", message=_MISSING.format(name=_name(scorer)))
     cases = _split_accepted(scorer, context.case)
     if len(cases) == 1:
-        return await scorer.score(msgspec.structs.replace(context, case=cases[0]))
+        same = cases[0] is context.case
+        return await scorer.score(context if same else msgspec.structs.replace(context, case=cases[0]))
     decisive = 0.0 if scorer.forbids() else 1.0  # no other accepted answer can change the result
     scores: list[tuple[str, Score]] = []
     unscored: Unscored | None = None

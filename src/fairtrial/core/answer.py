@@ -76,13 +76,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
     files: tuple[File, ...] = ()  # images and PDFs
+    embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)
     listener: Listener = NOBODY  # receives the answer while it is streamed
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A target's answer. Only `text` is scored; reasoning and trace are for people to read.
+    """A target's answer. Scorers look at `text`, a few of them at the rest; reasoning is for people to read.
 
     finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own value.
     """

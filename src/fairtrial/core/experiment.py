@@ -350,6 +350,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetrySpec = RetrySpec()
     prices: dict[str, PriceSpec] = {}
     judges: tuple[JudgeSpec, ...] = ()
+    embedders: dict[str, TargetSpec] = {}
     panel: PanelSpec = PanelSpec()
     user: UserSpec | None = None
     stop: StopSpec | None = None
@@ -358,6 +359,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:
-    """Return every target that may be called: those of the arms, of the judges, and of the simulated user."""
-    user = [settings.user.target] if settings.user else []
-    return [arm.target for arm in arms] + [judge.target for judge in settings.judges] + user
+    """Return every target that may be called: of the arms, the judges and the simulated user, and the embedders."""
+    called = [judge.target for judge in settings.judges] + list(settings.embedders.values())
+    called += [settings.user.target] if settings.user else []
+    return [arm.target for arm in arms] + called

@@ -8,9 +8,10 @@ import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from fairtrial.core.boxes import last_boxed
 from fairtrial.core.choices import find_choice
@@ -22,7 +23,7 @@ from fairtrial.core.patterns import PatternError, compile_pattern, search
 from fairtrial.core.text import clipped
 from fairtrial.core.threads import call_in_thread
 
-_WORDS = ("last_line", "number", "choice", "boxed", "code")
+_WORDS = ("last_line", "number", "choice", "boxed", "code", "whole")
 _KEYS = ("regex", "json", "after", "python")
 _PATTERN_TIMEOUT = 1.0
 _FUNCTION_TIMEOUT = 30.0
@@ -32,30 +33,48 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What of an answer is scored: one form, which is a word if it needs no value, or none to only keep the thinking.
+    """What of an answer is scored: `{after: "Answer:"}`, `{regex: '= (.+)$'}`, `number` (short for `{number: true}`).
 
-    Text inside `<think>…</think>` is not part of an answer. If nothing is found, the answer is unscored, or wrong with
-    `missing: wrong`. The nearest one counts: on a part of a scorer, then on the case, on the scorer, on the suite.
+    Text inside `<think>…</think>` is not part of an answer unless `keep_thinking` is true. If nothing is found, the
+    answer is unscored, or wrong with `missing: wrong`. What was found is in the notes and in `show --trials`. The most
+    specific one counts: that of a case before that of the suite's scorer before that of the suite; a scorer on the case
+    and a part of a scorer keep their own.
     """
 
     words: ClassVar[tuple[str, ...]] = _WORDS  # `extract: number` stands for `extract: {number: true}`
-    regex: str | None = None
-    group: int | str | None = None
-    json: str | None = None
-    after: str | None = None
-    python: str | None = None
-    last_line: bool = False
-    number: bool = False
-    choice: bool = False
-    boxed: bool = False
-    code: bool = False
-    keep_thinking: bool = False
-    missing: Literal["unscored", "wrong"] = "unscored"
+    regex: Annotated[
+        str | None, Meta(description="The group of the first match of a pattern, as `pattern` or `/pattern/flags`.")
+    ] = None
+    group: Annotated[
+        int | str | None, Meta(description="The number or name of the group; default: the first, or the match.")
+    ] = None
+    json: Annotated[
+        str | None, Meta(description="A path such as `answer.items[0].name` in the last JSON of the answer.")
+    ] = None
+    after: Annotated[str | None, Meta(description="What comes after the last occurrence of this text.")] = None
+    python: Annotated[
+        str | None, Meta(description="A function of the text, `file.py:name`, that returns text or None.")
+    ] = None
+    last_line: Annotated[bool, Meta(description="The last line that is not blank.")] = False
+    number: Annotated[bool, Meta(description="The last number, as it is written.")] = False
+    choice: Annotated[bool, Meta(description="The letter of a multiple-choice answer, found as in `choice`.")] = False
+    boxed: Annotated[bool, Meta(description="What is in the last `\\boxed{…}`.")] = False
+    code: Annotated[bool, Meta(description="The last fenced code block.")] = False
+    whole: Annotated[bool, Meta(description="All of it, where a less specific setting says otherwise.")] = False
+    keep_thinking: Annotated[bool, Meta(description="Score what is inside `<think>…</think>` as well.")] = False
+    missing: Annotated[
+        Literal["unscored", "wrong"], Meta(description="What becomes of an answer in which nothing is found.")
+    ] = "unscored"
 
     @property
     def form(self) -> str | None:
         """The form that is set; None if the whole answer is scored."""
-        return next(iter(self._forms()), None)
+        return None if self.whole else next(iter(self._forms()), None)
+
+    def as_spec(self) -> dict[str, Any]:
+        """Return it as it is stored; never empty, because the whole answer is a choice too."""
+        spec: dict[str, Any] = msgspec.to_builtins(self)
+        return spec or {"whole": True}
 
     def _forms(self) -> list[str]:
         forms = [name for name in _KEYS if getattr(self, name) is not None]
@@ -111,7 +130,7 @@ class Extracted(NamedTuple):
 
 def has_thinking(text: str) -> bool:
     """Return whether a text may contain a model's thinking; quick, because every answer is asked."""
-    return "think>" in text or "THINK>" in text
+    return "hink>" in text or "HINK>" in text
 
 
 def without_thinking(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from fairtrial.core.answer import Answer
+from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import Case
 from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
@@ -58,6 +58,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     panel: Panel | None = None
     family: str = ""  # the maker of the target's model
     workshop: Workshop | None = None
+    embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None  # by an embedder's name, and a text
     kept: Mapping[JudgementPlace, Judgement] = {}  # valid judgements of this answer from an earlier session
 
     @property

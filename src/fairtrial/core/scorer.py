@@ -56,6 +56,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether it scores refusals itself, or one of its parts does."""
         return self.scores_refusals
 
+    def embedders(self) -> frozenset[str]:
+        """Return the names of the models whose embeddings it needs."""
+        return frozenset()
+
     def scales(self) -> dict[str, Scale]:
         """Return the metrics it measures in addition to the score, with their scales."""
         return {}

@@ -31,11 +31,6 @@ def name_problem(name: str) -> str | None:
     return f"a name must not contain control characters (found {match[0]!a}): remove them" if match else None
 
 
-def counted(count: int, what: str) -> str:
-    """Count things: `1 trial`, `2 trials`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def clipped(text: str, length: int) -> str:
     """Return the text, shortened to a length if it is longer."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

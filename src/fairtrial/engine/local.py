@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -14,7 +15,7 @@ from functools import partial
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Request, Turn, Usage
-from fairtrial.core.experiment import Arm, JudgeSpec
+from fairtrial.core.experiment import Arm, JudgeSpec, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
@@ -34,6 +35,8 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
 
+_MAX_EMBEDDINGS = 1000  # that are kept; each takes 8 bytes for each of its numbers
+
 
 class LocalExecutor:
     """Asks targets and scores answers in this process."""
@@ -51,12 +54,15 @@ class LocalExecutor:
         self._budget, self._lookup, self._load_file = budget, lookup, load_file
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
-        shared_gate = len(self._lanes) > 1 or bool(job.settings.judges) or job.settings.user is not None
+        settings = job.settings
+        others = bool(settings.judges or settings.embedders or settings.user)
+        shared_gate = len(self._lanes) > 1 or others
         self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if shared_gate else nullcontext()
         max_wait = job.settings.retry.max_wait
         self._limiters = {name: Limiter(lane.width, max_wait) for name, lane in self._lanes.items()}
         self._ladders: dict[str, Ladder] = {}
         self._judge_ladders: dict[str, Ladder] = {}
+        self._embeddings: dict[tuple[str, str], array[float]] = {}
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
         self._panel = Panel(judges=judges, how=job.settings.panel)
         self._workshop = Workshop()
@@ -83,18 +89,11 @@ class LocalExecutor:
             for arm in lane.arms:
                 target = self._targets[arm.target.id]
                 self._ladders[target.spec.id] = self._ladder(target, self._limiters[name], self._lookup)
-        # Judges use the same ladder, and share a provider's limits with its other models.
         settings = self._job.settings
-        for judge in settings.judges:
-            target = self._targets[judge.target.id]
-            max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
-            limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
-            self._judge_ladders[target.spec.id] = self._ladder(target, limiter, None)
+        for spec in (*(judge.target for judge in settings.judges), *settings.embedders.values()):
+            self._judge_ladders[spec.id] = self._side_ladder(spec)
         if settings.user is not None and self._job.mode != "rescore":
-            target = self._targets[settings.user.target.id]
-            max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
-            limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
-            self._user = SimulatedUser(settings.user, self._ladder(target, limiter, None).ask)
+            self._user = SimulatedUser(settings.user, self._side_ladder(settings.user.target).ask)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -112,6 +111,13 @@ class LocalExecutor:
             lookup=lookup if settings.cache else None,
         )
 
+    def _side_ladder(self, spec: TargetSpec) -> Ladder:
+        """Return the ladder of a judge, an embedder or a user, which shares its provider's limits with other models."""
+        target, settings = self._targets[spec.id], self._job.settings
+        max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
+        limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
+        return self._ladder(target, limiter, None)
+
     def lanes(self) -> list[Lane]:
         """Return one lane per provider, so that a slow provider does not delay the others."""
         return list(self._lanes.values())
@@ -128,6 +134,23 @@ class LocalExecutor:
     async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
         return await self._judge_ladders[judge.target.id].ask(request)
 
+    async def _embed(self, name: str, text: str) -> Sequence[float] | Failure:
+        """Return the embedding of a text; those of the latest texts are kept, for every arm needs the reference's."""
+        kept = self._embeddings.get((name, text))
+        if kept is not None:
+            return kept
+        target = self._job.settings.embedders[name].id
+        outcome = await self._judge_ladders[target].ask(
+            Request(trial_id=target, case_id="", input=text, stream=False, params={"max_tokens": 1}, embed=True)
+        )
+        if isinstance(outcome.result, Failure):
+            return outcome.result
+        vector = array("d", msgspec.json.decode(outcome.result.text, type=list[float]))
+        self._embeddings[name, text] = vector
+        if len(self._embeddings) > _MAX_EMBEDDINGS:
+            del self._embeddings[next(iter(self._embeddings))]
+        return vector
+
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
         """Ask the target and report the answer, then score it and report the score."""
         answer = trial.stored
@@ -143,7 +166,7 @@ class LocalExecutor:
                 return
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
         result = _missing_tool_use(trial, answer) or await self._scoring.score(
-            trial, answer, self._panel, trial.judgements, self._workshop
+            trial, answer, self._panel, trial.judgements, self._workshop, self._embed
         )
         await reports.scored(trial, result)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from fairtrial.core.accepted import score_answer
-from fairtrial.core.answer import Answer
+from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
@@ -52,6 +52,7 @@ class Scoring:
         panel: Panel | None = None,
         kept: Sequence[Judgement] = (),
         workshop: Workshop | None = None,
+        embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None,
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
         context = ScoreContext(
@@ -66,6 +67,7 @@ class Scoring:
             panel=panel,
             family=family_of(trial.arm.target) if panel and panel.judges else "",
             workshop=workshop,
+            embed=embed,
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
@@ -87,6 +89,8 @@ def _validated(result: object) -> Score | Unscored:
     if not isinstance(result, Score):
         return Unscored(kind="range", message=f"the scorer returned {type(result).__name__} instead of a score")
     value = result.value
+    if type(value) is float and 0 <= value <= 1 and not result.metrics:
+        return result
     if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
         metrics = {name: float(metric) for name, metric in result.metrics.items() if _is_number(metric)}
         return msgspec.structs.replace(result, value=float(value), metrics=metrics)

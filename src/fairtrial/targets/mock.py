@@ -10,6 +10,7 @@ import json
 import random
 import re
 import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -29,6 +30,7 @@ _FAULTS = {
     "refused": Failure(kind="refused", message="HTTP 400: the mock rejected this request"),
 }
 _MAX_PIECES, _PIECE_SECONDS = 200, 0.02  # of a streamed answer
+_WORD_PLACES = 512
 _FAULT_NAMES = (*_FAULTS, "empty", "hang")
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -77,6 +79,7 @@ class Mock(Target):
     uses_tools: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
+    embeds: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: MockOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -101,7 +104,7 @@ class Mock(Target):
         if fault == "hang":
             await asyncio.Event().wait()
         wait = self._options.latency_ms + rng.random() * self._options.jitter_ms
-        text = "" if fault else self._text(request, rng)
+        text = "" if fault else _count_words(request.input) if request.embed else self._text(request, rng)
         await _stream(text if request.stream else "", wait / 1000, request.listener)
         if fault in _FAULTS:
             return _FAULTS[fault]
@@ -141,6 +144,14 @@ class Mock(Target):
         if scripted is None:
             return request.input if self.spec.model == "echo" else ""
         return scripted if isinstance(scripted, str) else scripted[request.repeat % len(scripted)]
+
+
+def _count_words(text: str) -> str:
+    """Return an embedding that only counts words: each adds 1 at a place that its hash decides."""
+    vector = [0] * _WORD_PLACES
+    for word in re.findall(r"\w+", text.casefold()):
+        vector[zlib.crc32(word.encode()) % _WORD_PLACES] += 1
+    return json.dumps(vector)
 
 
 async def _stream(text: str, seconds: float, listener: Listener) -> None:

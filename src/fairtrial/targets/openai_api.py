@@ -15,6 +15,7 @@ from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, read_call
+from fairtrial.providers.embeddings import post_embedding
 from fairtrial.providers.params import model_of, supported_params
 from fairtrial.providers.replies import (
     UNREADABLE,
@@ -155,6 +156,12 @@ class OpenaiApi(transport.HttpTarget):
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
+    embeds: ClassVar[bool] = True
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        if request.embed:
+            return await post_embedding(self._session, self.spec, request)
+        return await super().ask(request)
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:

@@ -25,7 +25,7 @@ from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
 from fairtrial.toolbox.preflight import preflight, with_tools
-from fairtrial.workflows.stored import check_keys, stored_job, with_judge
+from fairtrial.workflows.stored import check_keys, stored_job, with_embedders, with_judge
 
 _MAX_PROBLEMS = 20
 _ENDED = ("completed", "stopped")
@@ -50,9 +50,9 @@ async def aresume(
         job = _without_early_stop(store, job)
     choice = store.scoring(record.id, record.scoring)
     job = with_judge(store, job, choice.get("judge"))
-    job = msgspec.structs.replace(
-        job, judged=any(scorer.needs_judge() for scorer in _scorers(store, job, choice.get("scorer")))
-    )
+    scorers = _scorers(store, job, choice.get("scorer"))
+    job = with_embedders(store, job, scorers)
+    job = msgspec.structs.replace(job, judged=any(scorer.needs_judge() for scorer in scorers))
     check_prices(job.arms, job.settings)
     inventory = await preflight(job.arms, job.variables.hide)
     job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory))
@@ -142,11 +142,12 @@ async def arescore(
     job = stored_job(store, record.id, "rescore", overrides or {})
     job = with_judge(store, job, judge)
     judged = _check_rescoring(store, job, scorer)
+    job = with_embedders(store, job, _scorers(store, job, scorer))
     needed_judges = job.settings.judges if judged else ()
     check_keys(needed_judges)
     job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed_judges))
     check_prices((), job.settings)
-    specs = [spec.target for spec in needed_judges]
+    specs = target_specs((), job.settings)
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as judges:
         targets = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} | judges
         with store.lease(record.id):

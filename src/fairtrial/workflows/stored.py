@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config import judge_named, variables_of
+from fairtrial.config import embedders_named, judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import JudgeSpec, Settings
+from fairtrial.core.scorer import Scorer
 from fairtrial.engine.job import Job
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
@@ -52,6 +53,14 @@ def with_judge(store: Store, job: Job, judge: str | None) -> Job:
         return job
     chosen = judge_named(judge, job.variables, job.folder, store.plan(job.plan_id).suite_text)
     return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=(chosen,)))
+
+
+def with_embedders(store: Store, job: Job, scorers: Sequence[Scorer]) -> Job:
+    """Return the job with the models whose embeddings these scorers need, and no others."""
+    names = sorted({name for scorer in scorers for name in scorer.embedders()})
+    suite_text = store.plan(job.plan_id).suite_text
+    embedders = embedders_named(names, job.variables, job.folder, suite_text) if names else {}
+    return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, embedders=embedders))
 
 
 def check_keys(judges: Sequence[JudgeSpec]) -> None:
