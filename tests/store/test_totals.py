@@ -1,6 +1,9 @@
 """Sums in SQL: planned trials, and scores with what the cases say of themselves."""
 
-from fairtrial.store.browsing import suite_names
+from fairtrial.core.judge import Judgement
+from fairtrial.core.variables import Variables
+from fairtrial.store.browsing import RunQuery, runs_page, suite_names
+from fairtrial.store.opinions import pair_row
 from fairtrial.store.totals import failure_reasons, planned_trials, trial_scores
 
 
@@ -33,3 +36,21 @@ async def test_reasons_are_those_of_the_run(run_suite, store):
     assert [(kind, count) for kind, _, count in failure_reasons(store, failing.id, 0)] == [("server", 3)]
     assert failure_reasons(store, fine.id, 0) == []
     assert suite_names(store) == ["test"]
+
+
+async def test_runs_are_found_by_what_is_typed_and_not_by_a_pattern(run_suite, store):
+    run = await run_suite(targets=["mock:echo"], cases=[{"input": "1", "expected": "1"}])
+    for text, count in ((run.id[:5], 1), ("TES", 1), ("%", 0), ("_", 0), ("other", 0)):
+        assert runs_page(store, RunQuery(text=text), 0, 10)[1] == count, text
+
+
+def test_a_pair_of_which_one_verdict_is_missing_has_no_value():
+    fine, failed = (
+        Judgement(judge="j", value=1.0),
+        Judgement(judge="j", failure_kind="timeout", failure_message="no answer"),
+    )
+    row = pair_row("r", (0, 0, 0, 1), (fine, failed), Variables({}))
+    assert (row["forward"], row["backward"], row["failure_kind"]) == (None, None, "timeout")
+    assert row["failure_message"] == "no answer" and row["asked"] == 2
+    row = pair_row("r", (0, 0, 0, 1), (fine, fine), Variables({}))
+    assert (row["forward"], row["backward"], row["failure_kind"], row["failure_message"]) == (1.0, 1.0, None, None)
