@@ -4,12 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
+import fairtrial as ft
 from fairtrial.analyse.battles import _difference
 from fairtrial.analyse.compare import _levels
 from fairtrial.analyse.optimisation import composite
 from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _notes
+from fairtrial.analyse.score_table import pooled, read_scores, sources_of
 from fairtrial.analyse.tools import _Sums
+from fairtrial.config import RunOptions
 from fairtrial.core.experiment import Condition
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place
@@ -106,3 +109,25 @@ async def test_what_could_not_be_scored_is_not_waiting(run_suite):
     )
     (found,) = run.summary().arms
     assert (found.trials, found.unscored, found.waiting) == (2, 2, 0)
+
+
+async def test_a_stopped_run_keeps_the_level_of_all_its_pairs_and_misses_no_trial(run_suite):
+    """Three arms make three pairs, whichever of them is looked at; trials that were not needed are not missing."""
+    targets = [arm("a", 200, 200), arm("b", range(0, 200, 2), 200), arm("c", 0, 200)]
+    run = await run_suite(RunOptions(stop_when="decided"), targets=targets, cases=cases(200))
+    assert run.status == "stopped"
+    assert ft.compare(run, "a", "c").level == pytest.approx(1 - 0.05 / 3)
+    for one in read_scores(sources_of(run)).arms:
+        assert one.scored == one.planned < 200 and one.coverage == 1
+
+
+async def test_arms_are_pooled_only_if_several_runs_have_them(run_suite):
+    first = await run_suite(targets=[arm("a", 4, 4), arm("b", 2, 4)], cases=cases(4))
+    again = await run_suite(targets=[arm("a", 4, 4), arm("b", 2, 4)], cases=cases(4))
+    sources = sources_of([first, again])
+    assert len(pooled(sources, ["a", "b"])) == 1 and len(pooled(sources, ["a", "b"])[0].runs) == 2
+    assert pooled(sources, ["a", "other"]) is sources
+    assert pooled(sources[:1], ["a", "b"]) == sources[:1]
+    assert read_scores(sources).uneven_facts == 0
+    weighty = await run_suite(targets=[arm("a", 4, 4)], cases=[{**case, "weight": 2} for case in cases(4)])
+    assert read_scores(sources_of([first, weighty])).uneven_facts == 4

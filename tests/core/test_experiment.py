@@ -3,8 +3,11 @@
 import msgspec
 import pytest
 
+from fairtrial.core.answer import Usage
 from fairtrial.core.experiment import Condition, JudgeSpec, TargetSpec, ToolUse, read_expected, show_expected
 from fairtrial.core.judge import judge_key
+from fairtrial.core.numbers import find_numbers
+from fairtrial.core.options import read
 from fairtrial.core.trace import short
 
 
@@ -51,3 +54,22 @@ def test_long_results_are_cut_between_words():
     found = short(text)
     assert found.endswith("word … (50000 characters)") and len(found) < len(text)
     assert short("x" * 50_000).startswith("x" * 100) and short("short") == "short"
+
+
+def test_usage_adds_up():
+    one, other = Usage(prompt=1, completion=2, reasoning=3), Usage(prompt=10, completion=20)
+    assert one + other == Usage(prompt=11, completion=22, reasoning=3)
+
+
+def test_half_a_percent_may_be_meant_as_a_number_or_a_share():
+    (found,) = find_numbers("1/2 %")
+    assert found.readings == pytest.approx((0.5, 0.005))
+
+
+def test_a_problem_inside_a_value_says_where():
+    class Options(msgspec.Struct):
+        weights: dict[str, list[int]]
+
+    problems = []
+    assert read(Options, {"weights": {"a": [1, "x"]}}, problems) is None
+    assert [message for _, message in problems] == ["must be a whole number (at [...][1]), not {'a': [1, 'x']}"]

@@ -27,7 +27,7 @@ from fairtrial.stats import (
     power,
 )
 from fairtrial.stats.betting import Bets, betting_sequence
-from fairtrial.stats.correction import wilson
+from fairtrial.stats.correction import why_uncorrectable, wilson
 from fairtrial.stats.distributions import beta_inc
 from fairtrial.stats.planning import cases_for_interval_rule, chance_to_pass, chance_within, smallest_detectable
 from fairtrial.stats.sequence import confidence_sequence
@@ -420,6 +420,7 @@ def test_labels_of_one_value_may_stand_for_others_only_if_chance_allows():
     """Twenty answers with full marks were drawn: one other among fifty may have been missed, but not half of them."""
     labels = [1.0] * 19 + [0.0]
     assert corrected_mean(labels, [1.0] * 20, [1.0] * 49 + [0.5]).mean is not None
+    assert why_uncorrectable(np.ones(20), np.ones(20), np.ones(50)) == ""
     assert "judged outside the labelled range" in corrected_mean(labels, [1.0] * 20, [1.0] * 25 + [0.5] * 25).refused
 
 
