@@ -11,6 +11,7 @@ from fairtrial.analyse.optimisation import composite
 from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _notes
 from fairtrial.analyse.score_table import pooled, read_scores, sources_of
+from fairtrial.analyse.summary import _latency
 from fairtrial.analyse.tools import _Sums
 from fairtrial.config import RunOptions
 from fairtrial.core.experiment import Condition
@@ -131,3 +132,8 @@ async def test_arms_are_pooled_only_if_several_runs_have_them(run_suite):
     assert read_scores(sources).uneven_facts == 0
     weighty = await run_suite(targets=[arm("a", 4, 4)], cases=[{**case, "weight": 2} for case in cases(4)])
     assert read_scores(sources_of([first, weighty])).uneven_facts == 4
+
+
+def test_latencies_are_told_by_their_middle_and_their_slow_end():
+    found = _latency([float(value) for value in range(101)])
+    assert (found.p50, found.p95) == (50.0, 95.0) and _latency([]).p95 is None

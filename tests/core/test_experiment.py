@@ -6,6 +6,7 @@ import pytest
 from fairtrial.core.answer import Usage
 from fairtrial.core.experiment import Condition, JudgeSpec, TargetSpec, ToolUse, read_expected, show_expected
 from fairtrial.core.judge import judge_key
+from fairtrial.core.money import Cost
 from fairtrial.core.numbers import find_numbers
 from fairtrial.core.options import read
 from fairtrial.core.trace import short
@@ -59,6 +60,11 @@ def test_long_results_are_cut_between_words():
 def test_usage_adds_up():
     one, other = Usage(prompt=1, completion=2, reasoning=3), Usage(prompt=10, completion=20)
     assert one + other == Usage(prompt=11, completion=22, reasoning=3)
+
+
+def test_costs_are_subtracted_part_by_part():
+    spent, before = Cost(known=3.0, charged=5.0, unknown=4), Cost(known=1.0, charged=2.0, unknown=1)
+    assert spent - before == Cost(known=2.0, charged=3.0, unknown=3) and spent - before + before == spent
 
 
 def test_half_a_percent_may_be_meant_as_a_number_or_a_share():

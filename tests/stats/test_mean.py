@@ -466,3 +466,8 @@ def test_the_stakes_are_those_of_the_paper():
         total += x
     assert 0 < betting_sequence(values, alpha=alpha).p_above < 1 and stake < 1
     assert betting_sequence(values, alpha=alpha).p_above == pytest.approx(2 * np.exp(-best))
+
+
+def test_one_value_proves_no_equivalence():
+    assert Mean([0.05], bounds=(-1.0, 1.0), span=1.0).p_within(0.5) is None
+    assert Mean([], bounds=(-1.0, 1.0), span=1.0).p_within(0.5) is None

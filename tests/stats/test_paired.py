@@ -358,3 +358,8 @@ def test_what_is_unknown_adds_nothing_to_the_variance():
     assert still.shares == {"case": 0.0, "repeat": 0.0, "judge": 0.0}
     all_three = Components(case=0.2, repeat=0.3, judge=0.4, cases=10, repeats=2, judgements=2, mean_variance=0.0)
     assert all_three.variance(cases=10, repeats=2, judgements=4) == pytest.approx((0.2 + (0.3 + 0.4 / 4) / 2) / 10)
+
+
+def test_mcnemar_counts_the_cases_that_only_one_of_them_got_right():
+    found = mcnemar([1, 1, 1, 0, 0], [1, 0, 0, 1, 0])
+    assert (found.only_a, found.only_b) == (2, 1)

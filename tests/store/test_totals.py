@@ -3,8 +3,10 @@
 from fairtrial.core.judge import Judgement
 from fairtrial.core.variables import Variables
 from fairtrial.store.browsing import RunQuery, runs_page, suite_names
-from fairtrial.store.opinions import pair_row
-from fairtrial.store.totals import failure_reasons, planned_trials, trial_scores
+from fairtrial.store.files import scored_by
+from fairtrial.store.opinions import has_judged, judges_asked, pair_row
+from fairtrial.store.outcomes import endings
+from fairtrial.store.totals import failure_reasons, latencies, planned_trials, trial_scores
 
 
 async def test_a_case_may_have_repeats_of_its_own(run_suite, store):
@@ -54,3 +56,16 @@ def test_a_pair_of_which_one_verdict_is_missing_has_no_value():
     assert row["failure_message"] == "no answer" and row["asked"] == 2
     row = pair_row("r", (0, 0, 0, 1), (fine, fine), Variables({}))
     assert (row["forward"], row["backward"], row["failure_kind"], row["failure_message"]) == (1.0, 1.0, None, None)
+
+
+async def test_a_judge_that_has_judged_is_known(run_suite, store):
+    judge = {"target": "mock:judge", "options": {"verdict": {"marks": {"good": 5}, "otherwise": 1}}}
+    target = {"id": "m", "target": "mock:x", "options": {"answer": "good"}}
+    cases = [{"id": "c", "input": "1", "expected": "good"}]
+    run = await run_suite(targets=[target], judge=judge, scorer="golden_judge", cases=cases)
+    ((_, key, _),) = judges_asked(store, run.id, 0)
+    assert has_judged(store, run.id, key) is True and has_judged(store, run.id, "other") is False
+    assert scored_by(store, run.id, 0, ["golden_judge"]) is True and scored_by(store, run.id, 0, ["exact"]) is False
+    assert len(latencies(store, run.id)[0]) == 1
+    (ending,) = endings(store, run.id, 0)
+    assert ending.metrics["cost_usd"] == (0.0, None, 0.0) and ending.metrics["latency_ms"][0] >= 0
