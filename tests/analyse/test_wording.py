@@ -234,3 +234,10 @@ async def test_an_effect_has_no_size_where_its_error_is_unknown(run_suite):
     pair = ft.compare(run, "a", "b")
     assert pair.std_dev and pair.std_err is None and pair.effect_size is None
     assert (pair.ahead, pair.tied) == (2, 2)
+
+
+async def test_equivalence_is_told_with_its_margin(run_suite):
+    run = await run_suite(targets=[arm("a", 20, 20), arm("b", 19, 20)], cases=cases(20))
+    found = ft.compare(run, "a", "b", margin=0.9)
+    assert found.equivalence.margin == 0.9 and found.equivalence.equivalent and found.verdict == "equivalent"
+    assert ft.compare(run, "a", "b").equivalence is None
