@@ -65,7 +65,7 @@ async def test_numbers_that_mean_what_they_say(run_suite):
     assert gate(source, None, Terms(min_score=70 / 100, these_cases=True)).result == "passed"
     with pytest.raises(FairtrialError, match=r"a minimum of 0\.7 demands nothing; did you mean 70\?"):
         gate(source, None, Terms(min_score=0.007))
-    with pytest.raises(FairtrialError, match="is out of range"):
+    with pytest.raises(FairtrialError, match="a minimum of 500 is out of range"):
         gate(source, None, Terms(min_score=5.0))
     with pytest.raises(FairtrialError, match="no arm has a metric `gap`"):
         gate(source, None, Terms(min_score=1.0, metric="gap"))

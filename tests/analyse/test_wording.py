@@ -1,13 +1,27 @@
 """Words around numbers: what is said, and what is left unsaid when there is nothing to say."""
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
 import fairtrial as ft
 from fairtrial.analyse.judging import Judging
-from fairtrial.analyse.wording.comparisons import detail_lines, pair_columns, sentence
-from fairtrial.analyse.wording.judges import judging_notes
-from fairtrial.analyse.wording.runs import headline, interval, run_notes
+from fairtrial.analyse.series import MultiRun
+from fairtrial.analyse.series_summary import series_line
+from fairtrial.analyse.wording.cases import case_lines
+from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_columns, sentence
+from fairtrial.analyse.wording.comparisons import headline as headline_of_comparisons
+from fairtrial.analyse.wording.judges import judging_notes, label_lines, order_line
+from fairtrial.analyse.wording.runs import (
+    headline,
+    interval,
+    lift_lines,
+    metric_lines,
+    milliseconds,
+    run_notes,
+    scale_words,
+)
 from fairtrial.core.money import Cost
 from tests.analyse.test_compare import arm, cases
 
@@ -34,7 +48,8 @@ async def test_no_score_at_all(run_suite):
     run = await run_suite(
         targets=[{"id": "a", "target": "mock:x", "options": {"answer": "x", "faults": {"500": 1}}}], cases=cases(2)
     )
-    assert interval(run.summary().arms[0]) == "–"
+    (found,) = run.summary().arms
+    assert interval(found) == "–" and (found.failed, found.waiting) == (2, 0)
 
 
 @pytest.mark.parametrize(("counts", "said"), [({}, False), ({"failed": 1}, True), ({"unscored": 1}, True)])
@@ -102,3 +117,127 @@ def test_what_repeats_say_of_a_judge():
     assert said() == ""
     both = said(judge_sd=0.05, answer_sd=0.1, repeat_sd=0.12)
     assert "Judging the same answer again moves a score by ±5.0" in both and "±12.0" not in both
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(None, "–"), (999.4, "999 ms"), (1000.0, "1.0 s"), (1500.0, "1.5 s"), (100_000.0, "100.0 s")]
+)
+def test_durations(value, words):
+    assert milliseconds(value) == words
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        ((None, None), ""),
+        ((5.0, None), ""),
+        ((None, 5.0), "best 5"),
+        ((1.0, 5.0), "scale 1–5"),
+        ((1.0, 0.0), "scale 0–1, lower is better"),
+    ],
+)
+def test_scales(scale, words):
+    assert scale_words(scale) == words
+
+
+def test_a_metric_says_when_its_interval_is_rough():
+    def line(**keys):
+        metric = SimpleNamespace(mean=4.2, std_dev=0.4, ci95=(3.9, 4.5), scale=(1.0, 5.0), rough=False)
+        return metric_lines(SimpleNamespace(metrics={"tone": SimpleNamespace(**{**vars(metric), **keys})}))
+
+    assert line() == ["tone: 4.20 ± 0.40 (95% CI: [3.90, 4.50], scale 1–5)"]
+    assert line(rough=True)[0].endswith("[3.90, 4.50], rough: few cases account for the spread, scale 1–5)")
+
+
+def test_gains_over_the_baseline():
+    paired = SimpleNamespace(difference=0.12, ci95=(0.031, 0.209), count=50)
+    lifts = [SimpleNamespace(arm="t", baseline="t/plain", metric=metric, paired=paired) for metric in ("", "tone")]
+    lines = lift_lines(SimpleNamespace(lifts=lifts), SimpleNamespace(arm="t"))
+    assert lines[0] == "over t/plain: +12.0 (95% CI: [+3.1, +20.9]), 50 cases" and lines[1].startswith("tone over t/pl")
+    assert lift_lines(SimpleNamespace(lifts=lifts), SimpleNamespace(arm="other")) == []
+
+
+@pytest.mark.parametrize(
+    ("bias", "words"),
+    [(0.05, ["5.0 points higher"]), (-0.05, ["5.0 points lower"]), (None, []), (0.0, ["0.0 points higher"])],
+)
+def test_what_labels_say_of_the_judge(bias, words):
+    labels = SimpleNamespace(bias=bias, answers=20, agreement=None, corrected=[], stale=0)
+    found = label_lines(SimpleNamespace(labels=labels))
+    assert found == [f"20 human labels: the judge marks {what}" for what in words]
+    assert label_lines(SimpleNamespace(labels=None)) == []
+
+
+def test_what_the_order_decided():
+    flips, first = SimpleNamespace(mean=0.1, ci95=None), SimpleNamespace(mean=0.5, ci95=(0.4, 0.6))
+    line = order_line(SimpleNamespace(flip_rate=flips, first_share=first, pairs=10))
+    assert line.startswith("The order decided 10.0 % of 10 pairs") and "50.0 % [40.0, 60.0] of the verdicts" in line
+
+
+def test_what_is_compared():
+    def said(sources, run_ids, pairs=1, metric=""):
+        found = SimpleNamespace(sources=sources, run_ids=run_ids, pairs=[None] * pairs, metric=metric)
+        return headline_of_comparisons(found)
+
+    assert said(["s1"], ["r1"]) == "score of r1"
+    assert said(["s1"], ["r1", "r2"], metric="tone") == "tone of series s1 (2 runs)"
+    assert said(["r1", "r2"], ["r1", "r2"]) == "score of r1 against r2"
+    assert said(["s1"], ["r1"], pairs=2) == "score of r1; the verdicts hold for all 2 pairs together (Holm)"
+
+
+async def test_other_tests_are_counted(run_suite):
+    run = await run_suite(targets=[arm("a", 30), arm("b", range(12, 40))], cases=cases())
+    pair = ft.compare(run, "a", "b")
+    several = [line for line in pair.robustness if line.p_value is not None]
+    for count, words in ((0, None), (1, "another test agrees"), (2, "2 other tests agree")):
+        found = brief_lines(msgspec.structs.replace(pair, robustness=several[:count]))
+        assert [line for line in found if "agree" in line] == ([words] if words else [])
+
+
+async def test_run_means_that_never_vary_cannot_be_tested(run_suite):
+    run = await run_suite(targets=[arm("a", 2, 2), arm("b", 1, 2)], cases=cases(2))
+    pair = ft.compare(run, "a", "b")
+    assert not any("run means" in line for line in detail_lines(pair))
+    for error, words in ((0.0, "run means never varied (+50.0)"), (1.0, "run means (pooled t): +50.0, p 0.4")):
+        test = SimpleNamespace(pooled_std_err=error, score_diff=0.5, p_value=0.4, effect_size=0.5, is_significant=False)
+        found = detail_lines(msgspec.structs.replace(pair, run_means=test))
+        assert [line for line in found if line.startswith(words)]
+
+
+def test_an_arm_over_runs():
+    def said(**keys):
+        return series_line("a", MultiRun(run_ids=(), scores=(), mean=0.85, min=0.8, max=0.9, **keys))
+
+    assert said(std_dev=0.031, ci95=(0.821, 0.883)) == "a: 85.0 ± 3.1 (95% CI: [82.1, 88.3])"
+    assert said(std_dev=0.0, ci95=(0.85, 0.85)) == "a: 85.0 ± 0.0 (95% CI: no run differed)"
+    assert said(std_dev=None, ci95=None) == "a: 85.0 (95% CI: n = 1)"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "on 1 case (c0)"), (5, "c3, c4)"), (6, "on 6 cases (c0, c1, c2, c3, c4, …)")]
+)
+def test_at_most_five_cases_are_named(count, words):
+    dead = [SimpleNamespace(id=f"c{number}", dead="always right", suspicious="") for number in range(count)]
+    (line,) = case_lines(SimpleNamespace(dead=dead, suspicious=[], left_out=0, cases=dead))
+    assert words in line
+
+
+@pytest.mark.parametrize(("count", "few"), [(19, True), (20, False)])
+async def test_fewer_than_twenty_cases_are_few(run_suite, count, few):
+    run = await run_suite(targets=[arm("a", count, count), arm("b", 0, count)], cases=cases(count))
+    assert any(note.startswith(f"Few cases ({count})") for note in ft.compare(run).notes) == few
+
+
+async def test_an_effect_has_no_size_where_its_error_is_unknown(run_suite):
+    one_cluster = [{**case, "cluster": "k"} for case in cases(4)]
+    run = await run_suite(targets=[arm("a", 4, 4), arm("b", 2, 4)], cases=one_cluster)
+    pair = ft.compare(run, "a", "b")
+    assert pair.std_dev and pair.std_err is None and pair.effect_size is None
+    assert (pair.ahead, pair.tied) == (2, 2)
+
+
+async def test_equivalence_is_told_with_its_margin(run_suite):
+    run = await run_suite(targets=[arm("a", 20, 20), arm("b", 19, 20)], cases=cases(20))
+    found = ft.compare(run, "a", "b", margin=0.9)
+    assert found.equivalence.margin == 0.9 and found.equivalence.equivalent and found.verdict == "equivalent"
+    assert ft.compare(run, "a", "b").equivalence is None

@@ -18,7 +18,7 @@ import fairtrial as ft
 from fairtrial.config import variables_of
 from fairtrial.config.keys import env_files
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.secrets import is_credential, looks_random, looks_secret
+from fairtrial.core.secrets import Hider, ambient_secrets, is_credential, looks_random, looks_secret
 from fairtrial.core.variables import Variables, display
 from fairtrial.providers.transport import error_of_status
 
@@ -307,3 +307,8 @@ class TestFiles:
 )
 def test_what_looks_like_a_key(value: str, random: bool) -> None:
     assert looks_random(value) is random
+
+
+def test_a_part_of_a_variable_is_hidden_without_claiming_to_be_the_variable():
+    hider = Hider(ambient_secrets({"DATABASE_URL": "postgres://me:9f8Kq2LmZx7Wv4Tb@db.test/x"}, {}))
+    assert hider.hide("9f8Kq2LmZx7Wv4Tb is wrong") == "[DATABASE_URL hidden] is wrong"

@@ -102,6 +102,7 @@ def test_effective_judges():
     assert effective_judges(holes) == pytest.approx(effective_judges(errors))  # an item that one of them left out
     assert effective_judges([errors[0], np.full(6, 0.1)]) is None  # a judge who is always off by as much
     assert effective_judges(errors[:, :2]) is None and effective_judges(errors[:1]) is None
+    assert effective_judges(errors[:, :3]) is not None  # three answers are enough, if hardly
 
 
 def test_the_estimate_equals_ppi_python():

@@ -27,7 +27,9 @@ from fairtrial.stats import (
     power,
 )
 from fairtrial.stats.betting import Bets, betting_sequence
-from fairtrial.stats.planning import chance_to_pass, chance_within
+from fairtrial.stats.correction import why_uncorrectable, wilson
+from fairtrial.stats.distributions import beta_inc
+from fairtrial.stats.planning import cases_for_interval_rule, chance_to_pass, chance_within, smallest_detectable
 from fairtrial.stats.sequence import confidence_sequence
 
 D = [0.2, 0.1, 0.4, -0.1, 0.3, 0.0, 0.25, 0.5, -0.2, 0.1]
@@ -400,3 +402,72 @@ def test_control_variates():
     assert found.interval() == pytest.approx((0.010875, 0.235553), abs=1e-6)
     with pytest.raises(ValueError, match="more cases"):
         ControlledMean(d, x[:8], x[:8])
+
+
+def test_earlier_scores_that_never_vary_control_nothing():
+    d = [0.1, 0.5, 0.2, 0.4]
+    found = ControlledMean(d, [0.5] * 4, [0.5, 0.5, 0.5, 0.5, 0.9])
+    assert found.slope == 0 and found.mean == pytest.approx(np.mean(d)) and found.saved == 0
+
+
+@pytest.mark.parametrize(("passed", "count"), [(0, 5), (3, 8), (12, 40), (99, 100)])
+def test_wilson_equals_scipy(passed, count):
+    expected = reference.binomtest(passed, count).proportion_ci(method="wilson")
+    assert wilson(passed / count, count) == pytest.approx(tuple(expected))
+
+
+def test_labels_of_one_value_may_stand_for_others_only_if_chance_allows():
+    """Twenty answers with full marks were drawn: one other among fifty may have been missed, but not half of them."""
+    labels = [1.0] * 19 + [0.0]
+    assert corrected_mean(labels, [1.0] * 20, [1.0] * 49 + [0.5]).mean is not None
+    assert why_uncorrectable(np.ones(20), np.ones(20), np.ones(50)) == ""
+    assert "judged outside the labelled range" in corrected_mean(labels, [1.0] * 20, [1.0] * 25 + [0.5] * 25).refused
+
+
+def test_all_of_a_beta_variable_lies_from_0_to_1():
+    assert [beta_inc(2, 3, x) for x in (-0.5, 0.0, 1.0, 1.5)] == [0, 0, 1, 1]
+
+
+class TestEnoughCases:
+    """The interval that will be used may need more cases than the formula for t says."""
+
+    def test_samples_have_the_expected_spread_and_a_small_one(self):
+        seen = []
+        assert cases_for_interval_rule(50, 0.05, lambda n: 0.0, lambda mean: seen.append(mean) or True) == 50
+        spreads = [mean.std_err * 50**0.5 for mean in seen]
+        assert spreads == pytest.approx([0.05, 0.05 * (1 - 1.645 / 10)], rel=1e-6)
+
+    def test_cases_are_added_until_there_are_enough(self):
+        assert 30 <= cases_for_interval_rule(10, 0.05, lambda n: 0.0, lambda mean: mean.count >= 30) <= 36
+        assert cases_for_interval_rule(10, 0.7, lambda n: 0.0, lambda mean: False) == 10  # t needs no more
+
+    def test_what_a_repeat_would_detect(self):
+        values = np.random.default_rng(3).uniform(-1, 1, 50)
+        mean = Mean(values, bounds=(-1.0, 1.0), span=1.0)
+        assert mean.method == "t"
+        assert smallest_detectable(mean) == pytest.approx(detectable(float(np.std(values, ddof=1)), 50), rel=1e-6)
+
+    def test_no_number_of_cases_shows_nothing(self):
+        with pytest.raises(ValueError, match="difference of 0"):
+            power(0.5, 0.0)
+        assert power(0.5, 1.0) < power(0.5, 0.5)
+
+
+def test_the_stakes_are_those_of_the_paper():
+    """Waudby-Smith and Ramdas: the stake follows the variance so far; a bet never risks more than a part."""
+    values, alpha, up = np.random.default_rng(4).uniform(-0.8, 1, 80), 0.05, 0.0
+    best, total, squares = 0.0, 0.5, 0.25
+    for t, d in enumerate(values, start=1):
+        x = (d + 1) / 2
+        stake = np.sqrt(2 * np.log(2 / alpha) / (squares / t * t * np.log(1 + t)))
+        up += np.log1p(min(stake, 0.75 / 0.5) * (x - 0.5))
+        best = max(best, up)
+        squares += (x - total / t) ** 2
+        total += x
+    assert 0 < betting_sequence(values, alpha=alpha).p_above < 1 and stake < 1
+    assert betting_sequence(values, alpha=alpha).p_above == pytest.approx(2 * np.exp(-best))
+
+
+def test_one_value_proves_no_equivalence():
+    assert Mean([0.05], bounds=(-1.0, 1.0), span=1.0).p_within(0.5) is None
+    assert Mean([], bounds=(-1.0, 1.0), span=1.0).p_within(0.5) is None

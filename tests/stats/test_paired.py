@@ -20,6 +20,7 @@ from fairtrial.stats import (
     holm,
     mcnemar,
     multi_run,
+    paired,
     power,
     run_means_test,
     sign_flip,
@@ -27,6 +28,7 @@ from fairtrial.stats import (
     variance_components,
     wilcoxon,
 )
+from fairtrial.stats.variance import Components
 
 RUNS = st.lists(st.floats(0, 1), min_size=2, max_size=10)
 
@@ -215,6 +217,11 @@ class TestBootstrap:
             hits += found.ci[0] <= 0.5 <= found.ci[1]
         assert 0.93 <= hits / 400 <= 0.97
 
+    def test_two_units_have_an_interval_and_weight_0_counts_for_nothing(self):
+        assert bootstrap_ci([0.2, 0.6]).ci is not None
+        values = [0.1, 0.5, 0.9, 0.4]
+        assert bootstrap_ci([*values, 9.0], weights=[1, 1, 1, 1, 0]) == bootstrap_ci(values, weights=[1, 1, 1, 1])
+
     def test_one_unit_has_no_interval(self):
         assert bootstrap_ci([0.5]).ci is None and bootstrap_ci([1, 2], clusters=[0, 0]).ci is None
 
@@ -329,3 +336,30 @@ def test_the_p_of_the_sequence_is_the_level_at_which_its_interval_touches_0():
     at_p = d.std(ddof=1) * np.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * np.log(np.sqrt(n * rho2 + 1) / found.p_value))
     assert 0 < found.p_value < 1 and at_p == pytest.approx(d.mean())
     assert confidence_sequence(d - d.mean()).p_value == 1
+
+
+def test_the_spread_of_differences_is_that_of_a_sample():
+    a, b = [1.0, 0.0, 0.5], [0.0, 0.0, 0.5]
+    assert paired(a, b).std_dev == pytest.approx(np.std([1.0, 0.0, 0.0], ddof=1))
+    assert paired(a[:2], b[:2]).std_dev == pytest.approx(np.std([1.0, 0.0], ddof=1))
+    assert paired(a[:1], b[:1]).std_dev is None
+
+
+def test_two_runs_of_each_arm_can_be_tested():
+    assert run_means_test([0.1, 0.3], [0.2, 0.5, 0.4]) is not None and run_means_test([0.2, 0.5, 0.4], [0.1, 0.3])
+    assert run_means_test([0.1], [0.2, 0.5]) is None and run_means_test([0.2, 0.5], [0.1]) is None
+
+
+def test_what_is_unknown_adds_nothing_to_the_variance():
+    known = Components(case=0.2, repeat=None, judge=None, cases=10, repeats=1, judgements=1, mean_variance=0.02)
+    assert known.variance(cases=20, repeats=3, judgements=2) == pytest.approx(0.01)
+    assert known.shares == {"case": 1.0, "repeat": None, "judge": None}
+    still = Components(case=0.0, repeat=0.0, judge=0.0, cases=10, repeats=2, judgements=2, mean_variance=0.0)
+    assert still.shares == {"case": 0.0, "repeat": 0.0, "judge": 0.0}
+    all_three = Components(case=0.2, repeat=0.3, judge=0.4, cases=10, repeats=2, judgements=2, mean_variance=0.0)
+    assert all_three.variance(cases=10, repeats=2, judgements=4) == pytest.approx((0.2 + (0.3 + 0.4 / 4) / 2) / 10)
+
+
+def test_mcnemar_counts_the_cases_that_only_one_of_them_got_right():
+    found = mcnemar([1, 1, 1, 0, 0], [1, 0, 0, 1, 0])
+    assert (found.only_a, found.only_b) == (2, 1)

@@ -109,3 +109,8 @@ async def test_the_ranking_by_votes_and_with_control(run_suite, store):
     )  # who is long is also who wins: nobody can tell them apart
     assert controlled.style == [] and controlled.places[0].rating is None
     assert any("cannot be separated from style" in note for note in controlled.notes)
+
+
+def test_whoever_won_every_time_was_compared_all_the_same():
+    found = bradley_terry([0, 0, 1], [1, 1, 2], [1, 1, 1], covariates=np.zeros((3, 2)))
+    assert len(set(found.groups)) == 1

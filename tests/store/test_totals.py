@@ -1,7 +1,12 @@
 """Sums in SQL: planned trials, and scores with what the cases say of themselves."""
 
-from fairtrial.store.browsing import suite_names
-from fairtrial.store.totals import failure_reasons, planned_trials, trial_scores
+from fairtrial.core.judge import Judgement
+from fairtrial.core.variables import Variables
+from fairtrial.store.browsing import RunQuery, runs_page, suite_names
+from fairtrial.store.files import scored_by
+from fairtrial.store.opinions import has_judged, judges_asked, pair_row
+from fairtrial.store.outcomes import endings
+from fairtrial.store.totals import failure_reasons, latencies, planned_trials, trial_scores
 
 
 async def test_a_case_may_have_repeats_of_its_own(run_suite, store):
@@ -33,3 +38,34 @@ async def test_reasons_are_those_of_the_run(run_suite, store):
     assert [(kind, count) for kind, _, count in failure_reasons(store, failing.id, 0)] == [("server", 3)]
     assert failure_reasons(store, fine.id, 0) == []
     assert suite_names(store) == ["test"]
+
+
+async def test_runs_are_found_by_what_is_typed_and_not_by_a_pattern(run_suite, store):
+    run = await run_suite(targets=["mock:echo"], cases=[{"input": "1", "expected": "1"}])
+    for text, count in ((run.id[:5], 1), ("TES", 1), ("%", 0), ("_", 0), ("other", 0)):
+        assert runs_page(store, RunQuery(text=text), 0, 10)[1] == count, text
+
+
+def test_a_pair_of_which_one_verdict_is_missing_has_no_value():
+    fine, failed = (
+        Judgement(judge="j", value=1.0),
+        Judgement(judge="j", failure_kind="timeout", failure_message="no answer"),
+    )
+    row = pair_row("r", (0, 0, 0, 1), (fine, failed), Variables({}))
+    assert (row["forward"], row["backward"], row["failure_kind"]) == (None, None, "timeout")
+    assert row["failure_message"] == "no answer" and row["asked"] == 2
+    row = pair_row("r", (0, 0, 0, 1), (fine, fine), Variables({}))
+    assert (row["forward"], row["backward"], row["failure_kind"], row["failure_message"]) == (1.0, 1.0, None, None)
+
+
+async def test_a_judge_that_has_judged_is_known(run_suite, store):
+    judge = {"target": "mock:judge", "options": {"verdict": {"marks": {"good": 5}, "otherwise": 1}}}
+    target = {"id": "m", "target": "mock:x", "options": {"answer": "good"}}
+    cases = [{"id": "c", "input": "1", "expected": "good"}]
+    run = await run_suite(targets=[target], judge=judge, scorer="golden_judge", cases=cases)
+    ((_, key, _),) = judges_asked(store, run.id, 0)
+    assert has_judged(store, run.id, key) is True and has_judged(store, run.id, "other") is False
+    assert scored_by(store, run.id, 0, ["golden_judge"]) is True and scored_by(store, run.id, 0, ["exact"]) is False
+    assert len(latencies(store, run.id)[0]) == 1
+    (ending,) = endings(store, run.id, 0)
+    assert ending.metrics["cost_usd"] == (0.0, None, 0.0) and ending.metrics["latency_ms"][0] >= 0

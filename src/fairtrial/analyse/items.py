@@ -94,7 +94,7 @@ def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
         for place, (key, item) in enumerate(zip(table.keys, items(table.scores), strict=True))
     ]
     count = len(table.keys)
-    sizes = sorted({max(_FEWEST, round(share * count)) for share in _SHARES if share * count < count - 1})
+    sizes = sorted({max(_FEWEST, round(share * count)) for share in _SHARES})
     smaller = subsets(table.scores, better, [size for size in sizes if size < count], table.weights)
     return CaseAnalysis(
         sources=[source.label for source in scores.sources],
