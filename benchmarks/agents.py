@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import psutil
 import yaml
-from tests.scripted import Say, Turn, scripted_model
 
 from fairtrial import pipeline
 from fairtrial.store import Store
+from tests.scripted import Say, Turn, scripted_model
 
 FACTS = str(Path(__file__).parent.parent / "tests" / "servers" / "facts.py")
 RESULTS = Path(__file__).parent / "AGENTS.md"

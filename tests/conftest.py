@@ -13,8 +13,8 @@ from typing import Any
 import hypothesis
 import pytest
 import yaml
-from benchmarks.mock_server import Behaviour, State, start
 
+from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from aiohttp import web
+
 from benchmarks.strict import refusal
 
 

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs.generate import pages
 
+from docs.generate import pages
 from fairtrial import pipeline
 from fairtrial.cli.main import COMMANDS
 from fairtrial.config import parse_suite

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.billing import PRICE, Books, start
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.billing import PRICE, Books, start
 from fairtrial import pipeline
 from fairtrial.analyse.wording.runs import money
 from fairtrial.config import RunOptions

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from benchmarks.strict import refusal
 
+from benchmarks.strict import refusal
 from fairtrial import pipeline
 from fairtrial.cli.main import _run
 from fairtrial.config import judge_named

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks.regimes import one_arm, pairs
 from benchmarks.statistics import LEAST_HELD, MOST_FALSE, Part, Row, false_rate, page
 

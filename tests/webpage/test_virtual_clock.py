@@ -10,8 +10,8 @@ import sys
 import msgspec
 import pytest
 import pytest_asyncio
-from benchmarks.pages import load, prepared, verdict
 
+from benchmarks.pages import load, prepared, verdict
 from fairtrial.cli import doctor
 from fairtrial.core.experiment import Case
 from fairtrial.core.score import ScoreContext, Unscored
