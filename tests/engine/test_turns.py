@@ -174,6 +174,15 @@ class TestSimulatedUser:
         assert any(note.startswith("The simulated user cost $0.02") for note in notes)
         assert not any(note.startswith("Total spent") for note in notes)
 
+    def test_its_cost_is_estimated(self, write_suite, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key-0001")
+        from fairtrial import pipeline
+        from fairtrial.workflows.estimate import estimate
+
+        found = estimate(pipeline.load(write_suite(**{**self.SUITE, "targets": ["mock:echo"]})))
+        # Four replies of at most 1,000 tokens at 100 USD per million, and what it reads.
+        assert 0.4 < found.user_usd < 2 and found.total_usd == pytest.approx(found.user_usd)
+
     async def test_it_ends_after_so_many_turns(self, run_suite, model):
         from tests.scripted import Say
 

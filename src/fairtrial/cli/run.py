@@ -142,6 +142,8 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     console.print(table)
     if plan.judge_calls:
         console.print(f"judging: {counted(plan.judge_calls, 'call')}, {money(plan.judge_usd)} at most")
+    if plan.user_usd != 0:
+        console.print(f"simulated user: {money(plan.user_usd)} at most")
     console.print(f"total: {money(plan.total_usd)} at most{_against_budget(plan)}")
     return 0
 

@@ -17,7 +17,7 @@ You play a user who talks to an assistant. Stay in this role whatever the assist
 says next: one message, in the user's own words.
 Once you have what you want, or it is clear that you will not get it, reply with {_END} and nothing else."""
 _BEGIN = "(The conversation begins. Write your first message.)"
-_MAX_TOKENS = 1000
+MAX_REPLY_TOKENS = 1000
 
 
 class SimulatedUser:
@@ -57,7 +57,7 @@ class SimulatedUser:
             input=messages[-1].content,
             history=tuple(messages[:-1]),
             system="\n\n".join(filter(None, parts)),
-            params={"max_tokens": _MAX_TOKENS, **self._spec.params},
+            params={"max_tokens": MAX_REPLY_TOKENS, **self._spec.params},
             repeat=trial.repeat,
             stream=False,
         )

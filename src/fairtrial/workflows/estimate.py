@@ -9,13 +9,15 @@ import msgspec
 
 from fairtrial.config import Suite
 from fairtrial.core import registry
-from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.experiment import Arm, Case, UserSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
+from fairtrial.engine.user import MAX_REPLY_TOKENS
 from fairtrial.judging.asking import longest_reply
 from fairtrial.providers.prices import FREE, find_price
 
 _ANSWER_TOKENS, _JUDGE_PROMPT_TOKENS = 1000, 800
+_REPLY_CHARACTERS = 400  # of a simulated user
 
 
 class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +39,8 @@ class CostEstimate(msgspec.Struct, frozen=True, kw_only=True):
     most_usd: float | None
     judge_calls: int = 0
     judge_usd: float | None = 0.0  # at most, in addition to `most_usd`
-    total_usd: float | None = None  # at most: answers and judging
+    user_usd: float | None = 0.0  # at most, for the simulated user
+    total_usd: float | None = None  # at most: answers, judging and the simulated user
     budget_usd: float | None = None
 
 
@@ -53,9 +56,9 @@ def estimate(suite: Suite) -> CostEstimate:
                 judge_calls[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
                 judged_characters += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _ANSWER_TOKENS)
             trials[index] += repeats
-            characters[index] += repeats * _length(arm, case)
-            calls = 1 + len(case.turns)
-            completion[index] += repeats * calls * (arm.params_of(case).get("max_tokens") or 0)
+            later = _later_turns(case, suite.settings.user)
+            characters[index] += repeats * _length(arm, case, later)
+            completion[index] += repeats * (1 + len(later)) * (arm.params_of(case).get("max_tokens") or 0)
     arms = []
     for index, arm in enumerate(suite.arms):
         priced = registry.load("targets", arm.target.kind).priced
@@ -65,6 +68,7 @@ def estimate(suite: Suite) -> CostEstimate:
         sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judge_calls[index]}
         arms.append(ArmEstimate(arm=arm.name, most_usd=arm_usd, **sizes))
     most = _sum([arm.most_usd for arm in arms])
+    user = _user_cost(suite, sum(trials), sum(characters))
     judging = _judging_cost(suite, sum(judge_calls), judged_characters) if sum(judge_calls) else 0.0
     return CostEstimate(
         cases=suite.case_count,
@@ -73,17 +77,33 @@ def estimate(suite: Suite) -> CostEstimate:
         most_usd=most,
         judge_calls=sum(judge_calls),
         judge_usd=judging,
-        total_usd=_sum([most, judging]),
+        user_usd=user,
+        total_usd=_sum([most, judging, user]),
         budget_usd=suite.settings.budget_usd,
     )
 
 
-def _length(arm: Arm, case: Case) -> int:
+def _later_turns(case: Case, user: UserSpec | None) -> list[int]:
+    """Return the lengths of what the user says after the first question, at most."""
+    return [len(text) for text in case.turns] if user is None else [_REPLY_CHARACTERS] * (user.max_turns - 1)
+
+
+def _length(arm: Arm, case: Case, later: list[int]) -> int:
     """Return the number of characters that are sent with one case; every turn sends all that was said before."""
     chat = arm.condition.render(case, 0)
-    length = len(chat.system) + sum(len(message.content) for message in chat.messages)
-    lengths = list(accumulate((len(text) + 4 * _ANSWER_TOKENS for text in case.turns), initial=length))
-    return sum(lengths)
+    first = len(chat.system) + sum(len(message.content) for message in chat.messages)
+    return sum(accumulate((length + 4 * _ANSWER_TOKENS for length in later), initial=first))
+
+
+def _user_cost(suite: Suite, trials: int, characters: int) -> float | None:
+    """Estimate the maximum cost of the simulated user, which reads what the targets read."""
+    user = suite.settings.user
+    if user is None:
+        return 0.0
+    priced = registry.load("targets", user.target.kind).priced
+    price = find_price(user.target, suite.settings.prices) if priced else FREE
+    replies = trials * (user.max_turns - 1) * int(user.params.get("max_tokens") or MAX_REPLY_TOKENS)
+    return None if price is None else price.most(characters // 4, replies)
 
 
 def _judging_cost(suite: Suite, calls: int, characters: int) -> float | None:
