@@ -88,3 +88,14 @@ async def test_a_failure_has_no_score(carry_out):
 async def test_a_stored_answer_is_only_scored(carry_out):
     events = await carry_out(Reports(), stored=Answer(text="42"), cases=numbered(2))
     assert [(name, score.value) for name, _, score in events] == [("scored", 1.0)] * 2
+
+
+async def test_every_turn_of_a_conversation_is_reported_before_the_next_one(carry_out):
+    case = {"id": "a", "turns": ["one", "two", "three"], "expected": "three"}
+    events = await carry_out(Reports(), cases=[case])
+    assert [(name, getattr(result, "text", None)) for name, _, result in events] == [
+        ("turned", "one"),
+        ("turned", "two"),
+        ("answered", "three"),
+        ("scored", None),
+    ]
