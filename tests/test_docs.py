@@ -1,5 +1,6 @@
 """The documentation is true: reference pages are current, links lead somewhere, commands exist, examples run."""
 
+import json
 import re
 import sys
 from functools import reduce
@@ -116,12 +117,55 @@ def test_the_python_example_of_the_readme_runs(tmp_path, capsys):
     assert "careful 1.0" in capsys.readouterr().out
 
 
+# What the tables of the examples say: the mean of every arm.
+EXAMPLES = {
+    "few-shot": {"kind/plain": 0, "kind/shots": 100, "brief/plain": 100, "brief/shots": 100},
+    "json": {"tidy": 100, "chatty": 75},
+    "judge": {"teacher": 90, "parrot": 22.5},
+    "memory": {"attentive": 100, "forgetful": 66.7},
+    "multiple-choice": {"thinker/letters": 100, "hedger/letters": 33.3},
+    "pictures": {"looks": 100, "guesses": 50},
+    "rag": {"with-passage": 91.7, "without": 0},
+    "styles": {f"{name}/{style}": mean for name, mean in (("solver", 100), ("guesser", 0)) for style in ("polite", "strict", "pirate")},
+}  # fmt: skip
+
+
+async def run_example(folder, store):
+    run = await pipeline.arun(pipeline.load(REPO / "examples" / folder / "suite.yaml"), store=store)
+    assert run.status == "completed"
+    return run
+
+
+@pytest.mark.parametrize("folder", EXAMPLES)
+async def test_examples_show_what_they_say(folder, store):
+    run = await run_example(folder, store)
+    means = {arm.arm: round(100 * arm.aggregate.mean, 1) for arm in run.arms}
+    assert len(means) == len(EXAMPLES[folder])
+    for name, mean in EXAMPLES[folder].items():
+        assert [value for arm, value in means.items() if arm.endswith(name)] == [mean], means
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["models", "own-parts", "agents"])
 async def test_examples_run(folder, store, monkeypatch):
     monkeypatch.setenv("PYTHON", sys.executable)  # whose packages are there, whatever PATH says
-    run = await pipeline.arun(pipeline.load(REPO / "examples" / folder / "suite.yaml"), store=store)
-    assert run.status == "completed"
+    await run_example(folder, store)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("chromium")
+async def test_the_example_with_pages_runs(store):
+    careful, hasty = (await run_example("pages", store)).arms
+    assert careful.aggregate.mean > hasty.aggregate.mean
+
+
+async def test_the_imported_example_runs(store, tmp_path):
+    from fairtrial.importers.promptfoo import Promptfoo
+
+    imported = Promptfoo().read(REPO / "examples/promptfoo/promptfooconfig.yaml")
+    assert not imported.findings
+    run = await pipeline.arun(parse_suite(json.dumps(imported.suite), folder=tmp_path), store=store)
+    assert run.status == "completed" and [arm.trials for arm in run.arms] == [2, 2]
 
 
 @pytest.mark.model
