@@ -77,3 +77,23 @@ def test_nothing_is_overwritten(cli, tmp_path):
     (tmp_path / "passages.csv").write_text("mine")
     code, _, err = cli("init", "--kind", "rag", tmp_path)
     assert code == 1 and "passages.csv already exists" in err and not (tmp_path / "suite.yaml").exists()
+
+
+def test_the_demo_without_the_embedded_model_is_scripted(cli, monkeypatch):
+    monkeypatch.setattr("fairtrial.cli.demo.find_spec", lambda name: None)
+    code, out, err = cli("demo")
+    assert code == 0 and "careful" in out and "`fairtrial init`" in out
+    assert "these answers are scripted" in err and "pip install 'fairtrial[local]'" in err
+
+
+def test_the_hint_of_the_demo_can_be_typed(monkeypatch, tmp_path):
+    from fairtrial.cli.demo import _program
+
+    program = tmp_path / ".venv/bin/fairtrial"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert _program() == ".venv/bin/fairtrial"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert _program() == "fairtrial"

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.errors import FairtrialError
 
 Path = tuple[str | int, ...]
 _PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes in any position
@@ -158,10 +158,8 @@ def _as_text(value: str) -> Any:
 
 
 def _round_trip(text: str) -> Any:
-    try:
-        from ruamel.yaml import YAML
-    except ImportError:
-        raise NotInstalledError("editing a suite", "web") from None
+    from ruamel.yaml import YAML
+
     parser = YAML(typ="rt")
     parser.preserve_quotes = True
     parser.width = _WIDTH
