@@ -81,6 +81,11 @@ class Suite:
         scorer = self._document.scorer
         return {"type": scorer} if isinstance(scorer, str) else scorer
 
+    @property
+    def has_problems(self) -> bool:
+        """Whether its cases are the optimisation problems that come with fairtrial."""
+        return self._document.suite is not None and self._document.suite.kind == "optimisation"
+
     def _open_dataset(self, entry: DatasetEntry) -> Dataset:
         return Dataset(entry, self.folder, self._template_names(), self._row_defaults())
 
