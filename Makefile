@@ -55,5 +55,5 @@ clean:
 
 .venv/.setup: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing everything into .venv …"
-	@$(call INSTALL,.[local$(,)frame$(,)agents$(,)report$(,)parquet$(,)xlsx$(,)hub$(,)javascript$(,)arena$(,)optim$(,)web$(,)dev])
+	@$(call INSTALL,.[all$(,)dev])
 	@touch $@ .venv/.demo

@@ -135,7 +135,14 @@ def _type(described: dict[str, Any]) -> str:
         kinds = [_type(item) for item in described["anyOf"] if item.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if "$ref" in described:
-        return described["$ref"].rsplit("/", 1)[-1].removesuffix("Entry").removesuffix("Spec").lower()
+        return (
+            described["$ref"]
+            .rsplit("/", 1)[-1]
+            .removesuffix("Entry")
+            .removesuffix("Spec")
+            .removesuffix("Settings")
+            .lower()
+        )
     if "enum" in described:
         return " \\| ".join(f"`{value}`" for value in described["enum"])
     if "additionalProperties" in described and isinstance(described["additionalProperties"], dict):

@@ -219,6 +219,16 @@ class TestFigures:
         assert "could not be drawn" in (tmp_path / "r.html").read_text()
         assert "warning: the figure `Mean scores with 95 % intervals` could not be drawn" in capsys.readouterr().err
 
+    async def test_a_report_without_what_draws_has_the_figures_in_words(self, run_suite, tmp_path, capsys, monkeypatch):
+        import anyio.to_thread
+
+        run = await run_suite()
+        monkeypatch.setattr(charts, "find_spec", lambda name: None)
+        assert await anyio.to_thread.run_sync(_run, ["report", run.id, "--store", run.store.path, "-o", "r.html"]) == 0
+        page = (tmp_path / "r.html").read_text()
+        assert "Mean scores with 95 % intervals" in page and "could not be drawn" not in page
+        assert capsys.readouterr().err.count("drawing figures needs the extra `report`") == 1
+
 
 def test_a_sketch_is_data():
     assert msgspec.json.encode(charts.forest("t", [ROW], axis="x"))

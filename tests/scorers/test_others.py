@@ -182,3 +182,14 @@ def test_composites_check_their_parts():
     scorer = build_scorer({"type": "all_of", "scorers": ["numeric", {"type": "regexx"}]})
     problems = list(scorer.check(Case(id="c", input="q", expected="forty"), Path()))
     assert len(problems) == 2
+
+
+async def test_the_expected_text_can_be_left_to_another_scorer(run_suite):
+    parts = [{"type": "json_schema", "schema": {"required": ["a"]}, "schema_only": True}]
+    parts.append({"type": "match", "extract": {"json": "a"}})
+    run = await run_suite(
+        targets=[{"target": "mock:x", "options": {"answer": '{"a": "Paris"}'}}],
+        scorer={"type": "all_of", "scorers": parts},
+        cases=[{"input": "a", "expected": "Paris"}, {"input": "b", "expected": "Rome"}],
+    )
+    assert [trial.score for trial in run.trials()] == [1.0, 0.0]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import click
 
 from fairtrial.cli.options import json_option, output_option, quiet_option, store_option
@@ -13,21 +19,47 @@ from fairtrial.cli.options import json_option, output_option, quiet_option, stor
 @json_option
 @quiet_option
 def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool) -> int:
-    """Run the built-in suite on the embedded model: no API key, and no network once the weights are downloaded."""
+    """Run the built-in suite on the embedded model: no API key, and no network once the weights are downloaded.
+
+    Without the extra `local`, which brings that model, a suite with scripted answers is run instead.
+    """
     from fairtrial import pipeline
     from fairtrial.cli.finish import check_outputs
     from fairtrial.cli.run import run_suite
-    from fairtrial.providers.weights import fetch, weights_path
     from fairtrial.suites import suite_path
 
     check_outputs(outputs)
+    suite = pipeline.load(suite_path("demo" if _embedded_model() else "template"))
+    code = run_suite(suite, runs=1, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+    if not quiet and not as_json:
+        program = _program()
+        click.echo(
+            f"\nNext: `{program} show --trials` shows the answers, `{program} init` writes a suite for you to edit."
+        )
+    return code
+
+
+def _embedded_model() -> bool:
+    """Return whether the embedded model can run; download its weights if they are missing."""
+    from fairtrial.providers.weights import fetch, weights_path
+
+    if find_spec("xllamacpp") is None:
+        click.echo(
+            "The embedded model is not installed (pip install 'fairtrial[local]'): these answers are scripted.\n",
+            err=True,
+        )
+        return False
     if not weights_path("smollm2").is_file():
         click.echo("Downloading the weights of the embedded model (98 MB, once) …", err=True)
     fetch("smollm2")
-    suite = pipeline.load(suite_path("demo"))
-    code = run_suite(suite, runs=1, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
-    if not quiet and not as_json:
-        click.echo(
-            "\nNext: `fairtrial show --trials` shows the answers, `fairtrial init` writes a suite for you to edit."
-        )
-    return code
+    return True
+
+
+def _program() -> str:
+    """Return what to type to run this program again: its name, or its path if the name would not find it."""
+    started = Path(sys.argv[0]).resolve()
+    found = shutil.which("fairtrial")
+    if started.name != "fairtrial" or (found and Path(found).resolve() == started):
+        return "fairtrial"
+    inside = started.is_relative_to(Path.cwd())
+    return os.path.relpath(started) if inside else str(started)

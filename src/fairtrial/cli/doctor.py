@@ -23,11 +23,12 @@ _EXTRAS = {
     "frame": ("pandas", "run.frame()"),
     "agents": ("claude_agent_sdk", "Claude Code, tool-agent and MCP servers"),
     "arena": ("playwright", "scoring web pages that models write"),
-    "report": ("vl_convert", "HTML reports"),
+    "report": ("vl_convert", "figures in HTML reports"),
     "optim": ("pyomo", "solving new optimisation problems"),
     "javascript": ("quickjs", "scorers in JavaScript"),
     "parquet": ("pyarrow", "Parquet files"),
-    "web": ("starlette", "the web interface"),
+    "xlsx": ("python_calamine", "Excel files"),
+    "hub": ("datasets", "datasets of the Hugging Face Hub"),
 }
 _LOW_DISK_SPACE = 2**30
 _AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md

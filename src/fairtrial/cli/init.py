@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from fairtrial.cli.options import option
+from fairtrial.suites import KINDS
+
+_NEEDS = {
+    "agent": ("mcp", "pip install 'fairtrial[agents]'"),
+    "code": ("playwright", "pip install 'fairtrial[arena]' && playwright install chromium"),
+}
 
 
 @click.command()
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path), metavar="[DIR]")
+@option("--kind", type=click.Choice(list(KINDS)), default="qa", help=f"What to start from: {', '.join(KINDS)}.")
 @option("--force", is_flag=True, help="Overwrite existing files.")
-def command(folder: Path, force: bool) -> None:
-    """Write a commented example suite, ready to run, with a JSON schema for your editor."""
+def command(folder: Path, kind: str, force: bool) -> None:
+    """Write a commented example suite, ready to run, with a JSON schema for your editor.
+
+    Every kind runs offline and without a key: models are scripted until you name real ones.
+    """
     import msgspec
 
     from fairtrial.config.schema import suite_schema
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.suites import suite_path
+    from fairtrial.suites import files_of_kind
 
-    files = {
-        folder / "suite.yaml": suite_path("template").read_text("utf-8"),
-        folder / "suite.schema.json": msgspec.json.format(msgspec.json.encode(suite_schema())).decode() + "\n",
-    }
+    schema = msgspec.json.format(msgspec.json.encode(suite_schema())).decode() + "\n"
+    files = {folder / name: text for name, text in (files_of_kind(kind) | {"suite.schema.json": schema}).items()}
     for path in files:
         if path.exists() and not force:
             raise FairtrialError(f"{path} already exists; use --force to overwrite it")
@@ -33,5 +42,9 @@ def command(folder: Path, force: bool) -> None:
             path.write_text(text, "utf-8")
     except OSError as error:
         raise FairtrialError(f"{folder} cannot be written: {error.strerror}") from None
-    suite = folder / "suite.yaml"
-    click.echo(f"written: {suite}\nnext: fairtrial run {suite}")
+    written = [str(path) for path in files if path.name != "suite.schema.json"]
+    module, install = _NEEDS.get(kind, ("", ""))
+    click.echo(f"written: {', '.join(written)}")
+    if module and find_spec(module) is None:
+        click.echo(f"it needs: {install}")
+    click.echo(f"next: fairtrial run {folder / 'suite.yaml'}")

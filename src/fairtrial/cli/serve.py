@@ -46,14 +46,7 @@ def command(host: str, port: int, folder: Path, token: str | None, opens: bool, 
     your own token, preferably set FAIRTRIAL_TOKEN in the environment or in `.env`; it is not printed. Ctrl-C stops the
     server: active runs are interrupted and saved, and can be resumed.
     """
-    from fairtrial.core.errors import FairtrialError, NotInstalledError
-
-    try:
-        import nh3  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise NotInstalledError("the web interface", "web") from None
+    from fairtrial.core.errors import FairtrialError
     from fairtrial.web.access import SHORTEST
 
     load_dotenv(folder)

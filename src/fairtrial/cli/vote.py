@@ -28,14 +28,8 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
 
     from fairtrial.analyse import Run
     from fairtrial.cli.serve import serve
-    from fairtrial.core.errors import NotInstalledError
     from fairtrial.workflows.vote import Poll
 
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise NotInstalledError("voting", "web") from None
     stored_run = Run.find(run, open_store(store))
     voter = by or _user()
     click.echo(f"{Poll(stored_run, voter).remaining} pairs to vote on in run {stored_run.id}", err=True)

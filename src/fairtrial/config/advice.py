@@ -52,7 +52,9 @@ def _unseen_pages(suite: Suite) -> Iterator[str]:
 
 
 def _confounded_prompts(suite: Suite) -> Iterator[str]:
-    """Warn about conditions whose prompts change more than the tone."""
+    """Warn about styles of optimisation problems that change more than the tone; other prompts may vary anything."""
+    if not suite.has_problems:
+        return
     from fairtrial.optim.styles import confounded
 
     conditions = {arm.condition.name: arm.condition for arm in suite.arms if arm.condition.prompts}

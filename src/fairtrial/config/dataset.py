@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fairtrial.config.defaults import row_with_defaults
 from fairtrial.config.document import DatasetEntry
 from fairtrial.config.selection import Numbered, Selection, as_number, where_problems
 from fairtrial.core.experiment import Case, read_expected
@@ -85,16 +86,22 @@ def _table_options(entry: DatasetEntry) -> TableOptions:
 class Dataset:
     """Data files, the meaning of their columns, and which rows are selected."""
 
-    def __init__(self, entry: DatasetEntry, folder: Path, wanted: Collection[str] = ()) -> None:
-        """`wanted` are the names that the suite's templates use; other columns with a meaning are not kept twice."""
+    def __init__(
+        self, entry: DatasetEntry, folder: Path, wanted: Collection[str] = (), defaults: Case | None = None
+    ) -> None:
+        """`wanted` are the names that the suite's templates use; other columns with a meaning are not kept twice.
+
+        `defaults` is what every row says unless it says otherwise.
+        """
+        self._defaults = defaults
         self.entry, self._folder, self._wanted = entry, folder, wanted
         self._selection = Selection(entry)
         self._origin: dict[str, Any] = {}
         self._files = self._fetch() if is_hub(entry.path) else find_files(entry.path, folder)
         self._options = _table_options(entry)
-        defaults = (name for name in ("id", "expected") if getattr(entry, name) is None)
+        unnamed = (name for name in ("id", "expected") if getattr(entry, name) is None)
         self._given = [(name, column) for name in _COLUMNS[1:] if (column := getattr(entry, name)) is not None]
-        self._used = {*defaults, *(getattr(entry, name) for name in _COLUMNS)}
+        self._used = {*unnamed, *(getattr(entry, name) for name in _COLUMNS)}
 
     def _fetch(self) -> list[Path]:
         """Return the local copy of a dataset of the Hub; if only its first rows are needed, a copy of those."""
@@ -155,11 +162,11 @@ class Dataset:
 
     def _case(self, fields: dict[str, Any], name: str, position: int) -> Case:
         cells = {key: self._cell(fields, column) for key, column in self._given}
-        return Case(
+        case = Case(
             id=_text(cells["id"] if "id" in cells else fields.get("id")) or name,
             input=self._input(fields),
             expected=read_expected(cells["expected"] if "expected" in cells else fields.get("expected")),
-            weight=_weight(cells.get("weight")),
+            weight=_weight(cells.get("weight"), self._defaults.weight if self._defaults else 1.0),
             tags=_tags(cells.get("tags")),
             category=_text(cells.get("category")),
             difficulty=_text(cells.get("difficulty")),
@@ -169,6 +176,7 @@ class Dataset:
             position=position,
             vars={column: fields[column] for column in self._wanted if column in self._used and column in fields},
         )
+        return row_with_defaults(case, self._defaults, fields) if self._defaults else case
 
     def _input(self, fields: dict[str, Any]) -> str:
         column = self.entry.input
@@ -197,9 +205,9 @@ def _text(value: Any) -> str | None:
     return msgspec.json.encode(value).decode()
 
 
-def _weight(value: Any) -> float:
+def _weight(value: Any, default: float) -> float:
     if value is None or value == "":
-        return 1.0
+        return default
     weight = as_number(value)
     if weight is None or weight < 0:
         raise ValueError(f"the weight must be a number >= 0, not {value!r}")

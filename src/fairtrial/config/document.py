@@ -58,18 +58,13 @@ Prompt = Annotated[
 Vars = Annotated[dict[str, Any], Meta(description="Values for templates: {{ name }} in prompts and instructions.")]
 
 
-class CaseEntry(Document, frozen=True, kw_only=True):
-    """One case."""
+class CaseSettings(Document, frozen=True, kw_only=True):
+    """What a case may say beside its question; under `case_defaults`, for all cases."""
 
-    input: str | msgspec.UnsetType = msgspec.UNSET
-    turns: Annotated[
-        list[str], Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored.")
-    ] = []
     attach: Annotated[
         str | list[str], Meta(description="Images, PDFs or text files to send with `input`, relative to the suite.")
     ] = []
     vars: Vars = {}
-    id: str | None = None
     expected: Annotated[
         Any,
         Meta(description="The right answer, a pattern or a number, depending on the scorer; in a list, any is right."),
@@ -89,6 +84,16 @@ class CaseEntry(Document, frozen=True, kw_only=True):
     repeats: Repeats | None = None
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
     metadata: dict[str, Any] | None = None
+
+
+class CaseEntry(CaseSettings, frozen=True, kw_only=True):
+    """One case."""
+
+    input: str | msgspec.UnsetType = msgspec.UNSET
+    turns: Annotated[
+        list[str], Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored.")
+    ] = []
+    id: str | None = None
 
 
 class TargetEntry(Document, frozen=True, kw_only=True):
@@ -264,6 +269,10 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     description: str = ""
     targets: Annotated[list[TargetEntry], Meta(min_length=1)]
     cases: list[CaseEntry] = []
+    case_defaults: Annotated[
+        CaseSettings,
+        Meta(description="What every case and every row of the dataset says unless it says otherwise itself."),
+    ] = CaseSettings()
     dataset: DatasetEntry | None = None
     suite: Annotated[SuiteEntry | None, Meta(description="Cases that come with fairtrial.")] = None
     params: ParamsEntry | None = None

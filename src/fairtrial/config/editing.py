@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fairtrial.config.source import Source
-from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import Variables
 
 Path = tuple[str | int, ...]
@@ -162,10 +162,8 @@ def _as_text(value: str) -> Any:
 
 
 def _round_trip(text: str) -> Any:
-    try:
-        from ruamel.yaml import YAML
-    except ImportError:
-        raise NotInstalledError("editing a suite", "web") from None
+    from ruamel.yaml import YAML
+
     parser = YAML(typ="rt")
     parser.preserve_quotes = True
     parser.width = _WIDTH

@@ -11,6 +11,8 @@ import msgspec
 from fairtrial.config.arena import with_arena_defaults
 from fairtrial.config.check import check_cases
 from fairtrial.config.dataset import dataset_problems
+from fairtrial.config.defaults import KEY as CASE_DEFAULTS
+from fairtrial.config.defaults import with_case_defaults
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
@@ -138,18 +140,24 @@ def _keep_spelling(source: Source) -> None:
     """Keep the original spelling of texts that look like numbers or booleans."""
     cases = source.value.get("cases")
     for index, case in enumerate(cases if isinstance(cases, list) else ()):
-        if isinstance(case, dict):
-            for key in _TEXT_KEYS:
-                text = source.as_text(("cases", index, key), case.get(key))
-                if text is not None:
-                    case[key] = text
-            if "expected" in case:
-                case["expected"] = _keep_expected(source, ("cases", index, "expected"), case["expected"])
-            _keep_checks(source, ("cases", index, "checks"), case.get("checks"))
+        _keep_case(source, ("cases", index), case)
+    _keep_case(source, (CASE_DEFAULTS,), source.value.get(CASE_DEFAULTS))
     dataset = source.value.get("dataset")
     where: Any = dataset.get("where") if isinstance(dataset, dict) else None
     for column in where if isinstance(where, dict) else ():
         where[column] = _keep_words(source, ("dataset", "where", column), where[column])
+
+
+def _keep_case(source: Source, path: KeyPath, case: Any) -> None:
+    if not isinstance(case, dict):
+        return
+    for key in _TEXT_KEYS:
+        text = source.as_text((*path, key), case.get(key))
+        if text is not None:
+            case[key] = text
+    if "expected" in case:
+        case["expected"] = _keep_expected(source, (*path, "expected"), case["expected"])
+    _keep_checks(source, (*path, "checks"), case.get("checks"))
 
 
 def _keep_words(source: Source, path: KeyPath, value: Any) -> Any:
@@ -181,7 +189,7 @@ def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:
 
 
 def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
-    document = _with_defaults(source, document)
+    document = with_case_defaults(source, _with_defaults(source, document), folder)
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
     judges = resolve_judges(source, document, folder, variables)

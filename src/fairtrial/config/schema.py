@@ -8,6 +8,7 @@ import msgspec
 
 from fairtrial.config.document import (
     CaseEntry,
+    CaseSettings,
     DatasetEntry,
     Document,
     JudgeEntry,
@@ -20,6 +21,7 @@ from fairtrial.core.extraction import Extraction
 from fairtrial.core.providers import api_kinds
 
 _SHORT: tuple[type[Document], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry)
+_LABELS = ("category", "difficulty", "cluster")
 # Text that may also be written as a number or a boolean; its spelling is kept.
 _EXTRACTION, _EXTRACT = "#/$defs/Extraction", {"$ref": "#/$defs/Extract"}
 _SCALAR = {"type": ["string", "number", "boolean"]}
@@ -32,9 +34,10 @@ def suite_schema() -> dict[str, Any]:
     for part in parts.values():
         for key, value in part.get("properties", {}).items():
             part["properties"][key] = {"$ref": "#/$defs/Scorer"} if key == "scorer" else _with_short(value, names)
-    for key in ("id", "input", "category", "difficulty", "cluster"):
-        cases = parts[CaseEntry.__name__]["properties"]
-        cases[key] = {**_SCALAR, **{k: v for k, v in cases[key].items() if k == "description"}}
+    for cls, keys in ((CaseEntry, ("id", "input", *_LABELS)), (CaseSettings, _LABELS)):
+        properties = parts[cls.__name__]["properties"]
+        for key in keys:
+            properties[key] = {**_SCALAR, **{k: v for k, v in properties[key].items() if k == "description"}}
     parts[CaseEntry.__name__]["oneOf"] = [{"required": ["input"]}, {"required": ["turns"]}]
     parts["DatasetEntry"]["properties"]["scorer"] = {"type": "string"}
     parts["ProviderEntry"]["properties"]["kind"]["enum"] = list(api_kinds())

@@ -14,7 +14,8 @@ import msgspec
 from fairtrial.config.arena import arena_entries
 from fairtrial.config.attach import load_files, read_attached
 from fairtrial.config.dataset import Dataset
-from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
+from fairtrial.config.defaults import attached_names
+from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.experiment import Arm, Case, ScorerSpec, Settings, read_expected
@@ -67,7 +68,7 @@ class Suite:
         self.options, self.variables = options, variables
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
-        self._dataset = Dataset(document.dataset, folder, self._template_names()) if document.dataset else None
+        self._dataset = self._open_dataset(document.dataset) if document.dataset else None
         self._built_in = _built_in_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # set when the cases are checked, like the scorers
@@ -80,6 +81,22 @@ class Suite:
         scorer = self._document.scorer
         return {"type": scorer} if isinstance(scorer, str) else scorer
 
+    @property
+    def has_problems(self) -> bool:
+        """Whether its cases are the optimisation problems that come with fairtrial."""
+        return self._document.suite is not None and self._document.suite.kind == "optimisation"
+
+    def _open_dataset(self, entry: DatasetEntry) -> Dataset:
+        return Dataset(entry, self.folder, self._template_names(), self._row_defaults())
+
+    def _row_defaults(self) -> Case | None:
+        """Return what every row says unless it says otherwise; None if there is nothing."""
+        defaults = self._document.case_defaults
+        if defaults == CaseSettings():
+            return None
+        values = {name: getattr(defaults, name) for name in CaseSettings.__struct_fields__}
+        return _inline_case(CaseEntry(**values), 0, self.folder)
+
     def _template_names(self) -> set[str]:
         """Return the names in templates: those in prompts, which may be in files, and those in the suite itself."""
         conditions = [arm.condition for arm in self.arms]
@@ -88,13 +105,16 @@ class Suite:
         return {name for text in (*texts, self.text) for tag in _TAG.findall(text) for name in _NAME.findall(tag)}
 
     def _fingerprint(self) -> str:
-        if self._dataset and not self._document.cases and not self._built_in:
+        entries: list[CaseSettings] = [*self._document.cases]
+        if self._dataset and self._document.case_defaults != CaseSettings():
+            entries.append(self._document.case_defaults)
+        if self._dataset and not entries and not self._built_in:
             return self._dataset.sha256()
         digest = hashlib.sha256()
-        for entry in self._document.cases:
+        for entry in entries:
             digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
             with suppress(ValueError):  # reported with the case
-                files = read_attached(_attached_names(entry), self.folder).files
+                files = read_attached(attached_names(entry), self.folder).files
                 digest.update(b"".join(file.sha256.encode() for file in files))
         for case in self._built_in:
             digest.update(canonical_json([case.id, case.input, case.metadata]) + b"\n")
@@ -150,7 +170,8 @@ class Suite:
 
     def files(self) -> Iterator[File]:
         """Yield the files that are sent with the cases."""
-        names = dict.fromkeys(name for entry in self._document.cases for name in _attached_names(entry))
+        entries = (self._document.case_defaults, *self._document.cases)
+        names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
         return load_files(self.folder / name for name in names)
 
     def build_scorers(self, *, sound: bool = False) -> list[Scorer]:
@@ -178,13 +199,9 @@ def _built_in_cases(document: SuiteDocument) -> list[Case]:
     return problem_cases(document.suite, first)
 
 
-def _attached_names(entry: CaseEntry) -> list[str]:
-    return [entry.attach] if isinstance(entry.attach, str) else entry.attach
-
-
 def _inline_case(entry: CaseEntry, index: int, folder: Path) -> Case:
     params: ParamsEntry | None = entry.params
-    attached = read_attached(_attached_names(entry), folder)
+    attached = read_attached(attached_names(entry), folder)
     return Case(
         id=entry.id or f"case-{index + 1}",
         input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),

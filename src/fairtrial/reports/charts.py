@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from threading import Timer
@@ -41,12 +42,17 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     svg: str | None
     alt: str
+    missing: bool = False  # whether what draws it is not installed
 
 
 def draw(sketches: Iterable[Sketch]) -> list[Figure]:
-    """Draw all figures in one process; a figure that crashes it does not affect the others."""
+    """Draw all figures in one process; a figure that crashes it does not affect the others.
+
+    Where nothing can be drawn, figures are left to their descriptions in words.
+    """
     if find_spec("vl_convert") is None:
-        raise NotInstalledError("a report with figures", "report")
+        warnings.warn(str(NotInstalledError("drawing figures", "report")), stacklevel=2)
+        return [Figure(title=sketch.title, svg=None, alt=sketch.alt, missing=True) for sketch in sketches]
     with _DrawingProcess() as drawing:
         return [Figure(title=sketch.title, svg=drawing.svg(sketch.spec), alt=sketch.alt) for sketch in sketches]
 

@@ -29,7 +29,7 @@ from fairtrial.analyse.wording.comparisons import headline as comparison_headlin
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
 from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline
 from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
-from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.text import printable
 from fairtrial.reports.html_figures import figures
@@ -51,11 +51,9 @@ def _clean(value: Any) -> Any:
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the whole page."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise NotInstalledError("an HTML report", "report") from None
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.finalize = _clean

@@ -42,7 +42,7 @@ def figures(run: Run, summary: RunSummary, compared: Comparisons | None) -> list
         ]
     )
     for figure in drawn:
-        if figure.svg is None:
+        if figure.svg is None and not figure.missing:
             warnings.warn(
                 f"the figure `{figure.title}` could not be drawn; the report describes it in words", stacklevel=2
             )

@@ -22,7 +22,7 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
     """Valid JSON scores 1, else 0. The schema is inline or in a file; unless `strict`, JSON in prose or a fence counts.
 
     If the case has an expected value, the JSON must also equal it (or, for a list, any one of its values; to expect a
-    JSON list, write it as text or as a list in a list).
+    JSON list, write it as text or as a list in a list). With `schema_only` the expected value is left to other scorers.
     """
 
     guide: ClassVar = Guide(
@@ -31,6 +31,7 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None
     schema_file: str | None = None
     strict: bool = False
+    schema_only: bool = False
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         if (self.schema is None) == (self.schema_file is None):
@@ -40,7 +41,7 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
             self._validator(folder)
         except (OSError, ValueError) as error:
             yield f"the schema cannot be used: {error}"
-        for text in case.accepted:
+        for text in () if self.schema_only else case.accepted:
             if last_json(text, strict=True) is None:
                 yield f"`expected` must be JSON for a json_schema scorer, not {text!r}"
 
@@ -58,7 +59,8 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
             f"{'/'.join(map(str, error.instance_path)) or 'document'}: {error.message}"
             for error in validator.iter_errors(answer_json.value)
         ]
-        if not findings and context.expected and not same_json(answer_json.value, json.loads(context.expected)):
+        expected = "" if self.schema_only else context.expected
+        if not findings and expected and not same_json(answer_json.value, json.loads(expected)):
             findings.append("matches the schema but is not the expected value")
         return _to_score(findings)
 
