@@ -51,9 +51,14 @@ class Variables:
 
     Args:
         files: The content of `.env` files; the environment takes precedence.
+        placeholders: Whether a variable that is not set has a placeholder as its value, to check a suite without keys.
     """
 
-    def __init__(self, environment: Mapping[str, str], files: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], files: Mapping[str, str] | None = None, *, placeholders: bool = False
+    ) -> None:
+        self._placeholders = placeholders
+        self.assumed: set[str] = set()  # variables with a placeholder
         self._files = files or {}
         self.environment: Mapping[str, str] = {**self._files, **environment}
         self._used: dict[str, str] = {}
@@ -89,6 +94,9 @@ class Variables:
                 self._use(name, value)
                 filled += 1
                 return value
+            if default is None and self._placeholders:
+                self.assumed.add(name)
+                return f"unset-{name}"
             if default is None:
                 self.missing.add(name)
                 return match.group(0)
