@@ -50,7 +50,8 @@ from fairtrial.toolbox.preflight import preflight, with_tools
 def load(path: str | Path, options: RunOptions | None = None, *, placeholders: bool = False) -> Suite:
     """Load a suite and check everything that can be checked before any money is spent.
 
-    With `placeholders`, variables that are not set are no problem, and the suite cannot be run. Also accepts configurations of other tools that can be run directly, such as k-eval's.
+    With `placeholders`, variables that are not set are no problem, and the suite cannot be run. Also accepts
+    configurations of other tools that can be run directly, such as k-eval's.
     """
     path = Path(path)
     foreign = read_foreign(path)

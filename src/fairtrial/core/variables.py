@@ -16,9 +16,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairtrial.core.secrets import Hider, Secret, ambient_secrets, named_secrets
+from fairtrial.core.secrets import Hider, Secret, ambient_secrets, is_credential, named_secrets
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\}")
+
+PLACEHOLDER = "unset"  # the value of a variable that is not set, where a suite is checked without keys
 
 
 def escape(text: str) -> str:
@@ -94,9 +96,9 @@ class Variables:
                 self._use(name, value)
                 filled += 1
                 return value
-            if default is None and self._placeholders:
-                self.assumed.add(name)
-                return f"unset-{name}"
+            if self._placeholders and (default is None or (not default and is_credential(name))):
+                self.assumed.update([name] if default is None else [])
+                return PLACEHOLDER
             if default is None:
                 self.missing.add(name)
                 return match.group(0)

@@ -112,8 +112,8 @@ class _Reader:
                 judges.append(judge)
         if not judges:
             self.notes.differs(
-                f"the configuration names no grader, and promptfoo's own is a model of OpenAI's: {_DEFAULT_JUDGE} judges "
-                "here; change `judge` to have another"
+                f"the configuration names no grader, and promptfoo's own is a model of OpenAI's: {_DEFAULT_JUDGE} "
+                "judges here; change `judge` to have another"
             )
         elif len(judges) > 1:
             self.notes.lost(f"graders beside {_named(judges[0])}: {', '.join(map(_named, judges[1:]))}",

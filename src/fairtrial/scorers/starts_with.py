@@ -16,7 +16,8 @@ class StartsWith(Scorer, frozen=True, kw_only=True):
     """An answer that begins with `text`, or without it with the expected text, scores 1, any other 0.
 
     Case, whitespace, Unicode forms and quotes or emphasis around the beginning are ignored as in `match`. Only whole
-    words count: `No` is not the beginning of `Nothing`; with `words: false` it is. With `verbatim`, every character counts.
+    words count: `No` is not the beginning of `Nothing`; with `words: false` it is. With `verbatim`, every
+    character counts.
     """
 
     guide: ClassVar = Guide(

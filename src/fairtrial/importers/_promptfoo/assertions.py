@@ -11,7 +11,7 @@ from fairtrial.core import registry
 from fairtrial.core.templates import TemplateError
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.code import CodeFile
-from fairtrial.importers._promptfoo.files import PREFIX, Folder, Missing, resolve
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, literal
 from fairtrial.importers._promptfoo.transforms import Transforms
@@ -50,14 +50,19 @@ _ADVICE = {
     "pi": "that service is not called; use an `llm_judge` with the question as instructions",
 }
 _REFERENCED = ("match", "levenshtein", "rouge", "bleu", "f1", "similar")  # what compares with `expected`
+_NO_SCORER = "no scorer does this; write it as a `python` scorer"
 _RUBRIC = "What the answer must be or do: {}"
 _RELEVANCE = "Judge only whether the answer addresses the question, without evasion or material that was not asked for."
 _CONTEXTS = {
     "context-faithfulness": "Judge only whether every statement in the answer is supported by this context:\n{}",
-    "context-recall": "Judge only how much of the reference answer is supported by this context, whatever the answer says:\n{}",
+    "context-recall": "Judge only how much of the reference answer is supported by this context, whatever the answer "
+    "says:\n{}",
     "context-relevance": "Judge only how relevant this context is to the question, whatever the answer says:\n{}",
 }
-_HTML_TAGS = "html|head|body|div|span|p|a|ul|ol|li|table|tr|td|th|h[1-6]|br|img|form|input|button|section|article|header|footer|strong|em|b|i|script|style|pre|code"
+_HTML_TAGS = (
+    "html|head|body|div|span|p|a|ul|ol|li|table|tr|td|th|h[1-6]|br|img|form|input|button|section|article|header|footer|"
+    "strong|em|b|i|script|style|pre|code"
+)
 
 
 class Check(NamedTuple):
@@ -103,7 +108,7 @@ class Assertions:
             if isinstance(entry, str) and entry.startswith(PREFIX):
                 try:
                     results += self._results(self._folder.data(entry), values, where)
-                except Missing as error:
+                except MissingFileError as error:
                     self._notes.lost(f"assertions {entry}", f"{error}; add the file and import again", where)
                 continue
             if not isinstance(entry, dict) or not ("type" in entry or "assert" in entry):
@@ -121,34 +126,27 @@ class Assertions:
         self._note_keys(entry, kind, where)
         if entry.get("provider"):
             self.graders.append(entry["provider"])
-        negate = kind.startswith("not-")
         base = kind.removeprefix("not-")
         try:
-            check = Check(
-                base, self._value(entry.get("value"), base, values), _number(entry.get("threshold")), entry, where
-            )
-            make = self._kinds.get(base)
-            result = make(check) if make else None
-        except Missing as error:
+            result = self._made(base, entry, values, where)
+        except MissingFileError as error:
             self._notes.lost(f"assertion `{kind}`", f"{error}; add the file and import again", where)
             return None
         except TemplateError as error:
             self._notes.lost(f"assertion `{kind}`", f"{error}; write its value without that", where)
             return None
         if result is None:
-            if make is None or base in _ADVICE:
-                self._notes.lost(
-                    f"assertion `{kind}`",
-                    _ADVICE.get(base, "no scorer does this; write it as a `python` scorer"),
-                    where,
-                )
+            if base not in self._kinds or base in _ADVICE:
+                self._notes.lost(f"assertion `{kind}`", _ADVICE.get(base, _NO_SCORER), where)
             return None
         result = self._extracted(result, entry, where)
-        if not negate:
-            return result
-        if result.scorer["type"] == "contains" and "any" in result.scorer:
-            return Result({("none" if key == "any" else key): item for key, item in result.scorer.items()})
-        return Result({"type": "not", "scorer": result.scorer}, result.reference)
+        return _negated(result) if kind != base else result
+
+    def _made(self, kind: str, entry: dict[str, Any], values: dict[str, Any], where: str) -> Result | None:
+        if kind not in self._kinds:
+            return None
+        value = self._value(entry.get("value"), kind, values)
+        return self._kinds[kind](Check(kind, value, _number(entry.get("threshold")), entry, where))
 
     def _extracted(self, result: Result, entry: dict[str, Any], where: str) -> Result:
         extract = self._transforms.extraction(entry["transform"], where) if entry.get("transform") else None
@@ -174,20 +172,21 @@ class Assertions:
         """Return the value of an assertion with files read and templates filled in."""
         if kind in ("javascript", "python"):
             return value
-        if isinstance(value, str):
-            if value.startswith(PREFIX):
-                suffix = "." + value.rpartition(".")[2]
-                if suffix in (".json", ".yaml", ".yml"):
-                    return self._value(self._folder.data(value), kind, values)
-                if suffix not in _TEXTS:
-                    raise Missing(f"{value} is a program, whose result is not known here; write the value itself")
-                return filled(self._folder.text(value).strip(), values, self._environment)
-            return filled(value, values, self._environment)
         if isinstance(value, list):
             return [self._value(item, kind, values) for item in value]
         if isinstance(value, dict):
             return {key: self._value(item, kind, values) for key, item in value.items()}
-        return value
+        if isinstance(value, str) and value.startswith(PREFIX):
+            return self._value(self._in_file(value), kind, values)
+        return filled(value, values, self._environment) if isinstance(value, str) else value
+
+    def _in_file(self, name: str) -> Any:
+        suffix = f".{name.rpartition('.')[2]}"
+        if suffix in (".json", ".yaml", ".yml"):
+            return self._folder.data(name)
+        if suffix not in _TEXTS:
+            raise MissingFileError(f"{name} is a program, whose result is not known here; write the value itself")
+        return self._folder.text(name).strip()
 
     def _set(self, entry: dict[str, Any], values: dict[str, Any], where: str) -> Result | None:
         found = [(r, w) for r, w in self._results(entry.get("assert") or [], values, where) if r]
@@ -331,7 +330,8 @@ class Assertions:
         value = check.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         self._notes.differs(
-            "`llm-rubric` and the like give a mark from 0 to 10 instead of pass or fail; with a `threshold`, right or wrong"
+            "`llm-rubric` and the like give a mark from 0 to 10 instead of pass or fail; with a `threshold`, right "
+            "or wrong"
         )
         return _judged(_RUBRIC.format(text), check.threshold)
 
@@ -341,8 +341,10 @@ class Assertions:
         )
 
     def factuality(self, check: Check) -> Result:
-        text = ("Compare the facts only, not style. 10 if the answer agrees with the reference answer, is a subset or a superset of it, "
-                "or differs in what does not matter; 0 if they disagree.")  # fmt: skip
+        text = (
+            "Compare the facts only, not style. 10 if the answer agrees with the reference answer, is a subset or a "
+            "superset of it, or differs in what does not matter; 0 if they disagree."
+        )
         scorer = _judged(text, _or(check.threshold, 0.5)).scorer
         return Result({key: item for key, item in scorer.items() if key != "reference"}, _text(check.value))
 
@@ -478,6 +480,12 @@ def _kinds(a: Assertions) -> dict[str, Callable[[Check], Result | None]]:
         "trajectory:step-count": a.step_count,
         "tool-call-f1": a.tool_f1,
     }
+
+
+def _negated(result: Result) -> Result:
+    if result.scorer["type"] == "contains" and "any" in result.scorer:
+        return Result({("none" if key == "any" else key): item for key, item in result.scorer.items()})
+    return Result({"type": "not", "scorer": result.scorer}, result.reference)
 
 
 def _judged(instructions: str, threshold: float | None) -> Result:

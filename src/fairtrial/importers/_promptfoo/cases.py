@@ -6,12 +6,13 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.assertions import Assertions
-from fairtrial.importers._promptfoo.files import PREFIX, Folder, Missing
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, filled_or_same
 from fairtrial.importers._promptfoo.prompts import Prompt, chat_of
@@ -24,12 +25,13 @@ _OPTIONS = {"provider", "transform", "prefix", "suffix", "repeat", "disableVarEx
 _QUESTIONS = (
     "input",
     "question",
+    "q",
     "query",
     "prompt",
     "message",
     "user_input",
     "text",
-    "problem",
+    "problem_text",
     "topic",
     "task",
     "body",
@@ -38,6 +40,7 @@ _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 _TEXTS = (".txt", ".md", ".csv", ".html", ".xml", ".py", ".js", ".sql", ".log", "")
 _WHOLE = re.compile(r"\{\{-?\s*(\w+)\s*(?:\|\s*(?:tojson|safe)\s*)*-?\}\}")
 _PLAIN = r"\{{\{{(-?)\s*{}\s*(-?)\}}\}}"
+_TAG = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _MAX_ID = 80
 
 
@@ -71,6 +74,7 @@ class Cases:
     def build(self, prompts: dict[str, Prompt], tests: list[Test]) -> dict[str, Any]:
         """Return the keys `prompts`, `vars`, `extract` and `cases` of the suite."""
         rows = [row for number, test in enumerate(tests, 1) for row in self._rows(test, number)]
+        prompts, rows = _without_problem(prompts, rows)
         prompts, rows = self._chats_in_variables(prompts, rows)
         prompts, rows = self._attached(prompts, rows)
         prompts, rows = self._conversations(prompts, rows)
@@ -118,7 +122,7 @@ class Cases:
                 lists[str(name)] = [self._value(item, attach, str(name)) for item in (value if expand else [value])]
                 if isinstance(value, str) and "*" in value and value.startswith(PREFIX):
                     lists[str(name)] = [path.read_text("utf-8") for path in self._folder.find(value)]
-            except (Missing, UnicodeDecodeError) as error:
+            except (MissingFileError, UnicodeDecodeError) as error:
                 self._notes.lost(f"{where}, left out", f"`{name}`: {error}")
                 return
         for variant, items in enumerate(itertools.product(*lists.values())):
@@ -131,7 +135,7 @@ class Cases:
         for name in names if isinstance(names, list) else [names]:
             try:
                 loaded = self._folder.data(name)
-            except Missing:
+            except MissingFileError:
                 return None
             if not isinstance(loaded, dict):
                 return None
@@ -139,7 +143,7 @@ class Cases:
         return values
 
     def _value(self, value: Any, attach: dict[str, Any], name: str) -> Any:
-        """Return a variable's value, read from its file if it stands in one; raise Missing if it cannot be read."""
+        """Return a variable's value, from its file if it stands in one; raise MissingFileError if it cannot be read."""
         if not isinstance(value, str) or not value.startswith(PREFIX):
             return value
         path = self._folder.find(value)[0]
@@ -147,11 +151,11 @@ class Cases:
             attach[name] = FileRef(path)
             return ""
         if path.suffix in (".py", ".js", ".mjs", ".cjs", ".ts"):
-            raise Missing(f"{path.name} is a program: write the value that it makes")
+            raise MissingFileError(f"{path.name} is a program: write the value that it makes")
         if path.suffix in (".json", ".yaml", ".yml"):
-            return json.dumps(self._folder.data(value), ensure_ascii=False)
+            return json.dumps(self._folder.data(value), ensure_ascii=False, separators=(",", ":"))
         if path.suffix not in _TEXTS:
-            raise Missing(f"{path.name} is not a text file")
+            raise MissingFileError(f"{path.name} is not a text file")
         return self._folder.text(value).rstrip("\n") if path.suffix == ".txt" else self._folder.text(value)
 
     def _nested(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -270,13 +274,8 @@ class Cases:
         """Give names that some tests lack a blank value, which is what promptfoo sends."""
         used = {name for prompt in prompts.values() for name in prompt.names} - {"input", "range"}
         for name in sorted(used - set(defaults)):
-            lacking = [row for row in rows if name not in row.values]
-            if lacking:
+            if _note_blank(name, rows, self._notes):
                 defaults[name] = ""
-                places = ", ".join(dict.fromkeys(row.where for row in lacking[:3]))
-                self._notes.differs(
-                    f"`{name}` has no value in {places}: it is blank, as in promptfoo; set it under `vars`"
-                )
 
     # -- cases -------------------------------------------------------------------------------------
 
@@ -295,12 +294,7 @@ class Cases:
         needed = {name for prompt in prompts.values() for name in prompt.names}
         needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
         values = row.values if keep else {name: value for name, value in row.values.items() if name in needed}
-        values = {
-            name: value
-            for name, value in values.items()
-            if name not in ("input", "problem") or keep and name == "input"
-        }
-        values.pop("input", None)
+        values = {name: value for name, value in values.items() if name != "input"}
         if "{{ context }}" in repr(scoring) and "context" not in values:
             values["context"] = ""
         if values:
@@ -322,6 +316,15 @@ class Cases:
         return case | scoring
 
 
+def _note_blank(name: str, rows: list[Row], notes: Notes) -> bool:
+    """Note the tests in which a name has no value; return whether there are any."""
+    lacking = dict.fromkeys(row.where for row in rows if name not in row.values)
+    if lacking:
+        places = ", ".join(list(lacking)[:3])
+        notes.differs(f"`{name}` has no value in {places}: it is blank, as in promptfoo; give it one under `vars`")
+    return bool(lacking)
+
+
 def _name_cases(cases: list[dict[str, Any]]) -> None:
     """Give every case an id of its own."""
     seen: set[str] = set()
@@ -339,6 +342,16 @@ def _uses_variables(test: Test) -> bool:
     )
 
 
+def _without_problem(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+    """Rename the variable `problem`, which is another name of the `input` in templates here."""
+    if not any("problem" in row.values for row in rows):
+        return prompts, rows
+    change = partial(_TAG.sub, lambda match: re.sub(r"(?<![.\w'\"])problem\b", "problem_text", match[0]))
+    renamed = {label: prompt.changed(change) for label, prompt in prompts.items()}
+    named = {"problem": "problem_text"}
+    return renamed, [row._replace(values={named.get(k, k): v for k, v in row.values.items()}) for row in rows]
+
+
 def _with_affixes(
     prompts: dict[str, Prompt], rows: list[Row], defaults: dict[str, Any]
 ) -> tuple[dict[str, Prompt], list[Row]]:
@@ -348,14 +361,7 @@ def _with_affixes(
             continue
         defaults[key] = ""
         mark = f"{{{{ {key} }}}}"
-        prompts = {
-            label: prompt._replace(
-                text=(mark + prompt.text if key == "prefix" else prompt.text + mark) if not prompt.chat else "",
-                chat=(*prompt.chat[:-1], (prompt.chat[-1][0], mark + prompt.chat[-1][1] if key == "prefix" else prompt.chat[-1][1] + mark))
-                if prompt.chat else (),
-            )
-            for label, prompt in prompts.items()
-        }  # fmt: skip
+        prompts = {label: _affixed(prompt, mark, first=key == "prefix") for label, prompt in prompts.items()}
         rows = [
             row._replace(values={**row.values, key: text})
             if (text := (row.test.get("options") or {}).get(key))
@@ -363,6 +369,14 @@ def _with_affixes(
             for row in rows
         ]
     return prompts, rows
+
+
+def _affixed(prompt: Prompt, mark: str, *, first: bool) -> Prompt:
+    """Return a prompt with a mark before or after it; of a chat, the last message."""
+    if not prompt.chat:
+        return prompt._replace(text=mark + prompt.text if first else prompt.text + mark)
+    *before, (role, last) = prompt.chat
+    return prompt._replace(chat=(*before, (role, mark + last if first else last + mark)))
 
 
 def _with_input(
@@ -380,6 +394,7 @@ def _with_input(
     if name is None:
         return prompts, rows, [str(row.test.get("description") or row.where) for row in rows]
     inputs = [_as_text(row.values.get(name, "")) for row in rows]
+    _note_blank(name, rows, notes)
     if name == "input":
         return prompts, rows, inputs
     plain = re.compile(_PLAIN.format(re.escape(name)))
@@ -398,23 +413,23 @@ def _with_input(
 
 
 def _tags(text: str) -> str:
-    return " ".join(re.findall(r"\{[{%].*?[%}]\}", text, re.DOTALL))
+    return " ".join(_TAG.findall(text))
 
 
 def _question(used: set[str], prompts: dict[str, Prompt], rows: list[Row]) -> str | None:
     """Return the variable that is most likely the question: by its name, else the last one that differs."""
     there = [name for name in used if any(name in row.values for row in rows)]
-    for name in _QUESTIONS:
-        if name in there:
-            return name
     if not there:
         return None
+    differing = [name for name in there if len({repr(row.values.get(name)) for row in rows}) > 1]
+    likely = differing or there
+    for name in _QUESTIONS:
+        if name in likely:
+            return name
     text = " ".join(text for prompt in prompts.values() for text in prompt.texts)
-    by_place = sorted(
-        there, key=lambda name: max((m.start() for m in re.finditer(rf"\b{re.escape(name)}\b", text)), default=-1)
+    return max(
+        likely, key=lambda name: max((m.start() for m in re.finditer(rf"\b{re.escape(name)}\b", text)), default=-1)
     )
-    differing = [name for name in by_place if len({repr(row.values.get(name)) for row in rows}) > 1]
-    return (differing or by_place)[-1]
 
 
 def _as_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A Python file beside the suite: what promptfoo's users wrote in Python or JavaScript, called as fairtrial calls it."""
+"""A Python file beside the suite: what users of promptfoo wrote in Python or JavaScript, as fairtrial calls it."""
 
 from __future__ import annotations
 

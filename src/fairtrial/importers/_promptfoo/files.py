@@ -15,7 +15,7 @@ PREFIX = "file://"
 _GLOB = ("*", "?", "[")
 
 
-class Missing(Exception):
+class MissingFileError(Exception):
     """A file that cannot be read; the message says which, and why."""
 
 
@@ -26,7 +26,7 @@ class Folder:
         self.path = path
 
     def find(self, name: str) -> list[Path]:
-        """Return the files that a reference with or without a pattern means; raise Missing if there are none."""
+        """Return the files that a reference means, which may be a pattern; raise MissingFileError if there are none."""
         name = name.removeprefix(PREFIX)
         if any(mark in name for mark in _GLOB):
             base = Path(name)
@@ -41,15 +41,15 @@ class Folder:
             else:
                 paths = [path] if path.is_file() else []
         if not paths:
-            raise Missing(f"there is no file {name}")
+            raise MissingFileError(f"there is no file {name}")
         return paths
 
     def text(self, name: str) -> str:
-        """Return the text of a file; raise Missing if it has none."""
+        """Return the text of a file; raise MissingFileError if it has none."""
         return _text(self.find(name)[0])
 
     def data(self, name: str) -> Any:
-        """Return the content of a JSON, JSON Lines or YAML file; raise Missing if it has none."""
+        """Return the content of a JSON, JSON Lines or YAML file; raise MissingFileError if it has none."""
         return load(self.find(name)[0])
 
 
@@ -57,22 +57,22 @@ def _text(path: Path) -> str:
     try:
         return read_text(path)
     except FairtrialError as error:
-        raise Missing(str(error)) from None
+        raise MissingFileError(str(error)) from None
 
 
 def load(path: Path) -> Any:
-    """Return the content of a JSON, JSON Lines or YAML file; raise Missing if it cannot be read."""
+    """Return the content of a JSON, JSON Lines or YAML file; raise MissingFileError if it cannot be read."""
     text = _text(path)
     try:
         if path.suffix == ".jsonl":
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
-        raise Missing(f"{path.name} cannot be read: {' '.join(str(error).split())[:120]}") from None
+        raise MissingFileError(f"{path.name} cannot be read: {' '.join(str(error).split())[:120]}") from None
 
 
 def resolve(value: Any, folder: Folder) -> Any:
-    """Return a value with every `file://` to JSON or YAML in it read; raise Missing if one cannot be."""
+    """Return a value with every `file://` to JSON or YAML in it read; raise MissingFileError if one cannot be."""
     if isinstance(value, str) and value.startswith(PREFIX):
         return folder.data(value)
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ import yaml
 
 from fairtrial.core.templates import TemplateError, names_in
 from fairtrial.importers import read_text
-from fairtrial.importers._promptfoo.files import PREFIX, Folder, Missing
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import converted
 
@@ -100,7 +100,7 @@ class Prompts:
             return [(label, text)]
         try:
             paths = self._folder.find(text)
-        except Missing as error:
+        except MissingFileError as error:
             name, _, function = text.rpartition(":")
             if name.endswith(_FUNCTIONS) and function.isidentifier():
                 self._function(text)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from fairtrial.core.providers import known_providers
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.code import CodeFile
-from fairtrial.importers._promptfoo.files import PREFIX, Folder, Missing, resolve
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import converted, variable
 
@@ -63,10 +63,12 @@ _PARAMS = {
     "random_seed": "seed", "stop": "stop", "stop_sequences": "stop", "stopSequences": "stop",
 }  # fmt: skip
 _EXTRA = (
-    "response_format", "tools", "tool_choice", "functions", "function_call", "reasoning_effort", "reasoning", "thinking",
+    "response_format", "tools", "tool_choice", "functions", "function_call", "reasoning_effort", "reasoning",
+    "thinking",
     "top_k", "logit_bias", "logprobs", "top_logprobs", "verbosity", "parallel_tool_calls", "service_tier", "user",
     "metadata", "store", "search_parameters", "web_search_options", "modalities", "n", "effort", "prompt_cache_key",
-    "safe_prompt", "num_ctx", "min_p", "repetition_penalty", "transforms", "route", "provider", "models", "safetySettings",
+    "safe_prompt", "num_ctx", "min_p", "repetition_penalty", "transforms", "route", "provider", "models",
+    "safetySettings",
 )  # fmt: skip
 _IGNORED = {  # what only matters to promptfoo's own clients
     "apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "cost", "inputCost", "outputCost", "apiVersion", "organization",
@@ -78,7 +80,13 @@ _UNKNOWN = (
     "or call it from a `python:` target"
 )
 _AGENT = "an agent: use `claude-code`, `tool-agent` or a `command` target, with its settings in `options`"
-_HTTP = "call the address from a function of a `python:` target (docs/targets.md), which gets the prompt and returns the answer"
+_HTTP = (
+    "call the address from a function of a `python:` target (docs/targets.md), which gets the prompt and returns the "
+    "answer"
+)
+_JAVASCRIPT = "JavaScript: start it with a `command` target, which gets the prompt on stdin"
+_IS_JAVASCRIPT = re.compile(r"file://.*\.[mc]?[jt]s(?::\w+)?$|.*\.[mc]?js$")
+_IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b")
 
 
 class Providers:
@@ -109,7 +117,7 @@ class Providers:
             if isinstance(entry, str) and entry.startswith(PREFIX) and entry.endswith((".yaml", ".yml", ".json")):
                 try:
                     found += self._entries(self._folder.data(entry))
-                except Missing as error:
+                except MissingFileError as error:
                     self._notes.lost(f"provider {entry}", f"{error}; add the file and import again")
             elif entry:
                 found.append(entry)
@@ -163,13 +171,9 @@ class Providers:
             return self._python(name, config)
         if name.startswith("exec:"):
             return self._command(name)
-        if re.match(r"(?:file://.*\.[mc]?[jt]s(?::\w+)?$|.*\.[mc]?js$)", name):
-            self._notes.lost(
-                f"provider {name}", "JavaScript: start it with a `command` target, which gets the prompt on stdin"
-            )
-            return None
-        if re.match(r"(?:https?|wss?|websocket)\b", name):
-            self._notes.lost(f"provider {name.split(':')[0]}", _HTTP)
+        advice = _JAVASCRIPT if _IS_JAVASCRIPT.match(name) else _HTTP if _IS_ADDRESS.match(name) else ""
+        if advice:
+            self._notes.lost(f"provider {name}", advice)
             return None
         target = self._agent(name, config) or self._model(name, config)
         if target is None:
@@ -314,7 +318,7 @@ class Providers:
         extra |= passthrough if isinstance(passthrough, dict) else {}
         try:
             extra = resolve(extra, self._folder)
-        except Missing as error:
+        except MissingFileError as error:
             self._notes.lost(f"a file in the config of provider {name}", str(error))
             extra = {}
         if extra:
@@ -325,7 +329,7 @@ class Providers:
         path, _, function = name.removeprefix("python:").removeprefix(PREFIX).partition(".py")
         try:
             file = self._folder.find(f"{path}.py")[0]
-        except Missing as error:
+        except MissingFileError as error:
             self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
             return None
         made = self._code.provider(

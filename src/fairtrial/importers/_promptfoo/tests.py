@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.importers import read_text
-from fairtrial.importers._promptfoo.files import PREFIX, Folder, Missing, load
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, load
 from fairtrial.importers._promptfoo.notes import Notes
 
 Test = dict[str, Any]
@@ -55,7 +55,7 @@ class Tests:
         if isinstance(value, str):
             try:
                 value = self._folder.data(value)
-            except Missing as error:
+            except MissingFileError as error:
                 self._notes.lost(f"defaultTest {value}", f"{error}; add the file and import again")
         return value if isinstance(value, dict) else {}
 
@@ -73,7 +73,7 @@ class Tests:
                 try:
                     loaded = self._folder.data(item)
                     found += loaded if isinstance(loaded, list) else [loaded]
-                except Missing as error:
+                except MissingFileError as error:
                     self._notes.lost(f"scenarios {item}", f"{error}; add the file and import again")
             else:
                 found.append(item)
@@ -105,7 +105,7 @@ class Tests:
             return
         try:
             paths = self._folder.find(name)
-        except Missing as error:
+        except MissingFileError as error:
             self._notes.lost(f"tests {name}", f"{error}; add the file and import again")
             return
         for path in paths:
@@ -117,7 +117,7 @@ class Tests:
         elif path.suffix in (".json", ".jsonl", ".yaml", ".yml"):
             try:
                 loaded = load(path)
-            except Missing as error:
+            except MissingFileError as error:
                 self._notes.lost(f"tests {path.name}", str(error))
                 return
             for item in loaded if isinstance(loaded, list) else [loaded]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fairtrial.importers._promptfoo.code import CodeFile
-from fairtrial.importers._promptfoo.files import PREFIX, Folder, Missing
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 
 _PATH = r"((?:\??\.?\[\s*(?:\d+|'[^']+'|\"[^\"]+\")\s*\]|\??\.[A-Za-z_$][\w$]*)*)"
@@ -14,7 +14,10 @@ _JSON = re.compile(rf"JSON\.parse\(\s*output(?:\.trim\(\))?\s*\){_PATH}")
 _AFTER = re.compile(r"""output\.split\(\s*(?:'([^'\\]+)'|"([^"\\]+)")\s*\)(?:\.pop\(\)|\.at\(-1\))(\.trim\(\))?""")
 _MATCH = re.compile(r"output\.match\(\s*/((?:[^/\\\n]|\\.)+)/([a-z]*)\s*\)(?:\?\.)?\[(\d+)\](?:\??\.trim\(\))?")
 _NODE = re.compile(r"\brequire\s*\(|\bawait\b|\basync\b|\bfetch\s*\(|\bprocess\.|^\s*import\s", re.MULTILINE)
-_ADVICE = "write what it does as `extract` (docs/reference/suite.md), or as a Python function: `extract: {python: file.py:function}`"
+_ADVICE = (
+    "write what it does as `extract` (docs/reference/suite.md), or as a Python function: "
+    "`extract: {python: file.py:function}`"
+)
 
 
 class Transforms:
@@ -52,7 +55,7 @@ class Transforms:
             if path.suffix == ".py":
                 return {"python": self._code.file_transform(path, function or "get_transform")}
             source = self._folder.text(name)
-        except Missing as error:
+        except MissingFileError as error:
             self._notes.lost(f"transform {text}", f"{error}; add the file and import again", where)
             return None
         if path.suffix not in (".js", ".cjs", ".mjs") or _NODE.search(source):
