@@ -47,17 +47,19 @@ from fairtrial.toolbox.preflight import preflight, with_tools
 # -- load ----------------------------------------------------------------------------------------
 
 
-def load(path: str | Path, options: RunOptions | None = None) -> Suite:
+def load(path: str | Path, options: RunOptions | None = None, *, placeholders: bool = False) -> Suite:
     """Load a suite and check everything that can be checked before any money is spent.
 
-    Also accepts configurations of other tools that can be run directly, such as k-eval's.
+    With `placeholders`, variables that are not set are no problem, and the suite cannot be run. Also accepts
+    configurations of other tools that can be run directly, such as k-eval's.
     """
     path = Path(path)
     foreign = read_foreign(path)
     if foreign is None:
-        return load_suite(path, options)
+        return load_suite(path, options, placeholders=placeholders)
     file = f"{path} (converted to a suite)"  # line numbers refer to the converted suite
-    suite = parse_suite(suite_text(foreign.imported), file=file, folder=path.parent, options=options)
+    text = suite_text(foreign.imported)
+    suite = parse_suite(text, file=file, folder=path.parent, options=options, placeholders=placeholders)
     suite.notes = [f"not carried over from {foreign.tool}: {finding}" for finding in foreign.imported.findings]
     suite.notes += [f"unlike {foreign.tool}: {difference}" for difference in foreign.imported.differences]
     return suite

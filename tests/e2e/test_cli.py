@@ -327,10 +327,31 @@ def test_dotenv_is_read_and_does_not_override(cli, write_suite, tmp_path, monkey
     os.environ.pop("OTHER", None)
 
 
+def test_an_imported_suite_is_checked_without_keys(cli, tmp_path, monkeypatch):
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    (tmp_path / "c.yaml").write_text(
+        "prompts: ['{{q}}']\nproviders: [groq:llama-x]\n"
+        "tests: [{vars: {q: hi}, assert: [{type: python, value: len(output) > 1}]}]\n"
+    )
+    suite = tmp_path / "deep" / "s.yaml"
+    suite.parent.mkdir()
+    code, _, err = cli("import", "promptfoo", tmp_path / "c.yaml", "-o", suite)
+    assert code == 0 and "to run it, set GROQ_API_KEY" in err and "promptfoo_code.py (code of the original)" in err
+    assert "to do" not in err and "not converted" not in err
+    code, out, _ = cli("validate", "--no-keys", suite)
+    assert code == 0 and "is valid: 1 case" in out and "to run it, set GROQ_API_KEY" in out
+    assert json.loads(cli("validate", "--no-keys", "--json", suite)[1])["valid"]
+    code, _, err = cli("validate", suite)
+    assert code == 1 and "the variable GROQ_API_KEY is not set" in err
+    suite.unlink()
+    code, _, err = cli("import", "promptfoo", tmp_path / "c.yaml", "-o", suite)
+    assert code == 1 and "promptfoo_code.py already exists" in err
+
+
 def test_import(cli, tmp_path):
     (tmp_path / "cases.json").write_text('[{"prompt": "q", "expectedOutput": "a", "scoringMethod": "odd-one"}]')
     code, _, err = cli("import", "benchmaker", tmp_path / "cases.json", "-o", tmp_path / "s.yaml")
-    assert code == 0 and "1 cases" in err and "not converted: scoring method `odd-one`" in err
+    assert code == 0 and "(1 case)" in err and "not converted: scoring method `odd-one`" in err
     assert cli("run", tmp_path / "s.yaml", "--quiet")[0] == 0
     assert cli("import", "benchmaker", tmp_path / "cases.json", "-o", tmp_path / "s.yaml")[0] == 1
     assert "did you mean `promptfoo`" in cli("import", "promptfo", tmp_path / "cases.json", "-o", "t.yaml")[2]

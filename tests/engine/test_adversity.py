@@ -551,14 +551,13 @@ def test_importers_drop_nothing_in_silence(tmp_path):
     }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     (tmp_path / "t.csv").write_text('q,__expected,__prefix\n"line1\nline2",hi,p\n')
-    suite, findings, _ = Promptfoo().read(tmp_path / "c.yaml")
+    suite, findings, differences, _ = Promptfoo().read(tmp_path / "c.yaml")
     assert suite["targets"] == [{"id": "openai:gpt-4o", "target": "openai:gpt-4o", "params": {"temperature": 0.3}}]
     assert suite["cases"][0]["input"] == "line1\nline2"
-    text = "\n".join(findings)
-    for word in ("__prefix", "`metric`", "`threshold`"):
-        assert word in text
+    assert suite["cases"][0]["vars"]["prefix"] == "p"
+    assert not findings and "`metric`" in "\n".join(differences)
     import fairtrial as ft
 
     options = dict(suite["cases"][1]["scorer"])
     assert ft.score(options.pop("type"), response="in /usr/share", **options).value == 1
-    assert ft.score("regex", response="only usr here", pattern=options["pattern"]).value == 0
+    assert ft.score("contains", response="only usr here", any=options["any"], verbatim=True).value == 0

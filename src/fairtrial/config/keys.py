@@ -54,15 +54,18 @@ def env_files(folder: Path | None = None) -> list[EnvFile]:
     return [file for path in folders if (file := _read(path / _NAME))]
 
 
-def variables_of(folder: Path | None = None) -> Variables:
-    """Return the variables that suites in a folder can use: from the environment, else from `.env` files."""
+def variables_of(folder: Path | None = None, *, placeholders: bool = False) -> Variables:
+    """Return the variables that suites in a folder can use: from the environment, else from `.env` files.
+
+    With `placeholders`, those that are not set have a value all the same.
+    """
     files = env_files(folder)
     values: dict[str, str] = {}
     for file in reversed(files):
         values |= file.values
         for notice in file.notices:
             warnings.warn(notice, stacklevel=2)
-    return Variables(os.environ, values)
+    return Variables(os.environ, values, placeholders=placeholders)
 
 
 def _read(path: Path) -> EnvFile | None:

@@ -36,12 +36,17 @@ _TEXT_KEYS = ("id", "input", "category", "difficulty", "cluster")
 
 
 def load_suite(
-    path: str | Path, options: RunOptions | None = None, environment: Mapping[str, str] | None = None
+    path: str | Path,
+    options: RunOptions | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    placeholders: bool = False,
 ) -> Suite:
     """Load and check a suite file; raise ProblemsError with all its problems.
 
     Variables come from `environment` if it is set, else from the process environment and from `.env` files next to the
-    suite or in the working directory.
+    suite or in the working directory. With `placeholders`, a variable that is not set is no problem: the suite can be
+    checked, but not run.
     """
     path = Path(path)
     try:
@@ -54,7 +59,14 @@ def load_suite(
         raise FairtrialError(f"{path} is not a UTF-8 text file") from None
     except OSError as error:
         raise FairtrialError(f"{path} cannot be read: {error.strerror}") from None
-    return parse_suite(text, file=str(path), folder=path.parent, options=options, environment=environment)
+    return parse_suite(
+        text,
+        file=str(path),
+        folder=path.parent,
+        options=options,
+        environment=environment,
+        placeholders=placeholders,
+    )
 
 
 def parse_suite(
@@ -64,10 +76,14 @@ def parse_suite(
     folder: Path | None = None,
     options: RunOptions | None = None,
     environment: Mapping[str, str] | None = None,
+    placeholders: bool = False,
 ) -> Suite:
     """Parse and check the text of a suite."""
     folder, options = folder or Path(), options or RunOptions()
-    variables = variables_of(folder) if environment is None else Variables(environment)
+    if environment is None:
+        variables = variables_of(folder, placeholders=placeholders)
+    else:
+        variables = Variables(environment, placeholders=placeholders)
     source = Source(text, file, variables)
     document = _read_document(source, variables)
     if document is None:

@@ -9,7 +9,7 @@ import yaml
 
 from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.options import Path
-from fairtrial.core.variables import Variables, has_bad_reference
+from fairtrial.core.variables import PLACEHOLDER, Variables, has_bad_reference
 
 _MERGE = "tag:yaml.org,2002:merge"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -84,6 +84,8 @@ class Source:
         live = self._variables.fill(node.value)
         for name in sorted(self._variables.missing - missing):
             self.problem(path, f"the variable {name} is not set")
+            self.unset.add(path)
+        if self._variables.assumed and live != node.value and PLACEHOLDER in live:
             self.unset.add(path)
         if has_bad_reference(node.value):
             self.problem(path, "`${` must start ${VAR} or ${VAR:-default}; write $${ for a literal ${")

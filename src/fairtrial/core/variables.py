@@ -16,9 +16,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairtrial.core.secrets import Hider, Secret, ambient_secrets, named_secrets
+from fairtrial.core.secrets import Hider, Secret, ambient_secrets, is_credential, named_secrets
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{)[^}])*))?\}")
+
+PLACEHOLDER = "unset"  # the value of a variable that is not set, where a suite is checked without keys
 
 
 def escape(text: str) -> str:
@@ -51,9 +53,14 @@ class Variables:
 
     Args:
         files: The content of `.env` files; the environment takes precedence.
+        placeholders: Whether a variable that is not set has a placeholder as its value, to check a suite without keys.
     """
 
-    def __init__(self, environment: Mapping[str, str], files: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], files: Mapping[str, str] | None = None, *, placeholders: bool = False
+    ) -> None:
+        self._placeholders = placeholders
+        self.assumed: set[str] = set()  # variables with a placeholder
         self._files = files or {}
         self.environment: Mapping[str, str] = {**self._files, **environment}
         self._used: dict[str, str] = {}
@@ -89,6 +96,9 @@ class Variables:
                 self._use(name, value)
                 filled += 1
                 return value
+            if self._placeholders and (default is None or (not default and is_credential(name))):
+                self.assumed.update([name] if default is None else [])
+                return PLACEHOLDER
             if default is None:
                 self.missing.add(name)
                 return match.group(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,25 @@ from fairtrial.core.errors import FairtrialError
 NO_JUDGE = "choose:a-model"  # not a provider: `validate` rejects it until the user has chosen a model
 
 
+class FileRef(NamedTuple):
+    """A file of the original in an imported suite, where it is written relative to the suite."""
+
+    path: Path
+    form: str = "{}"  # what stands around the path
+
+    def text(self, folder: Path | None) -> str:
+        """Return the reference for a suite in this folder; without one, beside the file."""
+        path = os.path.relpath(self.path, folder) if folder is not None else self.path.name
+        return self.form.format(path)
+
+
 class Imported(NamedTuple):
     """An imported suite, and what could not be carried over from the original."""
 
     suite: dict[str, Any]
     findings: list[str]
     differences: list[str] = []  # settings that mean something else here
+    files: dict[str, list[str | FileRef]] = {}  # by name, in pieces, what must stand beside the suite
 
 
 class Foreign(NamedTuple):
@@ -70,17 +84,30 @@ def expecting(file: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-def suite_text(imported: Imported) -> str:
-    """Return the suite as YAML."""
-    return yaml.safe_dump(imported.suite, sort_keys=False, allow_unicode=True, width=110)
+def suite_text(imported: Imported, folder: Path | None = None) -> str:
+    """Return the suite as YAML, to stand in this folder."""
+    suite = _with_paths(imported.suite, folder)
+    return yaml.safe_dump(suite, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _with_paths(value: Any, folder: Path | None) -> Any:
+    if isinstance(value, FileRef):
+        return value.text(folder)
+    if isinstance(value, dict):
+        return {key: _with_paths(item, folder) for key, item in value.items()}
+    return [_with_paths(item, folder) for item in value] if isinstance(value, list) else value
 
 
 def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> None:
-    """Write the suite, with comments at the top about what could not be carried over."""
+    """Write the suite and its files, with comments at the top about what could not be carried over."""
     lines = [f"# Imported from {source} ({tool})."]
     lines += [f"# Not carried over: {' '.join(finding.split())}" for finding in imported.findings]
     lines += [f"# Different here: {' '.join(difference.split())}" for difference in imported.differences]
-    try:
-        path.write_text("\n".join(lines) + "\n" + suite_text(imported), "utf-8")
-    except OSError as error:
-        raise FairtrialError(f"{path} cannot be written: {error.strerror}") from None
+    texts = {path: "\n".join(lines) + "\n" + suite_text(imported, path.parent)}
+    for name, pieces in imported.files.items():
+        texts[path.parent / name] = "".join(_with_paths(pieces, path.parent))
+    for file, text in texts.items():
+        try:
+            file.write_text(text, "utf-8")
+        except OSError as error:
+            raise FairtrialError(f"{file} cannot be written: {error.strerror}") from None

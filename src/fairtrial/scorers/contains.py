@@ -24,6 +24,7 @@ class Contains(Scorer, frozen=True, kw_only=True):
     Case, whitespace and Unicode forms are ignored as in `match`. Only whole words and phrases count: `no` is not in
     `know`, `5` not in `1.5` or `15`, `42` not in `-42`, `C` not in `C++`. With `words: false` they count anywhere, as
     they do in scripts without spaces between words (Chinese, Japanese, Korean, Thai and the like).
+    With `verbatim`, every character counts, and they count anywhere.
     """
 
     guide: ClassVar = Guide(
@@ -35,6 +36,7 @@ class Contains(Scorer, frozen=True, kw_only=True):
     all: Words | None = None
     none: Words | None = None
     words: bool = True
+    verbatim: bool = False
 
     def needs_expected(self) -> bool:
         return self.any is self.all is self.none is None
@@ -45,7 +47,7 @@ class Contains(Scorer, frozen=True, kw_only=True):
                 yield f"a text in `{name}` is blank, so every answer would contain it"
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        text = fold(context.response)
+        text = context.response if self.verbatim else fold(context.response)
         wanted = [context.expected] if self.needs_expected() else self.any or []
         present = {w: self._contains(text, w) for w in (*wanted, *(self.all or ()), *(self.none or ()))}
         reasons = []
@@ -61,7 +63,7 @@ class Contains(Scorer, frozen=True, kw_only=True):
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
     def _contains(self, text: str, word: str) -> bool:
-        return find_word(fold(word), text, whole=self.words)
+        return word in text if self.verbatim else find_word(fold(word), text, whole=self.words)
 
 
 def _listed(words: Sequence[str], joint: str) -> str:

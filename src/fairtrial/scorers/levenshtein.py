@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+import msgspec
 
 from fairtrial.core.folding import fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
@@ -14,7 +16,8 @@ _MAX_WORK = 10**10  # product of the lengths: about a second during which nothin
 class Levenshtein(Scorer, frozen=True, kw_only=True):
     """1 − distance / length of the longer text; characters inserted, deleted or replaced count 1 each.
 
-    Blanks around the texts are ignored; with `fold` also case, Unicode forms and runs of blanks, as in `match`.
+    With `max_distance`, an answer scores 1 if it differs in at most so many characters, else 0. Blanks around
+    the texts are ignored; with `fold` also case, Unicode forms and runs of blanks, as in `match`.
     """
 
     guide: ClassVar = Guide(
@@ -23,6 +26,7 @@ class Levenshtein(Scorer, frozen=True, kw_only=True):
         best_for="transcriptions, spelling, texts that should be nearly the same",
     )
     fold: bool = False
+    max_distance: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
     def needs_expected(self) -> bool:
         return True
@@ -37,4 +41,6 @@ class Levenshtein(Scorer, frozen=True, kw_only=True):
             return Unscored(kind="size", message="the texts are too long to compute their distance")
         distance = Distance.distance(response, expected)
         value = 1 - distance / max(len(response), len(expected), 1)
+        if self.max_distance is not None:
+            value = float(distance <= self.max_distance)
         return Score(value=value, raw=value, confidence=1.0, notes=f"distance {distance}")

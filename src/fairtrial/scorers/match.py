@@ -18,7 +18,8 @@ class Match(Scorer, frozen=True, kw_only=True):
     at the end and before whitespace; quotes, asterisks, underscores and backticks around the whole answer; a bullet;
     brackets around one word. Not ignored: accents, signs, decimal points, symbols: `-42`, `42`, `1.5`, `15`, `$5`,
     `5%`, `C`, `C++`, `C#`, `A`, `A*`, `n!` are all different, and so are `1,000` and `1000` (use `numeric` for
-    numbers). An expected JSON object or list is compared as JSON.
+    numbers). An expected JSON object or list is compared as JSON. With `verbatim`, nothing but whitespace around the
+    answer is ignored.
     """
 
     guide: ClassVar = Guide(
@@ -27,13 +28,20 @@ class Match(Scorer, frozen=True, kw_only=True):
         best_for="one right answer: names, words, codes, choices; the mean is the accuracy",
     )
 
+    verbatim: bool = False
+
     def needs_expected(self) -> bool:
         return True
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        same = same_text(context.response, context.expected) or _same_json(context.response, context.expected)
+        same = self._same(context)
         value = float(same)
         return Score(value=value, raw=value, confidence=1.0, notes="matches" if same else "does not match")
+
+    def _same(self, context: ScoreContext) -> bool:
+        if self.verbatim:
+            return context.response.strip() == context.expected.strip()
+        return same_text(context.response, context.expected) or _same_json(context.response, context.expected)
 
 
 def _same_json(response: str, expected: str) -> bool:

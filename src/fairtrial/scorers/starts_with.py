@@ -16,7 +16,8 @@ class StartsWith(Scorer, frozen=True, kw_only=True):
     """An answer that begins with `text`, or without it with the expected text, scores 1, any other 0.
 
     Case, whitespace, Unicode forms and quotes or emphasis around the beginning are ignored as in `match`. Only whole
-    words count: `No` is not the beginning of `Nothing`; with `words: false` it is.
+    words count: `No` is not the beginning of `Nothing`; with `words: false` it is. With `verbatim`, every
+    character counts.
     """
 
     guide: ClassVar = Guide(
@@ -26,6 +27,7 @@ class StartsWith(Scorer, frozen=True, kw_only=True):
     )
     text: str | None = None
     words: bool = True
+    verbatim: bool = False
 
     def needs_expected(self) -> bool:
         return self.text is None
@@ -35,12 +37,15 @@ class StartsWith(Scorer, frozen=True, kw_only=True):
             yield "`text` is blank, so every answer would begin with it"
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        beginning = fold(context.expected if self.text is None else self.text)
-        answer = fold(context.response)
-        starts = any(self._starts(text, beginning) for text in (answer, answer.lstrip("\"'`*_ "), bare(answer)))
+        beginning = context.expected if self.text is None else self.text
+        starts = context.response.startswith(beginning) if self.verbatim else self._begins(context.response, beginning)
         value = float(starts)
         notes = f"{'begins' if starts else 'does not begin'} with the expected text"
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
+
+    def _begins(self, response: str, beginning: str) -> bool:
+        answer, beginning = fold(response), fold(beginning)
+        return any(self._starts(text, beginning) for text in (answer, answer.lstrip("\"'`*_ "), bare(answer)))
 
     def _starts(self, text: str, beginning: str) -> bool:
         if not text.startswith(beginning):

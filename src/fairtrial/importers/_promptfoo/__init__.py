@@ -1,0 +1,1 @@
+"""The parts of a promptfoo configuration, one per file."""

@@ -1,0 +1,461 @@
+"""Prompts and tests as the `prompts`, `vars` and `cases` of a suite."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from fairtrial.core.text import name_problem
+from fairtrial.importers import FileRef
+from fairtrial.importers._promptfoo.assertions import Assertions
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.importers._promptfoo.notes import Notes
+from fairtrial.importers._promptfoo.nunjucks import filled, filled_or_same
+from fairtrial.importers._promptfoo.prompts import Prompt, chat_of
+from fairtrial.importers._promptfoo.tests import Test
+from fairtrial.importers._promptfoo.transforms import Transforms
+
+_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata"}
+_OPTIONS = {"provider", "transform", "prefix", "suffix", "repeat", "disableVarExpansion", "postprocess", "runSerially",
+            "disableConversationMemory", "disableDefaultAsserts", "rubricPrompt"}  # fmt: skip
+_QUESTIONS = (
+    "input",
+    "question",
+    "q",
+    "query",
+    "prompt",
+    "message",
+    "user_input",
+    "text",
+    "problem_text",
+    "topic",
+    "task",
+    "body",
+)
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
+_TEXTS = (".txt", ".md", ".csv", ".html", ".xml", ".py", ".js", ".sql", ".log", "")
+_WHOLE = re.compile(r"\{\{-?\s*(\w+)\s*(?:\|\s*(?:tojson|safe)\s*)*-?\}\}")
+_PLAIN = r"\{{\{{(-?)\s*{}\s*(-?)\}}\}}"
+_TAG = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+_MAX_ID = 80
+
+
+class Row(NamedTuple):
+    """One set of variables of one test."""
+
+    number: int
+    variant: int
+    values: dict[str, Any]
+    test: Test
+    given: dict[str, Any]  # the variables as the test has them, for its assertions
+    turns: tuple[str, ...] = ()
+    attach: tuple[Any, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Where it stands, for messages."""
+        return f"test {self.number}"
+
+
+class Cases:
+    """Builds what a suite has of prompts and tests; `graders` has the models that mark answers."""
+
+    def __init__(
+        self, folder: Folder, notes: Notes, environment: dict[str, Any], assertions: Assertions, transforms: Transforms
+    ) -> None:
+        self._folder, self._notes, self._environment = folder, notes, environment
+        self._assertions, self._transforms = assertions, transforms
+        self.graders: list[Any] = assertions.graders
+
+    def build(self, prompts: dict[str, Prompt], tests: list[Test]) -> dict[str, Any]:
+        """Return the keys `prompts`, `vars`, `extract` and `cases` of the suite."""
+        rows = [row for number, test in enumerate(tests, 1) for row in self._rows(test, number)]
+        prompts, rows = _without_problem(prompts, rows)
+        prompts, rows = self._chats_in_variables(prompts, rows)
+        prompts, rows = self._attached(prompts, rows)
+        prompts, rows = self._conversations(prompts, rows)
+        defaults: dict[str, Any] = {}
+        prompts, rows = _with_affixes(prompts, rows, defaults)
+        keep = any(_uses_variables(row.test) for row in rows)
+        prompts, rows, inputs = _with_input(prompts, rows, keep=keep, notes=self._notes)
+        self._blanks(prompts, rows, defaults)
+        written = _written(prompts, defaults, inputs)
+        cases = [
+            case for row, text in zip(rows, inputs, strict=True) for case in [self._case(row, text, prompts, keep)]
+        ]
+        _name_cases(cases)
+        body: dict[str, Any] = {**({"prompts": written} if written else {}), "cases": cases}
+        if defaults:
+            body["vars"] = defaults
+        extracts = [case.get("extract") for case in cases]
+        if extracts and extracts[0] and all(extract == extracts[0] for extract in extracts):
+            body["extract"] = extracts[0]
+            for case in cases:
+                del case["extract"]
+        return body
+
+    # -- variables ---------------------------------------------------------------------------------
+
+    def _rows(self, test: Test, number: int) -> Iterator[Row]:
+        """Yield one row per combination of a test's variables; an unreadable test is left out and reported."""
+        where = f"test {number}"
+        self._note_keys(test, where)
+        variables = test.get("vars") or {}
+        if isinstance(variables, str) or (
+            isinstance(variables, list) and all(isinstance(v, str) for v in variables) and variables
+        ):
+            variables = self._variables_in_files(variables, where)
+        if not isinstance(variables, dict):
+            self._notes.lost(f"{where}, left out", "its `vars` must be a mapping, or files with one")
+            return
+        options = test.get("options") if isinstance(test.get("options"), dict) else {}
+        assert isinstance(options, dict)
+        lists: dict[str, list[Any]] = {}
+        attach: dict[str, Any] = {}
+        for name, value in variables.items():
+            expand = isinstance(value, list) and not options.get("disableVarExpansion") and not chat_of(value)
+            try:
+                lists[str(name)] = [self._value(item, attach, str(name)) for item in (value if expand else [value])]
+                if isinstance(value, str) and "*" in value and value.startswith(PREFIX):
+                    lists[str(name)] = [path.read_text("utf-8") for path in self._folder.find(value)]
+            except (MissingFileError, UnicodeDecodeError) as error:
+                self._notes.lost(f"{where}, left out", f"`{name}`: {error}")
+                return
+        for variant, items in enumerate(itertools.product(*lists.values())):
+            row = dict(zip(lists, items, strict=True))
+            values = self._nested(row)
+            yield Row(number, variant, values, test, values, attach=tuple(attach.items()))
+
+    def _variables_in_files(self, names: Any, where: str) -> Any:
+        values: dict[str, Any] = {}
+        for name in names if isinstance(names, list) else [names]:
+            try:
+                loaded = self._folder.data(name)
+            except MissingFileError:
+                return None
+            if not isinstance(loaded, dict):
+                return None
+            values |= loaded
+        return values
+
+    def _value(self, value: Any, attach: dict[str, Any], name: str) -> Any:
+        """Return a variable's value, from its file if it stands in one; raise MissingFileError if it cannot be read."""
+        if not isinstance(value, str) or not value.startswith(PREFIX):
+            return value
+        path = self._folder.find(value)[0]
+        if path.suffix in _IMAGES:
+            attach[name] = FileRef(path)
+            return ""
+        if path.suffix in (".py", ".js", ".mjs", ".cjs", ".ts"):
+            raise MissingFileError(f"{path.name} is a program: write the value that it makes")
+        if path.suffix in (".json", ".yaml", ".yml"):
+            return json.dumps(self._folder.data(value), ensure_ascii=False, separators=(",", ":"))
+        if path.suffix not in _TEXTS:
+            raise MissingFileError(f"{path.name} is not a text file")
+        return self._folder.text(value).rstrip("\n") if path.suffix == ".txt" else self._folder.text(value)
+
+    def _nested(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return variables with other variables in them filled in, as promptfoo does."""
+        for _ in range(2):
+            values = {
+                name: filled_or_same(value, {k: v for k, v in values.items() if k != name}, self._environment)
+                if isinstance(value, str) and "{{" in value else value
+                for name, value in values.items()
+            }  # fmt: skip
+        return values
+
+    def _note_keys(self, test: Test, where: str) -> None:
+        options = test.get("options") or {}
+        provider = options.get("provider")
+        if isinstance(provider, dict) and "id" not in provider and ("text" in provider or "embedding" in provider):
+            provider = provider.get("text")
+        if provider and provider not in self.graders:
+            self.graders.append(provider)
+        for key in sorted(set(test) - _TEST_KEYS, key=str):
+            advice = {
+                "provider": "every target answers every case: use one suite per target",
+                "providers": "every target answers every case: use one suite per target",
+                "prompts": "every prompt is tried on every case: use one suite per prompt",
+                "assertScoringFunction": "write how parts are combined as a `python` scorer",
+                "assertScorer": "write how parts are combined as a `python` scorer",
+            }.get(str(key), "set it by hand, if fairtrial has it")
+            self._notes.lost(f"`{key}` of a test", advice, where)
+        if options.get("rubricPrompt"):
+            self._notes.lost(
+                "`rubricPrompt`",
+                "the judge's task is part of the scorer; put what is special about it under `judge: {instructions: …}`",
+                where,
+            )
+        for key in sorted(set(options) - _OPTIONS, key=str):
+            advice = {
+                "transformVars": "write the variables as the function leaves them",
+                "storeOutputAs": "cases do not build on each other's answers: write such cases as `turns`",
+                "factuality": "the judge's marks are 0 to 10; put what counts under `judge: {instructions: …}`",
+            }.get(str(key), "set it by hand, if fairtrial has it")
+            self._notes.lost(f"`{key}` of the options of a test", advice, where)
+
+    # -- chats, images, conversations --------------------------------------------------------------
+
+    def _chats_in_variables(self, prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+        """Take apart variables that hold whole chats, if a prompt is nothing but one of them."""
+        made: dict[str, Prompt] = {}
+        for label, prompt in prompts.items():
+            whole = _WHOLE.fullmatch(prompt.text.strip()) if not prompt.chat else None
+            chats = [chat_of(row.values.get(whole[1])) for row in rows] if whole else []
+            if not whole or not chats or not all(chats):
+                made[label] = prompt
+                continue
+            name = whole[1]
+            shapes = {tuple(str(message.get("role")) for message in chat or []) for chat in chats}
+            usable = len(shapes) == 1 and all(isinstance(m.get("content"), str) for chat in chats for m in chat or [])
+            roles = next(iter(shapes))
+            first = next((i for i, role in enumerate(roles) if role != "system"), len(roles))
+            if (
+                not usable
+                or roles[-1] != "user"
+                or not set(roles) <= {"system", "user", "assistant"}
+                or "system" in roles[first:]
+            ):
+                self._notes.lost(
+                    f"prompt {label}",
+                    f"the chats in `{name}` differ in their roles; write one prompt for each kind, or `turns`",
+                )
+                continue
+            names = [f"{name}_{i}" for i in range(1, len(roles) + 1)]
+            rows = [
+                row._replace(values={**{k: v for k, v in row.values.items() if k != name},
+                                     **{n: m["content"] for n, m in zip(names, chat or [], strict=True)}})
+                for row, chat in zip(rows, chats, strict=True)
+            ]  # fmt: skip
+            made[label] = Prompt(chat=tuple((role, f"{{{{ {n} }}}}") for role, n in zip(roles, names, strict=True)))
+        return made, rows
+
+    def _attached(self, prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+        """Attach the images of variables to the cases."""
+        wanted = {name for prompt in prompts.values() for name in prompt.attached}
+        made = []
+        for row in rows:
+            files = dict(row.attach)
+            for name in sorted(wanted - set(files)):
+                if row.values.get(name):
+                    self._notes.lost(
+                        f"the image in `{name}`", "save it as a file and list it under `attach`", row.where
+                    )
+            values = {name: value for name, value in row.values.items() if name not in files and name not in wanted}
+            made.append(row._replace(values=values, attach=tuple(files.values())))
+        return prompts, made
+
+    def _conversations(self, prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+        """Turn tests that go on from each other's answers into cases with several turns."""
+        talking = [prompt for prompt in prompts.values() if prompt.conversation]
+        if not talking:
+            return prompts, rows
+        template = talking[0].texts[-1]
+        said: dict[str, list[str]] = {}
+        made = []
+        for row in rows:
+            talk = str((row.test.get("metadata") or {}).get("conversationId", ""))
+            said.setdefault(talk, []).append(filled(template, row.values, self._environment))
+            made.append(row._replace(turns=tuple(said[talk])))
+        self._notes.differs("tests with `_conversation` are cases with `turns`: each case asks its earlier turns again")
+        changed = {
+            label: prompt.changed(lambda text: "{{ input }}" if text == template else text)
+            if prompt.conversation
+            else prompt
+            for label, prompt in prompts.items()
+        }
+        return changed, made
+
+    def _blanks(self, prompts: dict[str, Prompt], rows: list[Row], defaults: dict[str, Any]) -> None:
+        """Give names that some tests lack a blank value, which is what promptfoo sends."""
+        used = {name for prompt in prompts.values() for name in prompt.names} - {"input", "range"}
+        for name in sorted(used - set(defaults)):
+            if _note_blank(name, rows, self._notes):
+                defaults[name] = ""
+
+    # -- cases -------------------------------------------------------------------------------------
+
+    def _case(self, row: Row, text: str, prompts: dict[str, Prompt], keep: bool) -> dict[str, Any]:
+        test = row.test
+        description = str(test.get("description") or "")
+        suffix = f"-{row.variant}" if row.variant else ""
+        named = description and len(description) <= _MAX_ID and name_problem(description) is None
+        case: dict[str, Any] = {"id": f"{description if named else f'test-{row.number}'}{suffix}"}
+        case |= {"turns": list(row.turns)} if len(row.turns) > 1 else {"input": text}
+        if row.turns:
+            case["cluster"] = str((test.get("metadata") or {}).get("conversationId") or "conversation")
+        if row.attach:
+            case["attach"] = list(row.attach)
+        scoring = self._assertions.scoring(test.get("assert") or [], row.given, row.where, test.get("threshold"))
+        needed = {name for prompt in prompts.values() for name in prompt.names}
+        needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
+        values = row.values if keep else {name: value for name, value in row.values.items() if name in needed}
+        values = {name: value for name, value in values.items() if name != "input"}
+        if "{{ context }}" in repr(scoring) and "context" not in values:
+            values["context"] = ""
+        if values:
+            case["vars"] = values
+        metadata = dict(test.get("metadata") or {}) if isinstance(test.get("metadata"), dict) else {}
+        if description and not named:
+            metadata["description"] = description
+        if metadata:
+            case["metadata"] = metadata
+        options = test.get("options") or {}
+        if options.get("repeat"):
+            case["repeats"] = int(options["repeat"])
+        transform = options.get("transform") or options.get("postprocess")
+        extract = self._transforms.extraction(transform, row.where) if transform else None
+        if extract:
+            case["extract"] = extract
+        if not scoring:
+            self._notes.lost("the scoring of a test", "add an `expected` text or a scorer", row.where)
+        return case | scoring
+
+
+def _note_blank(name: str, rows: list[Row], notes: Notes) -> bool:
+    """Note the tests in which a name has no value; return whether there are any."""
+    lacking = dict.fromkeys(row.where for row in rows if name not in row.values)
+    if lacking:
+        places = ", ".join(list(lacking)[:3])
+        notes.differs(f"`{name}` has no value in {places}: it is blank, as in promptfoo; give it one under `vars`")
+    return bool(lacking)
+
+
+def _name_cases(cases: list[dict[str, Any]]) -> None:
+    """Give every case an id of its own."""
+    seen: set[str] = set()
+    for number, case in enumerate(cases, 1):
+        if case["id"] in seen:
+            case["id"] = f"{case['id']}-{number}"
+        seen.add(case["id"])
+
+
+def _uses_variables(test: Test) -> bool:
+    """Return whether an assertion of a test is code, which may look at any variable."""
+    return any(
+        f"'type': '{kind}'" in repr(test.get("assert"))
+        for kind in ("javascript", "python", "not-javascript", "not-python")
+    )
+
+
+def _without_problem(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+    """Rename the variable `problem`, which is another name of the `input` in templates here."""
+    if not any("problem" in row.values for row in rows):
+        return prompts, rows
+    change = partial(_TAG.sub, lambda match: re.sub(r"(?<![.\w'\"])problem\b", "problem_text", match[0]))
+    renamed = {label: prompt.changed(change) for label, prompt in prompts.items()}
+    named = {"problem": "problem_text"}
+    return renamed, [row._replace(values={named.get(k, k): v for k, v in row.values.items()}) for row in rows]
+
+
+def _with_affixes(
+    prompts: dict[str, Prompt], rows: list[Row], defaults: dict[str, Any]
+) -> tuple[dict[str, Prompt], list[Row]]:
+    """Write texts before and after the prompt of single tests as variables."""
+    for key in ("prefix", "suffix"):
+        if not any((row.test.get("options") or {}).get(key) for row in rows):
+            continue
+        defaults[key] = ""
+        mark = f"{{{{ {key} }}}}"
+        prompts = {label: _affixed(prompt, mark, first=key == "prefix") for label, prompt in prompts.items()}
+        rows = [
+            row._replace(values={**row.values, key: text})
+            if (text := (row.test.get("options") or {}).get(key))
+            else row
+            for row in rows
+        ]
+    return prompts, rows
+
+
+def _affixed(prompt: Prompt, mark: str, *, first: bool) -> Prompt:
+    """Return a prompt with a mark before or after it; of a chat, the last message."""
+    if not prompt.chat:
+        return prompt._replace(text=mark + prompt.text if first else prompt.text + mark)
+    *before, (role, last) = prompt.chat
+    return prompt._replace(chat=(*before, (role, mark + last if first else last + mark)))
+
+
+def _with_input(
+    prompts: dict[str, Prompt], rows: list[Row], *, keep: bool, notes: Notes
+) -> tuple[dict[str, Prompt], list[Row], list[str]]:
+    """Choose what the `input` of the cases is: the variable that is the question, else the prompt itself."""
+    used = {name for prompt in prompts.values() for name in prompt.names}
+    if any(row.turns for row in rows):
+        return prompts, rows, [row.turns[-1] for row in rows]
+    if len(prompts) == 1 and not used:
+        (only,) = prompts.values()
+        if not only.chat:
+            return {}, rows, [only.text for _ in rows]
+    name = _question(used, prompts, rows)
+    if name is None:
+        return prompts, rows, [str(row.test.get("description") or row.where) for row in rows]
+    inputs = [_as_text(row.values.get(name, "")) for row in rows]
+    _note_blank(name, rows, notes)
+    if name == "input":
+        return prompts, rows, inputs
+    plain = re.compile(_PLAIN.format(re.escape(name)))
+    texts = [text for prompt in prompts.values() for text in prompt.texts]
+    if (
+        keep
+        or "input" in used
+        or any(re.search(rf"\b{re.escape(name)}\b", _tags(plain.sub("", text))) for text in texts)
+    ):
+        return prompts, rows, inputs  # it is used in other ways too, so it stays a variable as well
+    renamed = {
+        label: prompt.changed(lambda text: plain.sub(r"{{\1 input \2}}", text)) for label, prompt in prompts.items()
+    }
+    rows = [row._replace(values={key: value for key, value in row.values.items() if key != name}) for row in rows]
+    return renamed, rows, inputs
+
+
+def _tags(text: str) -> str:
+    return " ".join(_TAG.findall(text))
+
+
+def _question(used: set[str], prompts: dict[str, Prompt], rows: list[Row]) -> str | None:
+    """Return the variable that is most likely the question: by its name, else the last one that differs."""
+    there = [name for name in used if any(name in row.values for row in rows)]
+    if not there:
+        return None
+    differing = [name for name in there if len({repr(row.values.get(name)) for row in rows}) > 1]
+    likely = differing or there
+    for name in _QUESTIONS:
+        if name in likely:
+            return name
+    text = " ".join(text for prompt in prompts.values() for text in prompt.texts)
+    return max(
+        likely, key=lambda name: max((m.start() for m in re.finditer(rf"\b{re.escape(name)}\b", text)), default=-1)
+    )
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _written(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
+    """Return the prompts as they stand in the suite; none if the only one is the case itself."""
+    if len(prompts) == 1:
+        (only,) = prompts.values()
+        if not only.chat and re.fullmatch(r"\{\{-?\s*input\s*-?\}\}", only.text.strip()):
+            return {}
+    written: dict[str, Any] = {}
+    for number, (label, prompt) in enumerate(prompts.items(), 1):
+        if not prompt.names:  # it says the same to every case: prompts must have something to fill in
+            name = f"prompt_{number}"
+            *before, (role, last) = prompt.chat or (("user", prompt.text),)
+            defaults[name] = last
+            mark = f"{{{{ {name} }}}}"
+            written[label] = (
+                [*({"role": r, "content": c} for r, c in before), {"role": role, "content": mark}] if before else mark
+            )
+        elif prompt.chat:
+            written[label] = [{"role": role, "content": content} for role, content in prompt.chat]
+        else:
+            written[label] = prompt.text
+    return written

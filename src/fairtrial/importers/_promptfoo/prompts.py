@@ -1,0 +1,242 @@
+"""The prompts of a configuration: texts and chats, by name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from fairtrial.core.templates import TemplateError, names_in
+from fairtrial.importers import read_text
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.importers._promptfoo.notes import Notes
+from fairtrial.importers._promptfoo.nunjucks import converted
+
+Message = dict[str, str]
+CONVERSATION = "_conversation"
+_TEXTS = (".txt", ".md", ".j2", ".njk", "")
+_FUNCTIONS = (".py", ".js", ".ts", ".mjs", ".cjs")
+_SEPARATOR = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
+_ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+}
+# The loop over earlier turns, with the commas that JSON needs around it.
+_LOOP = re.compile(r"\{%-?\s*for\s+\w+\s+in\s+_conversation\s*-?%\}.*?\{%-?\s*endfor\s*-?%\}\s*,?", re.DOTALL)
+_BARE = re.compile(r'(?<!["\w])\{\{-?\s*([\w.]+)\s*\|\s*(?:dump|tojson)(?:\s*\|\s*safe)?\s*-?\}\}(?!["\w])')
+_MAX_NAME = 60
+
+
+class Prompt(NamedTuple):
+    """A wording: a template, or a chat of templates."""
+
+    text: str = ""
+    chat: tuple[tuple[str, str], ...] = ()
+    conversation: bool = False  # whether earlier turns come before it
+    attached: tuple[str, ...] = ()  # variables that hold images
+
+    @property
+    def texts(self) -> list[str]:
+        """All templates in it."""
+        return [content for _, content in self.chat] if self.chat else [self.text]
+
+    @property
+    def names(self) -> set[str]:
+        """The names that it uses."""
+        return {name for text in self.texts for name in names_in(text)}
+
+    def changed(self, change: Any) -> Prompt:
+        """Return it with every template changed by a function."""
+        chat = tuple((role, change(content)) for role, content in self.chat)
+        return self._replace(text=change(self.text), chat=chat)
+
+
+class Prompts:
+    """Reads the `prompts` of a configuration."""
+
+    def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any]) -> None:
+        self._folder, self._notes, self._environment = folder, notes, environment
+
+    def read(self, entries: Any) -> dict[str, Prompt]:
+        """Return the prompts by name."""
+        if isinstance(entries, dict):  # the older form: {file: label}
+            entries = [{"id": key, "label": label} for key, label in entries.items()]
+        found = [pair for entry in (entries if isinstance(entries, list) else [entries]) for pair in self._entry(entry)]
+        named: dict[str, Prompt] = {}
+        for number, (label, text) in enumerate(found, 1):
+            name = label or f"prompt-{number}"
+            prompt = self._prompt(name, text)
+            if prompt is not None:
+                named[name if name not in named else f"{name}-{number}"] = prompt
+        return named
+
+    def _entry(self, entry: Any) -> list[tuple[str, str]]:
+        """Return (label, text) for every prompt of an entry."""
+        if isinstance(entry, dict):
+            text, label = str(entry.get("raw") or entry.get("id") or ""), str(entry.get("label") or "")
+            for key in sorted(set(entry) - {"raw", "id", "label", "config"}):
+                self._notes.lost(f"`{key}` of prompt {label or text[:_MAX_NAME]!r}", "remove it, or set it by hand")
+            if entry.get("config"):
+                self._notes.lost(
+                    f"`config` of prompt {label or text[:_MAX_NAME]!r}", "set it as `params` of a condition"
+                )
+        else:
+            text, label = str(entry), ""
+        if not text.strip():
+            return []
+        if text.startswith("exec:"):
+            self._function(text)
+            return []
+        if not self._is_file(text):
+            return [(label, text)]
+        try:
+            paths = self._folder.find(text)
+        except MissingFileError as error:
+            name, _, function = text.rpartition(":")
+            if name.endswith(_FUNCTIONS) and function.isidentifier():
+                self._function(text)
+            else:
+                self._notes.lost(f"prompt {text}", f"{error}; add the file and import again")
+            return []
+        return [(f"{label}-{i}" if label and i > 1 else label or name, body)
+                for i, (name, body) in enumerate(self._in_files(paths), 1)]  # fmt: skip
+
+    def _function(self, text: str) -> None:
+        self._notes.lost(
+            f"prompt function {text}",
+            "prompts are templates here: write what the function builds as a template under `prompts`, "
+            "or build the whole request in a `python:` target",
+        )
+
+    def _is_file(self, text: str) -> bool:
+        if text.startswith(PREFIX):
+            return True
+        short = len(text) < 200 and "\n" not in text and "{{" not in text
+        return short and (
+            (self._folder.path / text).is_file()
+            or (Path(text).suffix in (".txt", ".json", *_FUNCTIONS) and " " not in text)
+        )
+
+    def _in_files(self, paths: list[Path]) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        for path in paths:
+            if path.suffix in _FUNCTIONS:
+                self._function(path.name)
+            elif path.suffix in (".json", ".yaml", ".yml"):
+                found.append((path.name, read_text(path)))
+            elif path.suffix == ".jsonl":
+                found += [
+                    (f"{path.name}-{i}", line) for i, line in enumerate(read_text(path).splitlines(), 1) if line.strip()
+                ]
+            elif path.suffix == ".csv":
+                rows = list(csv.DictReader(io.StringIO(read_text(path))))
+                found += [
+                    (row.get("label") or f"{path.name}-{i}", row.get("prompt") or "") for i, row in enumerate(rows, 1)
+                ]
+            elif path.suffix in _TEXTS:
+                parts = [part.strip() for part in _SEPARATOR.split(read_text(path)) if part.strip()]
+                several = len(parts) > 1
+                found += [(f"{path.name}-{i}" if several else path.name, part) for i, part in enumerate(parts, 1)]
+            else:
+                self._notes.lost(
+                    f"prompt {path.name}", "not a text file; write the prompt as a template under `prompts`"
+                )
+        return found
+
+    def _prompt(self, name: str, text: str) -> Prompt | None:
+        conversation = CONVERSATION in text
+        body = _LOOP.sub("", text) if conversation else text
+        messages = _messages(body)
+        try:
+            if messages is None:
+                prompt = Prompt(text=converted(body, self._environment), conversation=conversation)
+            else:
+                prompt = self._chat(name, messages)._replace(conversation=conversation)
+            names = prompt.names
+        except _NoChatError as error:
+            self._notes.lost(f"prompt {name}", str(error))
+            return None
+        except TemplateError as error:
+            self._notes.lost(f"prompt {name}", f"{error}; rewrite it with what Jinja2 offers")
+            return None
+        if CONVERSATION in names or "env" in names:
+            odd = CONVERSATION if CONVERSATION in names else "env"
+            self._notes.lost(f"prompt {name}", f"`{odd}` stands inside a statement; write the prompt without it")
+            return None
+        return prompt
+
+    def _chat(self, name: str, messages: list[Any]) -> Prompt:
+        chat: list[tuple[str, str]] = []
+        attached: list[str] = []
+        for message in messages:
+            role = _ROLES.get(str(message.get("role"))) if isinstance(message, dict) else None
+            if role is None:
+                raise _NoChatError("a chat here has system, user and assistant messages only; take the others out")
+            content = self._content(message.get("content"), attached)
+            chat.append((role, converted(content, self._environment)))
+        first = next((i for i, (role, _) in enumerate(chat) if role != "system"), len(chat))
+        if any(role == "system" for role, _ in chat[first:]):
+            raise _NoChatError("system messages must come first; move them to the beginning")
+        if len(chat) == first:  # a system prompt alone: promptfoo sends it as the only message
+            chat = [("user", content) for _, content in chat]
+        if chat[-1][0] != "user":
+            raise _NoChatError("a chat must end with a user's message; an answer begun for the model is not sent")
+        return Prompt(chat=tuple(chat), attached=tuple(attached))
+
+    def _content(self, content: Any, attached: list[str]) -> str:
+        """Return a message's text; images that are variables become attachments of the cases."""
+        if isinstance(content, str):
+            return content
+        texts = []
+        for part in content if isinstance(content, list) else [content]:
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                texts.append(part["text"])
+            elif name := re.search(r"\{\{\s*(\w+)\s*\}\}", json.dumps(part)):
+                attached.append(name[1])
+            else:
+                raise _NoChatError("a part of a message is neither text nor a variable with a file; use `attach`")
+        return "\n".join(texts)
+
+
+class _NoChatError(Exception):
+    """A chat that cannot be carried over; the message says what to do."""
+
+
+def _messages(text: str) -> list[Any] | None:
+    """Return the messages of a chat written as JSON or YAML; None if the text is a plain prompt."""
+    stripped = _BARE.sub(r'"{{ \1 }}"', text.strip())
+    if stripped.startswith("["):
+        try:
+            return _as_chat(json.loads(re.sub(r",(\s*\])", r"\1", stripped), strict=False))
+        except ValueError:
+            return _as_chat(_yaml(stripped))
+    if stripped.startswith("{") and '"messages"' in stripped:
+        loaded = _yaml(stripped)
+        return _as_chat(loaded.get("messages")) if isinstance(loaded, dict) else None
+    return _as_chat(_yaml(stripped)) if re.match(r"-\s+(role|content)\s*:", stripped) else None
+
+
+def _yaml(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+
+
+def _as_chat(value: Any) -> list[Any] | None:
+    chat = isinstance(value, list) and value and all(isinstance(item, dict) and "role" in item for item in value)
+    return value if chat else None
+
+
+def chat_of(value: Any) -> list[Any] | None:
+    """Return a variable's value as the messages of a chat; None if it is something else."""
+    return _messages(value) if isinstance(value, str) else _as_chat(value)

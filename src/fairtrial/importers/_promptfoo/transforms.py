@@ -1,0 +1,80 @@
+"""Transforms of answers: as `extract` where it can say the same, else as a function beside the suite."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fairtrial.importers._promptfoo.code import CodeFile
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.importers._promptfoo.notes import Notes
+
+_PATH = r"((?:\??\.?\[\s*(?:\d+|'[^']+'|\"[^\"]+\")\s*\]|\??\.[A-Za-z_$][\w$]*)*)"
+_JSON = re.compile(rf"JSON\.parse\(\s*output(?:\.trim\(\))?\s*\){_PATH}")
+_AFTER = re.compile(r"""output\.split\(\s*(?:'([^'\\]+)'|"([^"\\]+)")\s*\)(?:\.pop\(\)|\.at\(-1\))(\.trim\(\))?""")
+_MATCH = re.compile(r"output\.match\(\s*/((?:[^/\\\n]|\\.)+)/([a-z]*)\s*\)(?:\?\.)?\[(\d+)\](?:\??\.trim\(\))?")
+_NODE = re.compile(r"\brequire\s*\(|\bawait\b|\basync\b|\bfetch\s*\(|\bprocess\.|^\s*import\s", re.MULTILINE)
+_ADVICE = (
+    "write what it does as `extract` (docs/reference/suite.md), or as a Python function: "
+    "`extract: {python: file.py:function}`"
+)
+
+
+class Transforms:
+    """Turns transforms into `extract`."""
+
+    def __init__(self, folder: Folder, notes: Notes, code: CodeFile) -> None:
+        self._folder, self._notes, self._code = folder, notes, code
+
+    def extraction(self, transform: Any, where: str) -> dict[str, Any] | None:
+        """Return the `extract` of a transform; None if there is none, which is noted."""
+        text = str(transform).strip().rstrip(";").strip()
+        if text in ("output", ""):
+            return None
+        if text.startswith(PREFIX):
+            return self._file(text, where)
+        simple = _simple(text)
+        if simple is not None:
+            return simple
+        if _NODE.search(text) or re.search(r"\bcontext\b", text):
+            self._notes.lost(f"transform `{text[:60]}`", _ADVICE, where)
+            return None
+        body = (
+            text
+            if re.search(r"\breturn\b", text) and not re.match(r"\(?\s*\w*\s*\)?\s*=>", text)
+            else f"return ({text});"
+        )
+        if re.match(r"(?:\([^()]*\)|\w+)\s*=>|function\b", text):
+            body = f"return ({text})(output, context);"
+        return {"python": self._code.transform(f"function (output, context) {{ {body} }}")}
+
+    def _file(self, text: str, where: str) -> dict[str, Any] | None:
+        name, _, function = text.removeprefix(PREFIX).partition(":")
+        try:
+            path = self._folder.find(name)[0]
+            if path.suffix == ".py":
+                return {"python": self._code.file_transform(path, function or "get_transform")}
+            source = self._folder.text(name)
+        except MissingFileError as error:
+            self._notes.lost(f"transform {text}", f"{error}; add the file and import again", where)
+            return None
+        if path.suffix not in (".js", ".cjs", ".mjs") or _NODE.search(source):
+            self._notes.lost(f"transform {text}", _ADVICE, where)
+            return None
+        source = re.sub(r"^\s*export\s+default\s+", "module.exports = ", source, count=1, flags=re.MULTILINE)
+        pick = f"module.exports[{function!r}]" if function else "(module.exports.default || module.exports)"
+        body = f"const module = {{exports: {{}}}};\n{source}\nreturn {pick}(output, context);"
+        return {"python": self._code.transform(f"function (output, context) {{ {body} }}")}
+
+
+def _simple(text: str) -> dict[str, Any] | None:
+    if text == "output.trim()":
+        return {"regex": r"(?s)\A\s*(.*?)\s*\Z"}
+    if match := _JSON.fullmatch(text):
+        path = re.sub(r"\?\.?(?=\[)|\?(?=\.)", "", match[1]).lstrip(".")
+        return {"json": path or "$"}
+    if match := _AFTER.fullmatch(text):
+        return {"after": match[1] or match[2]}
+    if match := _MATCH.fullmatch(text):
+        return {"regex": f"/{match[1]}/{match[2]}", "group": int(match[3])}
+    return None
