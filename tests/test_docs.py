@@ -140,7 +140,7 @@ EXAMPLES = {
 
 async def run_example(folder, store):
     run = await pipeline.arun(pipeline.load(REPO / "examples" / folder / "suite.yaml"), store=store)
-    assert run.status == "completed"
+    assert run.status == "completed", run.summary().failures
     return run
 
 
