@@ -131,6 +131,14 @@ def test_the_python_example_of_the_readme_runs(tmp_path, capsys):
     assert "careful 1.0" in capsys.readouterr().out
 
 
+async def test_the_table_in_the_tutorial_is_what_its_suite_shows(store):
+    run = await pipeline.arun(pipeline.load(suite_path("template")), store=store)
+    page = (REPO / "docs/tutorial-models.md").read_text("utf-8")
+    for arm in run.arms:
+        mean, (low, high) = arm.aggregate.mean, arm.aggregate.ci95
+        assert re.search(rf"{arm.arm} +{100 * mean:.1f} .* \[{100 * low:.1f}, {100 * high:.1f}\]", page)
+
+
 # What the tables of the examples say: the mean of every arm.
 EXAMPLES = {
     "few-shot": {"kind/plain": 0, "kind/shots": 100, "brief/plain": 100, "brief/shots": 100},
@@ -146,7 +154,7 @@ EXAMPLES = {
 
 async def run_example(folder, store):
     run = await pipeline.arun(pipeline.load(REPO / "examples" / folder / "suite.yaml"), store=store)
-    assert run.status == "completed"
+    assert run.status == "completed", run.summary().failures
     return run
 
 

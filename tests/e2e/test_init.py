@@ -1,6 +1,7 @@
 """`fairtrial init --kind`: every kind is written, valid, commented line by line, and runs offline as it is."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -11,13 +12,25 @@ from fairtrial.suites import KINDS, files_of_kind
 
 
 @pytest.fixture
-def cli(capfd):
+def cli(capsys):
     """Run a command in this process: (exit code, stdout, stderr)."""
 
     def run(*args):
         code = _run([str(arg) for arg in args])
-        out, err = capfd.readouterr()
+        out, err = capsys.readouterr()
         return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def program():
+    """Run a command in a process of its own: `mcp` keeps the stderr that it is imported with, a test's that is."""
+
+    def run(*args):
+        command = [sys.executable, "-m", "fairtrial", *map(str, args)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
 
     return run
 
@@ -34,8 +47,9 @@ WORST = {"qa": "sloppy", "judge": "parrot", "agent": "stand-in/baseline", "rag":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BEST)
-def test_every_kind_runs_as_it_is(cli, tmp_path, monkeypatch, kind):
+def test_every_kind_runs_as_it_is(cli, program, tmp_path, monkeypatch, kind):
     monkeypatch.setenv("PYTHON", sys.executable)
+    cli = program if kind == "agent" else cli
     code, out, _ = cli("init", "--kind", kind, tmp_path / "new")
     suite = tmp_path / "new" / "suite.yaml"
     assert code == 0 and out.endswith(f"next: fairtrial run {suite}\n")
