@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fairtrial.core.providers import known_providers
@@ -12,7 +13,7 @@ from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
-from fairtrial.importers._promptfoo.nunjucks import converted, variable
+from fairtrial.importers._promptfoo.nunjucks import converted, names_used, variable
 
 
 class Server(NamedTuple):
@@ -49,7 +50,14 @@ _SERVERS["vertex"] = Server(
     f"{variable('VERTEX_PROJECT_ID')}/locations/{variable('VERTEX_REGION', 'us-central1')}/endpoints/openapi",
     "VERTEX_ACCESS_TOKEN",
 )
-_KINDS = ("chat", "messages", "completion", "text-generation", "text")  # the part of a name that selects an API
+_KINDS = (
+    "chat",
+    "messages",
+    "completion",
+    "text-generation",
+    "text",
+    "converse",
+)  # the part of a name that selects an API
 _NOT_CHAT = (
     "embedding", "embeddings", "image", "assistant", "moderation", "realtime", "speech", "transcription", "video",
     "codex-sdk", "claude-agent-sdk", "agents", "chatkit", "tts", "live", "feature-extraction", "text-classification",
@@ -80,13 +88,15 @@ _UNKNOWN = (
     "or call it from a `python:` target"
 )
 _AGENT = "an agent: use `claude-code`, `tool-agent` or a `command` target, with its settings in `options`"
-_HTTP = (
+_SOCKET = (
     "call the address from a function of a `python:` target (docs/targets.md), which gets the prompt and returns the "
     "answer"
 )
 _JAVASCRIPT = "JavaScript: start it with a `command` target, which gets the prompt on stdin"
 _IS_JAVASCRIPT = re.compile(r"file://.*\.[mc]?[jt]s(?::\w+)?$|.*\.[mc]?js$")
-_IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b")
+_IS_SOCKET = re.compile(r"(?:wss?|websocket)\b")
+_SIMPLE_ANSWER = re.compile(r"[\w$.\[\]'\"?() |&-]+")
+_ADDRESS_KEYS = {"url", "method", "headers", "body", "transformResponse", "responseParser", "maxRetries"}
 
 
 class Providers:
@@ -130,13 +140,12 @@ class Providers:
             entry = {"id": name, **(inner if isinstance(inner, dict) else {})}
         given = entry if isinstance(entry, dict) else {}
         name = converted(str(given.get("id", entry)), self._environment)
-        config = given.get("config") if isinstance(given.get("config"), dict) else {}
-        assert isinstance(config, dict)
-        config = {
-            key: converted(value, self._environment) if isinstance(value, str) else value
-            for key, value in config.items()
-        }
-        made = self._made(name, config)
+        if name.startswith("adaline:"):
+            name = name.removeprefix("adaline:")
+            self._notes.differs("models behind Adaline's gateway are called at their own providers")
+        raw: dict[str, Any] = given["config"] if isinstance(given.get("config"), dict) else {}
+        config = {k: converted(v, self._environment) if isinstance(v, str) else v for k, v in raw.items()}
+        made = self._made(name, config, raw)
         if made is None:
             return None
         self._note_keys(given, name)
@@ -165,23 +174,20 @@ class Providers:
         for key in sorted(set(given) - {"id", "config", "label", "transform", "delay", "prompts", "env", "inputs"}):
             self._notes.lost(f"`{key}` of provider {name}", "set it by hand, if fairtrial has it")
 
-    def _made(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+    def _made(self, name: str, config: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any] | None:
         """Return the target of a name with its configuration."""
         if name.startswith(("file://", "python:")) and ".py" in name:
             return self._python(name, config)
         if name.startswith("exec:"):
             return self._command(name)
-        advice = _JAVASCRIPT if _IS_JAVASCRIPT.match(name) else _HTTP if _IS_ADDRESS.match(name) else ""
-        if advice:
-            self._notes.lost(f"provider {name}", advice)
-            return None
+        if re.match(r"https?\b", name):
+            return self._address(name, raw)
         target = self._agent(name, config) or self._model(name, config)
         if target is None:
-            self._notes.lost(f"provider `{name}`", _AGENT if "sdk" in name or "agent" in name else _UNKNOWN)
+            self._notes.lost(f"provider {name}", _advice(name))
             return None
-        if "target" in target and str(target["target"]).startswith("mock:"):
-            return target
-        return {**target, **({} if "options" in target else self._params(name, config))}
+        plain = "options" in target or str(target["target"]).startswith("mock:")
+        return target if plain else {**target, **self._params(name, config)}
 
     def _agent(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
         if name not in ("anthropic:claude-agent-sdk", "anthropic:claude-code"):
@@ -340,6 +346,27 @@ class Providers:
         )
         return {"target": f"python:{made}", "id": name}
 
+    def _address(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a target for an address: a function that sends the prompt there."""
+        url = name if "://" in name else str(config.get("url") or "")
+        body, headers = config.get("body"), config.get("headers") or {}
+        answer = str(config.get("transformResponse") or config.get("responseParser") or "").strip()
+        if isinstance(body, str):
+            with suppress(ValueError):
+                body = json.loads(body)
+        names = names_used(json.dumps([url, headers, body], default=str)) - {"prompt", "env"}
+        if not url or names or config.get("request") or not (not answer or _SIMPLE_ANSWER.fullmatch(answer)):
+            self._notes.lost(f"provider {name}", _SOCKET)
+            return None
+        for key in sorted(set(config) - _ADDRESS_KEYS):
+            self._notes.lost(f"config `{key}` of provider {name}", "add it to the function in promptfoo_code.py")
+        if isinstance(body, dict | list):
+            headers = {"Content-Type": "application/json", **headers}
+        method = str(config.get("method") or ("POST" if body is not None else "GET")).upper()
+        made = self._code.address(url, method, headers, body, answer)
+        self._notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
+        return {"target": f"python:{made}", "id": url if name in ("http", "https") else name}
+
     def _command(self, name: str) -> dict[str, Any] | None:
         try:
             command = shlex.split(name.removeprefix("exec:"))
@@ -354,6 +381,15 @@ class Providers:
             words.append(FileRef(path) if path.is_file() and not word.startswith("/") else word)
         self._notes.differs("a program gets the prompt as its last argument, without promptfoo's options and context")
         return {"target": "command", "id": name, "options": {"command": words, "prompt": "argument"}}
+
+
+def _advice(name: str) -> str:
+    """Return what to do about a provider that cannot be carried over."""
+    if _IS_JAVASCRIPT.match(name):
+        return _JAVASCRIPT
+    if _IS_SOCKET.match(name):
+        return _SOCKET
+    return _AGENT if "sdk" in name or "agent" in name else _UNKNOWN
 
 
 def _id(target: Any) -> str:
