@@ -14,7 +14,7 @@ from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, literal
-from fairtrial.importers._promptfoo.transforms import Transforms, is_structured
+from fairtrial.importers._promptfoo.transforms import Transforms, is_body, is_structured
 
 Scorer = dict[str, Any]
 _TEXTS = (".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".xml")
@@ -484,7 +484,7 @@ def _kinds(a: Assertions) -> dict[str, Callable[[Check], Result | None]]:
 
 def _with_structure(code: str) -> str:
     """Return code that sees an answer in JSON, or tool calls without a text, as promptfoo has them."""
-    body = code if re.search(r"\breturn\b", code) else f"return (\n{code.strip().rstrip(';')}\n);"
+    body = code if is_body(code) else f"return (\n{code.strip().rstrip(';')}\n);"
     return (
         f"const check = (output) => {{\n{body}\n}};\n"
         "const calls = tool_calls.map((call) => ({name: call.tool, arguments: JSON.stringify(call.arguments),\n"

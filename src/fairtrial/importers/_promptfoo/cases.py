@@ -295,10 +295,14 @@ class Cases:
         scoring = self._assertions.scoring(test.get("assert") or [], row.given, row.where, test.get("threshold"))
         needed = {name for prompt in prompts.values() for name in prompt.names}
         needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
-        values = row.values if keep else {name: value for name, value in row.values.items() if name in needed}
+        values = (
+            {**row.given, **row.values}
+            if keep
+            else {name: value for name, value in row.values.items() if name in needed}
+        )
         values = {name: value for name, value in values.items() if name != "input"}
         if "{{ context }}" in repr(scoring) and "context" not in values:
-            values["context"] = ""
+            values["context"] = row.given.get("context", "")
         if values:
             case["vars"] = values
         metadata = dict(test.get("metadata") or {}) if isinstance(test.get("metadata"), dict) else {}

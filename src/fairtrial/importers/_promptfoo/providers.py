@@ -45,11 +45,7 @@ _SERVERS = {
     "localai": Server("http://127.0.0.1:8080/v1", ""),
 }
 _SERVERS["azure"] = Server(f"https://{variable('AZURE_API_HOST')}/openai/v1", "AZURE_API_KEY")
-_SERVERS["vertex"] = Server(
-    f"https://{variable('VERTEX_REGION', 'us-central1')}-aiplatform.googleapis.com/v1/projects/"
-    f"{variable('VERTEX_PROJECT_ID')}/locations/{variable('VERTEX_REGION', 'us-central1')}/endpoints/openapi",
-    "VERTEX_ACCESS_TOKEN",
-)
+_SERVERS["vertex"] = Server("", "VERTEX_ACCESS_TOKEN")  # its address depends on the project
 _KINDS = (
     "chat",
     "messages",
@@ -79,8 +75,8 @@ _EXTRA = (
     "safetySettings",
 )  # fmt: skip
 _IGNORED = {  # what only matters to promptfoo's own clients
-    "apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "cost", "inputCost", "outputCost", "apiVersion", "organization",
-    "showThinking", "headers", "generationConfig", "passthrough", "region", "projectId", "deployment_id", "timeout",
+    "apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "cost", "inputCost", "outputCost", "apiVersion",
+    "showThinking", "generationConfig", "passthrough", "region", "projectId", "deployment_id",
     "maxRetries", "model", "omitDefaults", "stream",
 }  # fmt: skip
 _UNKNOWN = (
@@ -245,7 +241,7 @@ class Providers:
         return self._named(provider, model, config) if model else None
 
     def _named(self, provider: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        address = config.get("apiBaseUrl") or config.get("apiHost")
+        address = self._address_in(config)
         if address:
             return {"target": f"{self._server(provider, str(address), config)}:{model}"}
         if provider == "bedrock" and provider not in known_providers():
@@ -257,11 +253,15 @@ class Providers:
         elif provider not in known_providers():
             if provider not in _SERVERS:
                 return None
-            server = _SERVERS[provider]
+            server = _SERVERS[provider] if provider != "vertex" else _vertex(config)
             if provider == "vertex" and "/" not in model:
                 model = f"google/{model}"
             self._add(provider, server.base_url, self._key(config, server.key))
         return {"target": f"{provider}:{model}"}
+
+    @staticmethod
+    def _address_in(config: dict[str, Any]) -> Any:
+        return config.get("apiBaseUrl") or config.get("apiHost")
 
     def _server(self, provider: str, address: str, config: dict[str, Any]) -> str:
         """Add a server with an address of its own, and return its name."""
@@ -310,7 +310,7 @@ class Providers:
         params: dict[str, Any] = {}
         extra: dict[str, Any] = {}
         for key, value in settings.items():
-            if value is None or key in _IGNORED:
+            if value is None or key in _IGNORED or (key == "headers" and self._address_in(config)):
                 continue
             if key in _PARAMS:
                 params[_PARAMS[key]] = [value] if _PARAMS[key] == "stop" and isinstance(value, str) else value
@@ -381,6 +381,14 @@ class Providers:
             words.append(FileRef(path) if path.is_file() and not word.startswith("/") else word)
         self._notes.differs("a program gets the prompt as its last argument, without promptfoo's options and context")
         return {"target": "command", "id": name, "options": {"command": words, "prompt": "argument"}}
+
+
+def _vertex(config: dict[str, Any]) -> Server:
+    """Return the server of Vertex AI for a region and a project."""
+    region = config.get("region") or variable("VERTEX_REGION", "us-central1")
+    project = config.get("projectId") or variable("VERTEX_PROJECT_ID")
+    host = f"https://{region}-aiplatform.googleapis.com"
+    return Server(f"{host}/v1/projects/{project}/locations/{region}/endpoints/openapi", "VERTEX_ACCESS_TOKEN")
 
 
 def _advice(name: str) -> str:

@@ -28,6 +28,16 @@ _STRUCTURED = re.compile(rf"\boutput\s*(?:\?\.)?(?:\[|\.(?!(?:{_OF_TEXT})\b)[A-Z
 _MEMBER = re.compile(rf"output{_PATH}")
 
 
+_STATEMENT = re.compile(
+    r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:const|let|var|if|for|while|return|try|switch|function|throw)\b", re.DOTALL
+)
+
+
+def is_body(code: str) -> bool:
+    """Return whether code is the body of a function, and not an expression."""
+    return _STATEMENT.match(code) is not None
+
+
 def is_structured(code: str) -> bool:
     """Return whether code takes the answer for an object or a list, which promptfoo makes of JSON and of tool calls."""
     return _STRUCTURED.search(code) is not None
@@ -52,11 +62,7 @@ class Transforms:
         if _NODE.search(text) or re.search(r"\bcontext\b", text):
             self._notes.lost(f"transform `{text[:60]}`", _ADVICE, where)
             return None
-        body = (
-            text
-            if re.search(r"\breturn\b", text) and not re.match(r"\(?\s*\w*\s*\)?\s*=>", text)
-            else f"return ({text});"
-        )
+        body = text if is_body(text) else f"return ({text});"
         if re.match(r"(?:\([^()]*\)|\w+)\s*=>|function\b", text):
             body = f"return ({text})(output, context);"
         if is_structured(text):
