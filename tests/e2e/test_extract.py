@@ -65,7 +65,7 @@ def test_from_the_suite_to_the_store_and_back(cli, suite, tmp_path):
     assert details == {"plain": "Paris", "letter": "B", "own": "42", "whole": None, "none": None, "wrong": None}
 
     _, shown, _ = cli("show", "--trials")
-    assert "Paris ← <think>" in shown and "nothing to score" in shown
+    assert "extracted 'Paris'" in shown and "nothing to score" in shown
     _, exported, _ = cli("show", "--trial", run.trial(next(run.trials()).trial_id).trial_id, "--json")
     assert json.loads(exported)["details"] == {"extracted": "Paris"}
 

@@ -215,9 +215,18 @@ def test_a_test_of_promptfoo_that_cannot_be_read_is_left_out_and_said(tmp_path):
 
 def test_a_test_of_promptfoo_without_a_check_does_not_pass(tmp_path):
     imported = read_promptfoo(tmp_path, tests=[{"vars": {"q": "x"}}])
-    assert any("the scoring of a test (test 1)" in finding for finding in imported.findings)
-    with pytest.raises(ProblemsError, match="`expected` is blank or missing"):
-        load(imported, tmp_path)
+    assert any("`weight: 0`" in difference for difference in imported.differences)
+    (case,) = load(imported, tmp_path).cases()
+    assert case.weight == 0
+    imported = read_promptfoo(tmp_path, tests=[{"vars": {"q": "x"}, "assert": [{"type": "moderation"}]}])
+    assert any("all assertions of a test (test 1)" in finding for finding in imported.findings)
+    assert imported.suite["cases"][0]["weight"] == 0
+
+
+def test_lists_of_promptfoo_are_several_values_if_they_begin_with_a_text(tmp_path):
+    tests = [{"vars": {"q": ["a", "b"], "rows": [1, 2], "empty": []}, "assert": [{"type": "equals", "value": "x"}]}]
+    imported = read_promptfoo(tmp_path, prompts=["{{q}} {{rows}} {{empty}}"], tests=tests)
+    assert [case.vars for case in load(imported, tmp_path).cases()] == [{"rows": [1, 2], "empty": []}] * 2
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 The configurations with `metadata: {right: …}` echo given answers; promptfoo itself gives these verdicts on them.
 """
 
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -156,6 +159,33 @@ def test_settings_of_a_provider_are_sent(tmp_path):
     assert (params["temperature"], params["max_tokens"]) == (0.2, 500)
     assert params["extra"]["tools"][0]["function"]["name"] == "f" and params["extra"]["service_tier"] == "flex"
     assert suite.arms[1].target.base_url == "http://127.0.0.1:9999/v1"
+
+
+def test_an_address_is_called_with_the_prompt(tmp_path, monkeypatch):
+    received = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.append((self.headers["Authorization"], json.loads(body)))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"choices": [{"text": "hi there"}]}).encode())
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAB_TOKEN", "t")
+    path, _ = imported("provider-http", tmp_path)
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        code = path.with_name("promptfoo_code.py")
+        code.write_text(code.read_text().replace("127.0.0.1:1/", f"127.0.0.1:{server.server_port}/"))
+        (trial,) = ft.run(load_suite(path)).trials()
+        server.shutdown()
+    assert trial.score == 1
+    assert received == [("Bearer t", {"question": "hi", "more": [1]})]
 
 
 def test_options_of_an_evaluation(tmp_path):

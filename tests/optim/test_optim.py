@@ -393,9 +393,9 @@ class TestStyles:
             "name: s\ntargets: [mock:echo]\nsuite: {kind: optimisation, n: [10], styles: [polite, strict]}"
         )
         case = next(suite.cases())
-        texts = [arm.condition.render(case.input, 0) for arm in suite.arms]
+        texts = [arm.condition.render(case, 0).question for arm in suite.arms]
         assert len(set(texts)) == 2 and all(case.input in text for text in texts)
-        assert suite.arms[0].condition.render(case.input, 1) != texts[0]  # another repeat, another wording
+        assert suite.arms[0].condition.render(case, 1).question != texts[0]  # another repeat, another wording
 
     def test_choosing(self, write_suite):
         suite = pipeline.load(write_suite(suite={"kind": "optimisation", "family": "original", "n": 10}))
@@ -416,7 +416,7 @@ class TestStyles:
     @pytest.mark.parametrize(
         ("keys", "says"),
         [
-            ({"conditions": {"a": {"prompt": "no place"}}}, "needs {{input}}"),
+            ({"conditions": {"a": {"prompt": "no place"}}}, "needs {{ input }}"),
             ({"conditions": {"a": {"style": "rude"}}}, "unknown style `rude`"),
             ({"conditions": {"a": {"style": "polite", "prompt": "{{input}}"}}}, "mutually exclusive"),
             ({"conditions": {"a": {"prompt_file": "nowhere.md"}}}, "no file"),

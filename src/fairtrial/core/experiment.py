@@ -221,7 +221,11 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     def values(self, case: Case) -> dict[str, Any]:
         """Return every name that a template may use, with its value for this case; the most specific value wins."""
-        return {**self.vars, **case.columns, **case.vars, **dict.fromkeys(INPUT_NAMES, case.input)}
+        return {**self.variables(case), **dict.fromkeys(INPUT_NAMES, case.input)}
+
+    def variables(self, case: Case) -> dict[str, Any]:
+        """Return the variables of a case: its own, its columns, and the suite's for all others."""
+        return {**self.vars, **case.columns, **case.vars}
 
     def missing(self, tools: ToolUse | None) -> str:
         """Return the tool use that this condition requires and the answer lacks; empty if nothing is missing."""

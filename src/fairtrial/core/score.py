@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure
-from fairtrial.core.experiment import Case
+from fairtrial.core.experiment import INPUT_NAMES, Case
 from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.templates import fill
@@ -71,7 +71,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def fill(self, instructions: str) -> str:
         """Return a judge's instructions with the variables of the case filled in."""
-        return fill(instructions, self.vars)
+        return fill(instructions, {**self.vars, **dict.fromkeys(INPUT_NAMES, self.case.input)})
 
     @property
     def expected(self) -> str:

@@ -59,7 +59,7 @@ class Scoring:
             response=answer.text,
             case=trial.case,
             answer=answer,
-            vars=trial.arm.condition.values(trial.case),
+            vars=trial.arm.condition.variables(trial.case),
             messages=tuple(trial.chat(trial.turns).as_dicts()),
             on_refusal=self._on_refusal,
             finish_reason=answer.finish_reason,

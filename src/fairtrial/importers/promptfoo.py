@@ -25,20 +25,20 @@ _READ = {
     "description", "prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "env", "evaluateOptions",
     "commandLineOptions", "$schema", "version",
 }  # fmt: skip
-_UNUSED = {  # keys of no consequence for what is asked and how it is scored
-    "sharing", "outputPath", "writeLatestResults", "metadata",
-}  # fmt: skip
+_UNUSED = {"writeLatestResults", "metadata"}  # of no consequence for what is asked and how it is scored
+_ELSEWHERE = {  # what is not part of a suite here
+    "outputPath": "give it to the command: `fairtrial run SUITE -o FILE`",
+    "sharing": "`fairtrial report RUN -o report.html` makes a page to share",
+    "tags": "`fairtrial tag` puts them on a run",
+}
 _KEYS = {
     "derivedMetrics": "compute it from the exported parts of the scores: `fairtrial export`",
     "nunjucksFilters": "write what the filter does in the prompt or the data; Jinja2's filters are there",
     "extensions": "start and stop what is needed around `fairtrial run`",
     "redteam": "red-team plug-ins make their own tests: write those that they made into a file and import again",
     "tracing": "agents report their tool calls by themselves (docs/targets.md)",
-    "tags": "a suite has no tags; `fairtrial tag` puts them on a run",
-    "outputPath": "give it to the command: `fairtrial run SUITE -o FILE`",
-    "sharing": "`fairtrial report RUN -o report.html` makes a page to share",
 }
-# What the documentation of promptfoo names as the grader where a configuration has none.
+# promptfoo 0.121 grades with a model of this family where a configuration names no grader and OpenAI's key is set.
 _DEFAULT_JUDGE = "openai:gpt-5.5"
 _MAX_NAME = 60
 
@@ -164,16 +164,11 @@ class _Reader:
             )
 
     def _note_keys(self) -> None:
-        for key in sorted(set(self.config) - _READ, key=str):
-            if key in _KEYS and (key not in _UNUSED or key == "outputPath"):
-                if key in _UNUSED:
-                    self.notes.differs(f"`{key}`: {_KEYS[key]}")
-                else:
-                    self.notes.lost(f"key `{key}`", _KEYS[key])
-            elif key in _UNUSED:
-                self.notes.differs(f"`{key}`: {_KEYS[key]}") if key in _KEYS else None
+        for key in sorted(set(self.config) - _READ - _UNUSED, key=str):
+            if key in _ELSEWHERE:
+                self.notes.differs(f"`{key}`: {_ELSEWHERE[key]}")
             else:
-                self.notes.lost(f"key `{key}`", "set it by hand, if fairtrial has it")
+                self.notes.lost(f"key `{key}`", _KEYS.get(key, "set it by hand, if fairtrial has it"))
 
 
 def _named(target: Any) -> str:

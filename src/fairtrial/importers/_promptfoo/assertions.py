@@ -14,7 +14,7 @@ from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, literal
-from fairtrial.importers._promptfoo.transforms import Transforms
+from fairtrial.importers._promptfoo.transforms import Transforms, is_body, is_structured
 
 Scorer = dict[str, Any]
 _TEXTS = (".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".xml")
@@ -264,7 +264,7 @@ class Assertions:
                 return None
             scorer["file"] = FileRef(self._folder.path / name)
         else:
-            scorer["code"] = value
+            scorer["code"] = _with_structure(value) if is_structured(value) else value
         if _NODE.search(source):
             self._notes.lost("a `javascript` assertion that needs Node's modules, promises or network",
                              "write it without them, or as a `python` scorer", check.where)  # fmt: skip
@@ -480,6 +480,19 @@ def _kinds(a: Assertions) -> dict[str, Callable[[Check], Result | None]]:
         "trajectory:step-count": a.step_count,
         "tool-call-f1": a.tool_f1,
     }
+
+
+def _with_structure(code: str) -> str:
+    """Return code that sees an answer in JSON, or tool calls without a text, as promptfoo has them."""
+    body = code if is_body(code) else f"return (\n{code.strip().rstrip(';')}\n);"
+    return (
+        f"const check = (output) => {{\n{body}\n}};\n"
+        "const calls = tool_calls.map((call) => ({name: call.tool, arguments: JSON.stringify(call.arguments),\n"
+        "  type: 'function', function: {name: call.tool, arguments: JSON.stringify(call.arguments)}}));\n"
+        "let value = output.trim() || !calls.length ? output : calls;\n"
+        "try { value = JSON.parse(value); } catch (error) { /* it is no JSON */ }\n"
+        "return check(value);"
+    )
 
 
 def _negated(result: Result) -> Result:

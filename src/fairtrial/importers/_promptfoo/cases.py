@@ -117,7 +117,9 @@ class Cases:
         lists: dict[str, list[Any]] = {}
         attach: dict[str, Any] = {}
         for name, value in variables.items():
-            expand = isinstance(value, list) and not options.get("disableVarExpansion") and not chat_of(value)
+            # As in promptfoo, only a list that begins with a text stands for several values.
+            listed = isinstance(value, list) and bool(value) and isinstance(value[0], str)
+            expand = listed and not options.get("disableVarExpansion")
             try:
                 lists[str(name)] = [self._value(item, attach, str(name)) for item in (value if expand else [value])]
                 if isinstance(value, str) and "*" in value and value.startswith(PREFIX):
@@ -293,10 +295,14 @@ class Cases:
         scoring = self._assertions.scoring(test.get("assert") or [], row.given, row.where, test.get("threshold"))
         needed = {name for prompt in prompts.values() for name in prompt.names}
         needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
-        values = row.values if keep else {name: value for name, value in row.values.items() if name in needed}
+        values = (
+            {**row.given, **row.values}
+            if keep
+            else {name: value for name, value in row.values.items() if name in needed}
+        )
         values = {name: value for name, value in values.items() if name != "input"}
         if "{{ context }}" in repr(scoring) and "context" not in values:
-            values["context"] = ""
+            values["context"] = row.given.get("context", "")
         if values:
             case["vars"] = values
         metadata = dict(test.get("metadata") or {}) if isinstance(test.get("metadata"), dict) else {}
@@ -311,9 +317,17 @@ class Cases:
         extract = self._transforms.extraction(transform, row.where) if transform else None
         if extract:
             case["extract"] = extract
-        if not scoring:
-            self._notes.lost("the scoring of a test", "add an `expected` text or a scorer", row.where)
-        return case | scoring
+        return case | (scoring or self._unchecked(row))
+
+    def _unchecked(self, row: Row) -> dict[str, Any]:
+        """Return the keys of a case without a check: it is asked and shown, and counts for nothing."""
+        if row.test.get("assert"):
+            self._notes.lost("all assertions of a test", "it has `weight: 0` until you give it a scorer", row.where)
+        else:
+            self._notes.differs(
+                "tests without an assertion are asked and shown, but have `weight: 0`: no answer is right or wrong"
+            )
+        return {"weight": 0, "scorer": {"type": "length", "min": 0}}
 
 
 def _note_blank(name: str, rows: list[Row], notes: Notes) -> bool:

@@ -109,6 +109,39 @@ def is_xml(response, elements=(), inside=False):
 def _has(root, path):
     return root.tag == path[0] and (len(path) == 1 or root.find("/".join(path[1:])) is not None)
 '''
+_HTTP = '''
+
+def call_address(prompt, url, method, headers, body, answer):
+    """Send a prompt to an address, and return the part of the reply that is the answer."""
+    import os
+    import re
+    import urllib.request
+
+    def fill(value):
+        if isinstance(value, dict):
+            return {key: fill(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [fill(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        value = re.sub(r"\\{\\{\\s*env\\.(\\w+)\\s*\\}\\}", lambda match: os.environ[match[1]], value)
+        return re.sub(r"\\{\\{\\s*prompt\\s*\\}\\}", lambda _: prompt, value)
+
+    sent = fill(body)
+    if sent is not None and not isinstance(sent, str):
+        sent = json.dumps(sent)
+    request = urllib.request.Request(fill(url), None if sent is None else sent.encode(), fill(headers), method=method)
+    with urllib.request.urlopen(request, timeout=600) as reply:
+        text = reply.read().decode()
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return text
+    if answer:
+        function = f"(reply) => {{ const {{json, text}} = JSON.parse(reply); return {answer}; }}"
+        return javascript(function, json.dumps({"json": data, "text": text}))
+    return as_text(data)
+'''
 
 
 class CodeFile:
@@ -119,12 +152,13 @@ class CodeFile:
         self._numbers: dict[str, int] = {}
         self._known: dict[str, str] = {}
         self._markup = False
+        self._http = False
 
     def pieces(self) -> list[str | FileRef]:
         """Return the parts of the file's text; empty if nothing needs it."""
         if not self._pieces and not self._markup:
             return []
-        return [_HEAD, *([_MARKUP] if self._markup else []), *self._pieces]
+        return [_HEAD, *([_MARKUP] if self._markup else []), *([_HTTP] if self._http else []), *self._pieces]
 
     def inline_check(self, code: str, config: Any) -> str | None:
         """Add a check in Python: an expression, or the body of a function; None if it cannot be read."""
@@ -156,6 +190,13 @@ class CodeFile:
         options = f", {function!r}), {config!r}, messages)\n"
         text: list[str | FileRef] = ["    return ask(load(", FileRef(path, "{!r}"), options]
         return self._add("provider", "user_query, system_prompt, mcp_servers, messages", text)
+
+    def address(self, url: str, method: str, headers: Any, body: Any, answer: str) -> str:
+        """Add a provider that is an address."""
+        self._http = True
+        call = f"    return call_address(prompt, {url!r}, {method!r}, {headers!r}, {body!r}, {answer!r})\n"
+        prompt = "    prompt = messages[0]['content'] if len(messages) == 1 else json.dumps(messages)\n"
+        return self._add("provider", "user_query, system_prompt, mcp_servers, messages", [prompt, call])
 
     def transform(self, function: str) -> str:
         """Add a transform of answers: a function in JavaScript."""

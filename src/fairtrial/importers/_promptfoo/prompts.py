@@ -83,6 +83,7 @@ class Prompts:
         """Return (label, text) for every prompt of an entry."""
         if isinstance(entry, dict):
             text, label = str(entry.get("raw") or entry.get("id") or ""), str(entry.get("label") or "")
+            label = label or str(entry.get("id") or "" if entry.get("raw") else "")
             for key in sorted(set(entry) - {"raw", "id", "label", "config"}):
                 self._notes.lost(f"`{key}` of prompt {label or text[:_MAX_NAME]!r}", "remove it, or set it by hand")
             if entry.get("config"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fairtrial.core.providers import known_providers
@@ -12,7 +13,7 @@ from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
-from fairtrial.importers._promptfoo.nunjucks import converted, variable
+from fairtrial.importers._promptfoo.nunjucks import converted, names_used, variable
 
 
 class Server(NamedTuple):
@@ -44,12 +45,15 @@ _SERVERS = {
     "localai": Server("http://127.0.0.1:8080/v1", ""),
 }
 _SERVERS["azure"] = Server(f"https://{variable('AZURE_API_HOST')}/openai/v1", "AZURE_API_KEY")
-_SERVERS["vertex"] = Server(
-    f"https://{variable('VERTEX_REGION', 'us-central1')}-aiplatform.googleapis.com/v1/projects/"
-    f"{variable('VERTEX_PROJECT_ID')}/locations/{variable('VERTEX_REGION', 'us-central1')}/endpoints/openapi",
-    "VERTEX_ACCESS_TOKEN",
-)
-_KINDS = ("chat", "messages", "completion", "text-generation", "text")  # the part of a name that selects an API
+_SERVERS["vertex"] = Server("", "VERTEX_ACCESS_TOKEN")  # its address depends on the project
+_KINDS = (
+    "chat",
+    "messages",
+    "completion",
+    "text-generation",
+    "text",
+    "converse",
+)  # the part of a name that selects an API
 _NOT_CHAT = (
     "embedding", "embeddings", "image", "assistant", "moderation", "realtime", "speech", "transcription", "video",
     "codex-sdk", "claude-agent-sdk", "agents", "chatkit", "tts", "live", "feature-extraction", "text-classification",
@@ -71,8 +75,8 @@ _EXTRA = (
     "safetySettings",
 )  # fmt: skip
 _IGNORED = {  # what only matters to promptfoo's own clients
-    "apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "cost", "inputCost", "outputCost", "apiVersion", "organization",
-    "showThinking", "headers", "generationConfig", "passthrough", "region", "projectId", "deployment_id", "timeout",
+    "apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "cost", "inputCost", "outputCost", "apiVersion",
+    "showThinking", "generationConfig", "passthrough", "region", "projectId", "deployment_id",
     "maxRetries", "model", "omitDefaults", "stream",
 }  # fmt: skip
 _UNKNOWN = (
@@ -80,13 +84,15 @@ _UNKNOWN = (
     "or call it from a `python:` target"
 )
 _AGENT = "an agent: use `claude-code`, `tool-agent` or a `command` target, with its settings in `options`"
-_HTTP = (
+_SOCKET = (
     "call the address from a function of a `python:` target (docs/targets.md), which gets the prompt and returns the "
     "answer"
 )
 _JAVASCRIPT = "JavaScript: start it with a `command` target, which gets the prompt on stdin"
 _IS_JAVASCRIPT = re.compile(r"file://.*\.[mc]?[jt]s(?::\w+)?$|.*\.[mc]?js$")
-_IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b")
+_IS_SOCKET = re.compile(r"(?:wss?|websocket)\b")
+_SIMPLE_ANSWER = re.compile(r"[\w$.\[\]'\"?() |&-]+")
+_ADDRESS_KEYS = {"url", "method", "headers", "body", "transformResponse", "responseParser", "maxRetries"}
 
 
 class Providers:
@@ -130,13 +136,12 @@ class Providers:
             entry = {"id": name, **(inner if isinstance(inner, dict) else {})}
         given = entry if isinstance(entry, dict) else {}
         name = converted(str(given.get("id", entry)), self._environment)
-        config = given.get("config") if isinstance(given.get("config"), dict) else {}
-        assert isinstance(config, dict)
-        config = {
-            key: converted(value, self._environment) if isinstance(value, str) else value
-            for key, value in config.items()
-        }
-        made = self._made(name, config)
+        if name.startswith("adaline:"):
+            name = name.removeprefix("adaline:")
+            self._notes.differs("models behind Adaline's gateway are called at their own providers")
+        raw: dict[str, Any] = given["config"] if isinstance(given.get("config"), dict) else {}
+        config = {k: converted(v, self._environment) if isinstance(v, str) else v for k, v in raw.items()}
+        made = self._made(name, config, raw)
         if made is None:
             return None
         self._note_keys(given, name)
@@ -165,23 +170,20 @@ class Providers:
         for key in sorted(set(given) - {"id", "config", "label", "transform", "delay", "prompts", "env", "inputs"}):
             self._notes.lost(f"`{key}` of provider {name}", "set it by hand, if fairtrial has it")
 
-    def _made(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+    def _made(self, name: str, config: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any] | None:
         """Return the target of a name with its configuration."""
         if name.startswith(("file://", "python:")) and ".py" in name:
             return self._python(name, config)
         if name.startswith("exec:"):
             return self._command(name)
-        advice = _JAVASCRIPT if _IS_JAVASCRIPT.match(name) else _HTTP if _IS_ADDRESS.match(name) else ""
-        if advice:
-            self._notes.lost(f"provider {name}", advice)
-            return None
+        if re.match(r"https?\b", name):
+            return self._address(name, raw)
         target = self._agent(name, config) or self._model(name, config)
         if target is None:
-            self._notes.lost(f"provider `{name}`", _AGENT if "sdk" in name or "agent" in name else _UNKNOWN)
+            self._notes.lost(f"provider {name}", _advice(name))
             return None
-        if "target" in target and str(target["target"]).startswith("mock:"):
-            return target
-        return {**target, **({} if "options" in target else self._params(name, config))}
+        plain = "options" in target or str(target["target"]).startswith("mock:")
+        return target if plain else {**target, **self._params(name, config)}
 
     def _agent(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
         if name not in ("anthropic:claude-agent-sdk", "anthropic:claude-code"):
@@ -239,7 +241,7 @@ class Providers:
         return self._named(provider, model, config) if model else None
 
     def _named(self, provider: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        address = config.get("apiBaseUrl") or config.get("apiHost")
+        address = self._address_in(config)
         if address:
             return {"target": f"{self._server(provider, str(address), config)}:{model}"}
         if provider == "bedrock" and provider not in known_providers():
@@ -251,11 +253,15 @@ class Providers:
         elif provider not in known_providers():
             if provider not in _SERVERS:
                 return None
-            server = _SERVERS[provider]
+            server = _SERVERS[provider] if provider != "vertex" else _vertex(config)
             if provider == "vertex" and "/" not in model:
                 model = f"google/{model}"
             self._add(provider, server.base_url, self._key(config, server.key))
         return {"target": f"{provider}:{model}"}
+
+    @staticmethod
+    def _address_in(config: dict[str, Any]) -> Any:
+        return config.get("apiBaseUrl") or config.get("apiHost")
 
     def _server(self, provider: str, address: str, config: dict[str, Any]) -> str:
         """Add a server with an address of its own, and return its name."""
@@ -304,7 +310,7 @@ class Providers:
         params: dict[str, Any] = {}
         extra: dict[str, Any] = {}
         for key, value in settings.items():
-            if value is None or key in _IGNORED:
+            if value is None or key in _IGNORED or (key == "headers" and self._address_in(config)):
                 continue
             if key in _PARAMS:
                 params[_PARAMS[key]] = [value] if _PARAMS[key] == "stop" and isinstance(value, str) else value
@@ -340,6 +346,27 @@ class Providers:
         )
         return {"target": f"python:{made}", "id": name}
 
+    def _address(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a target for an address: a function that sends the prompt there."""
+        url = name if "://" in name else str(config.get("url") or "")
+        body, headers = config.get("body"), config.get("headers") or {}
+        answer = str(config.get("transformResponse") or config.get("responseParser") or "").strip()
+        if isinstance(body, str):
+            with suppress(ValueError):
+                body = json.loads(body)
+        names = names_used(json.dumps([url, headers, body], default=str)) - {"prompt", "env"}
+        if not url or names or config.get("request") or not (not answer or _SIMPLE_ANSWER.fullmatch(answer)):
+            self._notes.lost(f"provider {name}", _SOCKET)
+            return None
+        for key in sorted(set(config) - _ADDRESS_KEYS):
+            self._notes.lost(f"config `{key}` of provider {name}", "add it to the function in promptfoo_code.py")
+        if isinstance(body, dict | list):
+            headers = {"Content-Type": "application/json", **headers}
+        method = str(config.get("method") or ("POST" if body is not None else "GET")).upper()
+        made = self._code.address(url, method, headers, body, answer)
+        self._notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
+        return {"target": f"python:{made}", "id": url if name in ("http", "https") else name}
+
     def _command(self, name: str) -> dict[str, Any] | None:
         try:
             command = shlex.split(name.removeprefix("exec:"))
@@ -354,6 +381,23 @@ class Providers:
             words.append(FileRef(path) if path.is_file() and not word.startswith("/") else word)
         self._notes.differs("a program gets the prompt as its last argument, without promptfoo's options and context")
         return {"target": "command", "id": name, "options": {"command": words, "prompt": "argument"}}
+
+
+def _vertex(config: dict[str, Any]) -> Server:
+    """Return the server of Vertex AI for a region and a project."""
+    region = config.get("region") or variable("VERTEX_REGION", "us-central1")
+    project = config.get("projectId") or variable("VERTEX_PROJECT_ID")
+    host = f"https://{region}-aiplatform.googleapis.com"
+    return Server(f"{host}/v1/projects/{project}/locations/{region}/endpoints/openapi", "VERTEX_ACCESS_TOKEN")
+
+
+def _advice(name: str) -> str:
+    """Return what to do about a provider that cannot be carried over."""
+    if _IS_JAVASCRIPT.match(name):
+        return _JAVASCRIPT
+    if _IS_SOCKET.match(name):
+        return _SOCKET
+    return _AGENT if "sdk" in name or "agent" in name else _UNKNOWN
 
 
 def _id(target: Any) -> str:

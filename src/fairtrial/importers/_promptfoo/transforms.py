@@ -18,6 +18,29 @@ _ADVICE = (
     "write what it does as `extract` (docs/reference/suite.md), or as a Python function: "
     "`extract: {python: file.py:function}`"
 )
+# Members of a text in JavaScript: with any other, `output` is an object or a list.
+_OF_TEXT = (
+    "length|at|charAt|charCodeAt|codePointAt|concat|endsWith|includes|indexOf|lastIndexOf|localeCompare|match|matchAll|"
+    "normalize|padEnd|padStart|repeat|replace|replaceAll|search|slice|split|startsWith|substr|substring|toLowerCase|"
+    "toString|toUpperCase|toLocaleLowerCase|toLocaleUpperCase|trim|trimEnd|trimStart|valueOf"
+)
+_STRUCTURED = re.compile(rf"\boutput\s*(?:\?\.)?(?:\[|\.(?!(?:{_OF_TEXT})\b)[A-Za-z_$])")
+_MEMBER = re.compile(rf"output{_PATH}")
+
+
+_STATEMENT = re.compile(
+    r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:const|let|var|if|for|while|return|try|switch|function|throw)\b", re.DOTALL
+)
+
+
+def is_body(code: str) -> bool:
+    """Return whether code is the body of a function, and not an expression."""
+    return _STATEMENT.match(code) is not None
+
+
+def is_structured(code: str) -> bool:
+    """Return whether code takes the answer for an object or a list, which promptfoo makes of JSON and of tool calls."""
+    return _STRUCTURED.search(code) is not None
 
 
 class Transforms:
@@ -39,13 +62,11 @@ class Transforms:
         if _NODE.search(text) or re.search(r"\bcontext\b", text):
             self._notes.lost(f"transform `{text[:60]}`", _ADVICE, where)
             return None
-        body = (
-            text
-            if re.search(r"\breturn\b", text) and not re.match(r"\(?\s*\w*\s*\)?\s*=>", text)
-            else f"return ({text});"
-        )
+        body = text if is_body(text) else f"return ({text});"
         if re.match(r"(?:\([^()]*\)|\w+)\s*=>|function\b", text):
             body = f"return ({text})(output, context);"
+        if is_structured(text):
+            body = f"output = JSON.parse(output); {body}"
         return {"python": self._code.transform(f"function (output, context) {{ {body} }}")}
 
     def _file(self, text: str, where: str) -> dict[str, Any] | None:
@@ -70,7 +91,8 @@ class Transforms:
 def _simple(text: str) -> dict[str, Any] | None:
     if text == "output.trim()":
         return {"regex": r"(?s)\A\s*(.*?)\s*\Z"}
-    if match := _JSON.fullmatch(text):
+    match = _JSON.fullmatch(text) or (_MEMBER.fullmatch(text) if is_structured(text) else None)
+    if match:
         path = re.sub(r"\?\.?(?=\[)|\?(?=\.)", "", match[1]).lstrip(".")
         return {"json": path or "$"}
     if match := _AFTER.fullmatch(text):
