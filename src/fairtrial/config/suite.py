@@ -18,7 +18,7 @@ from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, Problem
-from fairtrial.core.experiment import Arm, Case, ScorerSpec, Settings, read_expected
+from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
@@ -102,7 +102,8 @@ class Suite:
         conditions = [arm.condition for arm in self.arms]
         texts = [text for condition in conditions for text in (condition.system, *condition.prompts)]
         texts += [message.content for condition in conditions for message in condition.chat]
-        return {name for text in (*texts, self.text) for tag in _TAG.findall(text) for name in _NAME.findall(tag)}
+        tags = [tag for text in (*texts, self.text) for tag in _TAG.findall(text)]
+        return {name for tag in tags for name in _NAME.findall(tag)} - set(INPUT_NAMES)
 
     def _fingerprint(self) -> str:
         entries: list[CaseSettings] = [*self._document.cases]
