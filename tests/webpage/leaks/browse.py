@@ -49,7 +49,10 @@ _FAMILIES = {  # with how many of them can share a page
 }  # fmt: skip
 _PORTS = 20_000
 _SETTLE = 7.0  # seconds; at 3, under load, whole pages were missed
-_PATIENCE = 400.0  # seconds; nobody waits longer than it takes
+_FIRST_LOOK = (
+    45.0  # seconds after which a scene is shown again, for a browser may drop a hint; then twice as long, and so on
+)
+_LOOKS = 4
 # A page that is used, and then says what became of it.
 _USED = """<script>{ const errors = []; addEventListener("error", (event) => errors.push(event.message));
 const use = (part) => {
@@ -83,6 +86,7 @@ class Scene:
     def __init__(self, frames: list[Frame]) -> None:
         self.frames = frames
         self.told: dict[int, str] = {}  # what they said, by their places
+        self.looks = 0  # how often it was shown
 
     def silent(self) -> list[str]:
         """The pages that did not say anything."""
@@ -137,7 +141,7 @@ async def main(browser: str, program: str, host: str = HOST) -> None:
     async with serve_apps(*site.apps):
         process = await _start(browser, program, site.address, folder)
         try:
-            await asyncio.wait_for(site.over.wait(), 3 * _PATIENCE + _SETTLE)
+            await asyncio.wait_for(site.over.wait(), 3 * _FIRST_LOOK * 2**_LOOKS + _SETTLE)
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
@@ -211,7 +215,7 @@ class Site:
         ]
         script = (
             f"<script>addEventListener('message', (e) => fetch('/{number}/told', {{method: 'POST', body: JSON.stringify(e.data)}}));"
-            f"fetch('/{number}/over').then(() => {{ location = '/{number + 1}' }})</script>"
+            f"fetch('/{number}/over').then((answer) => answer.text()).then((next) => {{ location = next }})</script>"
         )
         allowed = f"{self._preview_origin} {self._plain_origin}" if number == 2 else self._preview_origin
         policy = f"default-src 'none'; script-src 'unsafe-inline'; connect-src 'self'; frame-src {allowed}"
@@ -234,15 +238,18 @@ class Site:
         return PlainTextResponse("")
 
     async def _over(self, request: Request) -> Response:
-        """Answer when the scene is over: all have spoken, those without a seal were heard, those with one had their time."""
+        """Answer where to go when the scene is over: all have spoken, those without a seal were heard, those with one
+        had their time. If that takes long, it is shown again."""
         number = request.path_params["scene"]
-        scene, until = self._scenes[number], time.monotonic() + _PATIENCE
-        while time.monotonic() < until:
-            if not scene.silent() and (number or len(scene.heard(self._listener)) == len(CONTROL)):
-                break
+        scene = self._scenes[number]
+        until = time.monotonic() + _FIRST_LOOK * 2**scene.looks
+        scene.looks += 1
+        while scene.silent() or (number == 0 and len(scene.heard(self._listener)) < len(CONTROL)):
+            if time.monotonic() > until:
+                return PlainTextResponse(f"/{number + (scene.looks == _LOOKS)}")
             await asyncio.sleep(0.1)
         await asyncio.sleep(_SETTLE if number == 1 else 0)
-        return PlainTextResponse("")
+        return PlainTextResponse(f"/{number + 1}")
 
 
 if __name__ == "__main__":
