@@ -140,7 +140,7 @@ def _turn_of_messages(body: dict[str, Any]) -> Turn:
 
 def _turn_of_chat(body: dict[str, Any]) -> Turn:
     messages = body["messages"]
-    said = {role: [m["content"] for m in messages if m["role"] == role] for role in ("system", "user", "tool")}
+    said = {role: [_plain(m["content"]) for m in messages if m["role"] == role] for role in ("system", "user", "tool")}
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
     return Turn("\n".join(said["system"]), "\n".join(said["user"]), tools, said["tool"])
 

@@ -32,13 +32,15 @@ def case(*names, **keys):
 async def test_each_provider_gets_its_own_form(run_suite, model, files):
     served = await model()
     picture = base64.b64encode(PNG).decode()
-    await run_suite(targets=["openai:gpt-5-mini"], cases=[case("cat.png", "paper.pdf")])
+    run = await run_suite(targets=["openai:gpt-5-mini"], cases=[case("cat.png", "paper.pdf")])
+    assert run.status == "completed"  # the server refuses what the real one refuses
     image, paper, text = served.bodies[-1]["messages"][-1]["content"]
     assert image == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
     assert paper["type"] == "file" and paper["file"]["filename"] == "paper.pdf"
     assert paper["file"]["file_data"] == "data:application/pdf;base64," + base64.b64encode(PDF).decode()
     assert text == {"type": "text", "text": "What is it?"}
-    await run_suite(targets=["anthropic:claude-sonnet-5"], cases=[case("cat.png", "paper.pdf")])
+    run = await run_suite(targets=["anthropic:claude-sonnet-5"], cases=[case("cat.png", "paper.pdf")])
+    assert run.status == "completed"
     image, paper, text = served.bodies[-1]["messages"][-1]["content"]
     assert image == {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}
     assert paper["type"] == "document" and paper["source"]["media_type"] == "application/pdf"

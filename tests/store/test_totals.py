@@ -32,7 +32,7 @@ async def test_scores_come_with_weights_and_clusters(run_suite, store):
 async def test_reasons_are_those_of_the_run(run_suite, store):
     broken = {"id": "m", "target": "mock:x", "options": {"answer": "x", "faults": {"500": 1}}}
     cases = [{"id": f"c{n}", "input": str(n), "expected": str(n)} for n in range(3)]
-    failing = await run_suite(targets=[broken], cases=cases)
+    failing = await run_suite(targets=[broken], cases=cases, retry={"attempts": 1})
     assert suite_names(store) == ["test"]
     fine = await run_suite(targets=["mock:echo"], cases=cases)
     assert [(kind, count) for kind, _, count in failure_reasons(store, failing.id, 0)] == [("server", 3)]
