@@ -165,14 +165,14 @@ def test_the_default_scorer_is_right_or_wrong(write_suite):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"system": "Use {{context}}."}, "the system prompt uses `context`, which this case does not have; known: "),
-        ({"conditions": {"c": {"prompt": "{{context}}: {{input}}"}}}, "uses `context`, which this case does not have"),
+        ({"system": "Use {{context}}."}, "the system prompt: this case has no `context`; known: "),
+        ({"conditions": {"c": {"prompt": "{{context}}: {{input}}"}}}, "this case has no `context`"),
         (
             {"conditions": {"c": {"prompt": ["{{input}}", "{{ inputs | upper }} {{input}}"]}}},
-            "uses `inputs`, which this case does not have; did you mean `input`?",
+            "this case has no `inputs`; did you mean `input`?",
         ),
-        ({"conditions": {"c": {"prompt_file": "p.md"}}}, "the prompt of condition `c` uses `topic`"),
-        ({"conditions": {"c": {"system_file": "s.md"}, "d": {}}}, "the system prompt uses `role`"),
+        ({"conditions": {"c": {"prompt_file": "p.md"}}}, "prompt `c`: this case has no `topic`"),
+        ({"conditions": {"c": {"system_file": "s.md"}, "d": {}}}, "the system prompt: this case has no `role`"),
     ],
 )
 def test_places_that_nobody_fills_in_are_a_problem(tmp_path, write_suite, keys, words):

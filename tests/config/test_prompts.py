@@ -133,8 +133,8 @@ async def test_the_system_prompt_is_a_template_too(run_suite, model):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"prompts": {"p": "{{ langauge }} {{ input }}"}, "vars": {"language": "x"}}, "uses `langauge`, which this case does not have; did you mean `language`?"),
-        ({"system": "{{ contxt }}"}, "the system prompt uses `contxt`, which this case does not have"),
+        ({"prompts": {"p": "{{ langauge }} {{ input }}"}, "vars": {"language": "x"}}, "this case has no `langauge`; did you mean `language`?"),
+        ({"system": "{{ contxt }}"}, "the system prompt: this case has no `contxt`"),
         ({"prompts": {"p": "the same for every case"}}, "the prompt needs {{ input }}, or the name of a column"),
         ({"prompts": {"p": "{{ input "}}, "prompts.p: not a valid template: "),
         ({"prompts": {"p": [{"role": "user", "content": "{{ input }}"}, {"role": "assistant", "content": "x"}]}}, "a chat must end with a user's message"),
@@ -145,8 +145,8 @@ async def test_the_system_prompt_is_a_template_too(run_suite, model):
         ({"prompts": {"s": SHOTS}, "vars": {"language": "x"}, "system": "Hello"}, "has a system message, and there is a `system` prompt"),
         ({"prompts": {"s": SHOTS}, "vars": {"language": "x"}, "targets": [{"target": "command:x", "options": {"command": ["cat"]}}]}, "takes one question, not the chat"),
         ({"prompts": {"p": "{{ input | nosuch }}"}}, "not a valid template: No filter named"),
-        ({"prompts": {"p": "{{ input.x.y }}"}}, "prompt of condition `p`"),
-        ({"scorer": "llm_judge", "judge": {"target": "mock:j", "options": {"verdict": {}}, "instructions": "Use {{ contxt }}"}}, "the instructions of judge mock:j uses `contxt`"),
+        ({"prompts": {"p": "{{ input.x.y }}"}}, "prompt `p`: "),
+        ({"scorer": "llm_judge", "judge": {"target": "mock:j", "options": {"verdict": {}}, "instructions": "Use {{ contxt }}"}}, "the instructions of judge mock:j: this case has no `contxt`"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_found_beforehand(write_suite, keys, problem):

@@ -25,7 +25,7 @@ class Reports:
         self.events: list = []
         self._score = score
 
-    async def turned(self, trial, number, turn, cost):
+    async def turn_answered(self, trial, number, turn, cost):
         self.events.append(("turned", trial.place, turn.answer))
 
     async def answered(self, trial, outcome):

@@ -12,20 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fairtrial.cli.main import COMMANDS, _run
+from fairtrial.cli.main import COMMANDS
 from tests.conftest import numbered
-
-
-@pytest.fixture
-def cli(capsys):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def run(*args: str) -> tuple[int, str, str]:
-        code = _run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture

@@ -4,18 +4,7 @@ import json
 
 import pytest
 
-from fairtrial.cli.main import _run
 from tests.tables.workbook import write_workbook
-
-
-@pytest.fixture
-def cli(capsys):
-    def run(*args: str) -> tuple[int, str, str]:
-        code = _run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def test_a_semicolon_file_from_validate_to_export(cli, tmp_path, write_suite):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 import fairtrial as ft
-from fairtrial.cli.main import _run
 
 SUITE = """\
 name: extracting
@@ -30,15 +29,6 @@ cases:
   - {id: none, input: q, expected: Paris}
   - {id: wrong, input: q, expected: Paris, extract: {after: "Answer:", missing: wrong}}
 """
-
-
-@pytest.fixture
-def cli(capsys):
-    def run(*args: object) -> tuple[int, str, str]:
-        code = _run([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

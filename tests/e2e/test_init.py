@@ -7,20 +7,7 @@ import sys
 import pytest
 import yaml
 
-from fairtrial.cli.main import _run
 from fairtrial.suites import KINDS, files_of_kind
-
-
-@pytest.fixture
-def cli(capsys):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def run(*args):
-        code = _run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture

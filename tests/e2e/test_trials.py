@@ -13,7 +13,6 @@ from datetime import datetime
 import pytest
 
 from fairtrial.analyse import Run
-from fairtrial.cli.main import _run
 from fairtrial.reports.formats import NAMES
 from tests.conftest import numbered
 
@@ -30,18 +29,6 @@ def case(name, n):
         "tags": ["latin", 'a"quoted', ","][: 3 - n] if n < 3 else [],
         "scorer": "exact",
     }
-
-
-@pytest.fixture
-def cli(capsys):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def run(*args):
-        code = _run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from fairtrial.analyse import Run
+from fairtrial.reports.json import document
 from fairtrial.store import Store
 from fairtrial.store.ledger import spent
 from fairtrial.workflows.resume import aresume
@@ -167,12 +168,20 @@ class TestSimulatedUser:
         assert run.arms[0].cost.known == pytest.approx(2 * 0.107)
         summary = run.summary()
         assert summary.user_cost.known == pytest.approx(2 * 0.0107)
+        assert document(summary)["user"]["cost_usd"] == pytest.approx(2 * 0.0107)
         assert summary.spent.known == pytest.approx(2 * 0.107 + 2 * 0.0107)
         from fairtrial.analyse.wording.runs import run_notes
 
         notes = run_notes(summary)
         assert any(note.startswith("The simulated user cost $0.02") for note in notes)
         assert not any(note.startswith("Total spent") for note in notes)
+
+    async def test_an_answer_from_another_conversation_is_not_taken_from_the_cache(self, run_suite, model):
+        served = await model(self.script)
+        for _ in range(2):
+            run = await run_suite(**self.SUITE, cache=True)
+            assert next(run.trials()).answer == "Here is your refund."
+        assert [body["model"] for body in served.bodies] == ["m", "u", "m", "u"] * 2
 
     def test_its_cost_is_estimated(self, write_suite, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key-0001")
@@ -231,7 +240,7 @@ class TestSimulatedUser:
             ({"user": {"target": "mock:echo"}}, "needs a `persona` or a `goal`"),
             (
                 {"user": {"target": "mock:echo", "goal": "{{ nowhere }}"}},
-                "the goal of the simulated user uses `nowhere`",
+                "the simulated user's goal: this case has no `nowhere`",
             ),
             ({"user": {"target": "mock:echo", "goal": "x"}, "cases": [TURNS]}, "or cases with `turns`, not both"),
             ({"user": {"target": "nosuch:x", "goal": "x"}}, "unknown provider `nosuch`"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from fairtrial.analyse.sent import Spoken, sent_params, told
+from fairtrial.analyse.sent import Exchange, sent_params, transcript
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.place import Place, place_of
@@ -245,7 +245,7 @@ class Run:
             condition=arm.condition.name,
             repeat=row["repeat"] + 1,
             status=status_of(row),
-            input=told(arm, case, row["repeat"], self._turns(case, place_of(row))),
+            input=transcript(arm, case, row["repeat"], self._turns(case, place_of(row))),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,
@@ -270,15 +270,15 @@ class Run:
             **{name: row[name] for name in _PLAIN_FIELDS},
         )
 
-    def _turns(self, case: Case, place: Place) -> list[Spoken]:
+    def _turns(self, case: Case, place: Place) -> list[Exchange]:
         """Return the earlier turns of a conversation: each answer, and what the user said next."""
         if not case.turns and not self._has_user:
             return []
         rows = turn_rows(self.store, self.id, [case.position], place)
         scripted = dict(enumerate(case.turns))
         replies = [scripted.get(row["number"], "") if row["reply"] is None else row["reply"] for row in rows]
-        spoken = zip(rows, replies, strict=True)
-        return [Spoken(display(row["answer"]), display(reply)) for row, reply in spoken if reply]
+        pairs = zip(rows, replies, strict=True)
+        return [Exchange(display(row["answer"]), display(reply)) for row, reply in pairs if reply]
 
     @cached_property
     def _has_user(self) -> bool:

@@ -13,14 +13,14 @@ from fairtrial.core.templates import TemplateError
 from fairtrial.store.store import RunRecord
 
 
-class Spoken(NamedTuple):
+class Exchange(NamedTuple):
     """An earlier turn of a conversation: an answer, and what the user said to it."""
 
     answer: str
     reply: str
 
 
-def told(arm: Arm, case: Case, repeat: int, turns: Sequence[Spoken] = ()) -> str:
+def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> str:
     """Return the messages of a trial for people to read, without the system prompt."""
     try:
         messages = list(arm.condition.render(case, repeat).messages)

@@ -17,7 +17,7 @@ from fairtrial.core.experiment import Case, Condition
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.templates import TemplateError, fill, names_in
+from fairtrial.core.templates import TemplateError, fill, is_template, names_in
 from fairtrial.core.text import name_problem
 
 _MAX_PROBLEMS = 50
@@ -97,7 +97,7 @@ class _Checker:
                     yield f"{what}: {error}"
                 else:
                     hint = registry.nearest(unknown, sorted(values))
-                    yield f"{what} uses `{unknown}`, which this case does not have{hint}"
+                    yield f"{what}: this case has no `{unknown}`{hint}"
 
     def _scorer_problems(self, key: bytes, case: Case) -> list[str]:
         scorer = _scorer(key)
@@ -125,22 +125,27 @@ class _Text(NamedTuple):
 
 
 def _template_texts(suite: Suite) -> Iterator[_Text]:
-    """Yield every template of the suite once."""
+    """Yield every template of the suite once, with where it stands."""
     conditions = {arm.condition.name: arm.condition for arm in suite.arms}
-    for condition in conditions.values():
-        texts = dict.fromkeys(condition.prompts, f"the prompt of condition `{condition.name}`")
-        texts |= {message.content: f"prompt `{condition.name}`" for message in condition.chat}
-        texts |= {condition.system: "the system prompt"}
-        if condition.templates:
-            yield from (_Text(condition, what, text, names_in(text)) for text, what in texts.items())
-    if conditions:
-        common = Condition(vars=suite.vars)
-        for judge in suite.settings.judges:
-            text = judge.instructions
-            yield _Text(common, f"the instructions of judge {judge.name}", text, names_in(text))
-        if (user := suite.settings.user) is not None:
-            for what, text in (("persona", user.persona), ("goal", user.goal)):
-                yield _Text(common, f"the {what} of the simulated user", text, names_in(text))
+    common = Condition(vars=suite.vars)
+    texts = [(condition, what, text) for condition in conditions.values() for what, text in _texts_of(condition)]
+    texts += [(common, f"the instructions of judge {one.name}", one.instructions) for one in suite.settings.judges]
+    if (user := suite.settings.user) is not None:
+        texts += [
+            (common, "the simulated user's persona", user.persona),
+            (common, "the simulated user's goal", user.goal),
+        ]
+    for condition, what, text in texts:
+        if is_template(text):
+            yield _Text(condition, what, text, names_in(text))
+
+
+def _texts_of(condition: Condition) -> Iterator[tuple[str, str]]:
+    if not condition.templates:
+        return
+    yield "the system prompt", condition.system
+    for text in (*condition.prompts, *(message.content for message in condition.chat)):
+        yield f"prompt `{condition.name}`", text
 
 
 def _names(case: Case) -> Iterator[str]:

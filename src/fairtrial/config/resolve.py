@@ -17,10 +17,10 @@ from fairtrial.config.document import (
     ParamsEntry,
     SuiteDocument,
     TargetEntry,
-    UserEntry,
 )
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
+from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import Wording, check_template, needs_templates, prompts_of, system_text, wording_of
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
@@ -36,10 +36,9 @@ from fairtrial.core.experiment import (
     UserSpec,
 )
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import Problems, read, scorer_problems
-from fairtrial.core.providers import Provider, api_kinds, find_provider, known_providers, plugged_in, split_name
+from fairtrial.core.options import read, scorer_problems
+from fairtrial.core.providers import api_kinds
 from fairtrial.core.variables import Variables
-from fairtrial.providers.models import with_provider
 
 
 def resolve_arms(
@@ -51,7 +50,7 @@ def resolve_arms(
     variables: Variables,
 ) -> list[Arm]:
     """Return one arm for every selected target and condition."""
-    resolver = _Targets(source, document, folder, variables)
+    resolver = TargetResolver(source, document, folder, variables)
     targets = list(_chosen_targets(source, document, options, resolver))
     conditions = list(_chosen_conditions(source, document, folder, options))
     styled = document.suite is not None and bool(document.suite.own_styles())
@@ -122,7 +121,7 @@ def resolve_user(source: Source, document: SuiteDocument, folder: Path, variable
         source.problem(("user",), "a simulated user needs a `persona` or a `goal`")
     if any(case.turns for case in document.cases):
         source.problem(("user",), "a suite has a simulated user, or cases with `turns`, not both")
-    target = _Targets(source, document, folder, variables).resolve(("user",), entry)
+    target = TargetResolver(source, document, folder, variables).resolve(("user",), entry)
     if target is None:
         return None
     if not registry.load("targets", target.kind).takes_chats:
@@ -140,10 +139,7 @@ def judge_named(
     name: str, variables: Variables, folder: Path, suite_text: str = "name: judge\ntargets: []\n"
 ) -> JudgeSpec:
     """Return a judge by its model's name; with a suite's text, its providers and instructions apply."""
-    source = Source(suite_text, "suite", variables)
-    document = read(SuiteDocument, source.value, [])
-    assert document is not None, "a stored suite was checked before it was stored"
-    source.problems.clear()
+    source, document = _stored_suite(suite_text, variables)
     instructions = document.judge.instructions if document.judge else ""
     entry = JudgeEntry(target=name, instructions=instructions)
     spec = _resolve_judge(source, (), document, folder, variables, entry)
@@ -152,13 +148,22 @@ def judge_named(
     return spec
 
 
+def _stored_suite(text: str, variables: Variables) -> tuple[Source, SuiteDocument]:
+    """Read the text of a suite that was checked before it was stored."""
+    source = Source(text, "suite", variables)
+    document = read(SuiteDocument, source.value, [])
+    assert document is not None
+    source.problems.clear()
+    return source, document
+
+
 def resolve_embedders(
     source: Source, document: SuiteDocument, folder: Path, variables: Variables, names: Iterable[str]
 ) -> dict[str, TargetSpec]:
     """Return the models whose embeddings scorers need, by name."""
     embedders = {}
     for name in names:
-        spec = _Targets(source, document, folder, variables).resolve(("scorer",), JudgeEntry(target=name))
+        spec = TargetResolver(source, document, folder, variables).resolve(("scorer",), JudgeEntry(target=name))
         if spec is not None and not registry.load("targets", spec.kind).embeds:
             source.problem(("scorer",), f"{name} has no embeddings: `embedder` needs a server with OpenAI's API")
         elif spec is not None:
@@ -168,10 +173,7 @@ def resolve_embedders(
 
 def embedders_named(names: Iterable[str], variables: Variables, folder: Path, suite_text: str) -> dict[str, TargetSpec]:
     """Return embedders by their names; the providers of the suite's text apply."""
-    source = Source(suite_text, "suite", variables)
-    document = read(SuiteDocument, source.value, [])
-    assert document is not None, "a stored suite was checked before it was stored"
-    source.problems.clear()
+    source, document = _stored_suite(suite_text, variables)
     embedders = resolve_embedders(source, document, folder, variables, names)
     if source.problems:
         raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
@@ -181,7 +183,7 @@ def embedders_named(names: Iterable[str], variables: Variables, folder: Path, su
 def _resolve_judge(
     source: Source, path: KeyPath, document: SuiteDocument, folder: Path, variables: Variables, entry: JudgeEntry
 ) -> JudgeSpec | None:
-    target = _Targets(source, document, folder, variables).resolve(path, entry)
+    target = TargetResolver(source, document, folder, variables).resolve(path, entry)
     if target is None:
         return None
     params = entry.params.given() if entry.params else {}
@@ -197,7 +199,7 @@ def _resolve_judge(
 
 
 def _chosen_targets(
-    source: Source, document: SuiteDocument, options: RunOptions, resolver: _Targets
+    source: Source, document: SuiteDocument, options: RunOptions, resolver: TargetResolver
 ) -> Iterator[tuple[KeyPath, TargetEntry, TargetSpec]]:
     names = [entry.id or entry.target for entry in document.targets]
     _check_choice(source, "target", options.targets, names)
@@ -363,108 +365,3 @@ def _check_scorer(source: Source, path: KeyPath, scorer: Any) -> None:
     if scorer is not None:
         for inner, message in scorer_problems(scorer):
             source.problem((*path, *inner), message)
-
-
-class _Targets:
-    """Resolves names like `openai:gpt-5` into target specs."""
-
-    def __init__(self, source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> None:
-        self._source, self._folder, self._variables = source, folder, variables
-        self._own = {
-            name: Provider(kind=e.kind, base_url=e.base_url, api_key=e.api_key, headers=e.headers)
-            for name, e in document.providers.items()
-        }
-
-    def resolve(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry) -> TargetSpec | None:
-        if not entry.target:
-            return None  # already reported as missing
-        provider_name, model = split_name(entry.target)
-        if provider_name == "tool-agent":
-            return self._tool_agent(path, entry, model)
-        provider = find_provider(provider_name, self._own, self._variables.environment)
-        if provider is None:
-            self._source.problem((*path, "target"), self._unknown(provider_name, model))
-            return None
-        spec = TargetSpec(
-            id=getattr(entry, "id", None) or entry.target,
-            kind=provider.kind,
-            provider=provider_name,
-            model=model,
-            base_url=self._live(path, entry.target, provider_name, provider.base_url),
-            api_key=self._live(path, entry.target, provider_name, provider.api_key),
-            headers=provider.headers,
-            options=entry.options,
-            concurrency=getattr(entry, "concurrency", None),
-            folder=self._folder_of(provider.kind),
-        )
-        return spec if self._check_options(path, spec) else None
-
-    def _unknown(self, provider: str, model: str) -> str:
-        """Return the problem of a name whose provider is not known, or that has none."""
-        # A name that comes from a variable is hidden in messages, but its upper-case form would not be.
-        secret = self._variables.hide(provider) != provider
-        full = None if model or secret else with_provider(provider)
-        if full:
-            return f"`{provider}` is a model without its provider; did you mean `{full}`?"
-        variable = "NAME" if secret else provider.upper().replace("-", "_")
-        hint = registry.nearest(provider, sorted({*known_providers(), *self._own, *plugged_in()}))
-        return (
-            f"unknown provider `{provider}`{hint} (for your own server, add it under `providers:` "
-            f"or set {variable}_BASE_URL)"
-        )
-
-    def _folder_of(self, kind: str) -> str:
-        """Return the suite's folder for targets that run programs from there; it is part of their identity."""
-        runs_own_code = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
-        return str(self._folder.resolve()) if runs_own_code else ""
-
-    def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, model: str) -> TargetSpec | None:
-        """Resolve the built-in agent with its model: `tool-agent:openai:gpt-5-mini`."""
-        model = model or str(entry.options.get("model") or "")
-        if not model:
-            self._source.problem((*path, "target"), "a tool-agent needs a model: `tool-agent:openai:gpt-5-mini`")
-            return None
-        model_entry = msgspec.structs.replace(entry, target=model, options={})
-        model_spec = self.resolve(path, model_entry)
-        if model_spec is None:
-            return None
-        if model_spec.kind not in api_kinds():
-            self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{model}`")
-            return None
-        options = {name: value for name, value in entry.options.items() if name != "model"}
-        spec = msgspec.structs.replace(
-            model_spec,
-            id=getattr(entry, "id", None) or entry.target,
-            kind="tool_agent",
-            api=model_spec.kind,
-            options=options,
-        )
-        return spec if self._check_options(path, spec) else None
-
-    def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
-        if provider in self._own:  # values from the suite were filled in during parsing
-            return template
-        missing = set(self._variables.missing)
-        live = self._variables.fill(template)
-        for name in sorted(self._variables.missing - missing):
-            self._source.problem(
-                (*path, "target"), f"{target} needs {name}: set it in the environment or in a .env file"
-            )
-        return live
-
-    def _check_options(self, path: KeyPath, spec: TargetSpec) -> bool:
-        try:
-            cls = registry.load("targets", spec.kind)
-        except FairtrialError as error:
-            self._source.problem((*path, "target"), str(error))
-            return False
-        problems: Problems = []
-        options = read(cls.options_type, spec.options, problems)
-        for inner, message in problems:
-            self._source.problem((*path, "options", *inner), message)
-        if options is None or problems:
-            return False
-        reasons = list(cls.check(spec, options, self._folder))
-        for reason in reasons:
-            self._source.problem((*path, "target"), reason)
-        return not reasons

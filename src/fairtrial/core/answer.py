@@ -124,7 +124,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     answer: Answer
     cost: Cost = Cost()
-    reply: str | None = None  # what a simulated user says next; empty: it is content
+    reply: str | None = None  # what a simulated user says next; empty: it is satisfied
     user_cost: Cost = Cost()  # of that reply
 
 

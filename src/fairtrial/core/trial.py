@@ -28,24 +28,25 @@ class Trial(msgspec.Struct, frozen=True):
     stored: Answer | None = None
     judgements: tuple[Judgement, ...] = ()
     turns: tuple[Turn, ...] = ()  # of a conversation that an earlier session began
-    told: Chat | None = None  # what templates make of the case
+    rendered: Chat | None = None  # what templates make of the case
 
     @property
     def place(self) -> Place:
         """Its position in the plan."""
         return Place(self.case.position, self.arm.position, self.repeat)
 
-    def request(self, *, stream: bool, turns: Sequence[Turn] = (), files: Sequence[File] = ()) -> Request:
-        """Build the request to the target, after so many turns of a conversation, with the files of the case.
+    def request(self, *, stream: bool, turns: Sequence[Turn] | None = None, files: Sequence[File] = ()) -> Request:
+        """Build the request to the target, with the files of the case; in a conversation, after these turns.
 
-        Repeats are independent, so each one increments the seed.
+        Repeats are independent, so each one increments the seed. A call in a conversation has an id of its own: the
+        trial's answer is that of the last call, and must not be taken for the answer of another one.
         """
         params = self.params
         if self.repeat and params.get("seed") is not None:
             params = {**params, "seed": params["seed"] + self.repeat}
-        chat = self.chat(turns)
+        chat = self.chat(turns or ())
         return Request(
-            trial_id=f"{self.id}/{len(turns)}" if self.case.turns or turns else self.id,
+            trial_id=self.id if turns is None else f"{self.id}/{len(turns)}",
             case_id=self.case.id,
             input=chat.question,
             history=chat.history,
@@ -60,7 +61,7 @@ class Trial(msgspec.Struct, frozen=True):
 
     def chat(self, turns: Sequence[Turn] = ()) -> Chat:
         """Return what the target is told after so many turns."""
-        chat = self.told or self.arm.condition.render(self.case, self.repeat)
+        chat = self.rendered or self.arm.condition.render(self.case, self.repeat)
         if not turns:
             return chat
         messages = list(chat.messages)
@@ -79,12 +80,12 @@ class TrialIds:
         shared = canonical_json([arm.name, arm.target.identity(), arm.condition.identity()])
         self._shared = hashlib.blake2b(shared, digest_size=10)
 
-    def make(self, case: Case, repeat: int, params: dict[str, Any], told: Chat | str | None = None) -> str:
-        """Return the id of one trial: 20 hexadecimal digits. `told` is what templates make of the case."""
+    def make(self, case: Case, repeat: int, params: dict[str, Any], rendered: Chat | str | None = None) -> str:
+        """Return the id of one trial: 20 hexadecimal digits. `rendered` is what templates make of the case."""
         digest = self._shared.copy()
         digest.update(canonical_json([case.id, case.input, params, repeat]))
-        if told is not None:
-            digest.update(canonical_json(told))
+        if rendered is not None:
+            digest.update(canonical_json(rendered))
         if case.turns or case.attach:
             digest.update(canonical_json([case.turns, [file.sha256 for file in case.attach]]))
         return digest.hexdigest()

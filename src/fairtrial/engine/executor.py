@@ -28,7 +28,7 @@ class Lane(NamedTuple):
 class Reports(Protocol):
     """Receives an executor's results. Each call returns once the reported result is durable."""
 
-    async def turned(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+    async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         """Report a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:

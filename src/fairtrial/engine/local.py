@@ -173,6 +173,7 @@ class LocalExecutor:
     async def _ask(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
         """Ask the target; in a conversation turn after turn, each durable before the next one."""
         ladder, turns = self._ladders[trial.arm.target.id], list(trial.turns)
+        is_conversation = self._user is not None or bool(trial.case.turns)
         files = [await self._load_file(file) for file in trial.case.attach]
         while True:
             if self._user is not None and turns and turns[-1].reply is None:
@@ -183,14 +184,16 @@ class LocalExecutor:
                 answer = turns[-1].answer
                 return _whole_conversation(Outcome(result=answer, started_at=time.time()), turns)
             try:
-                request = trial.request(stream=self._job.settings.stream, turns=turns, files=files)
+                request = trial.request(
+                    stream=self._job.settings.stream, turns=turns if is_conversation else None, files=files
+                )
             except TemplateError as error:
                 return _not_asked(Failure(kind="template", message=str(error)))
             outcome = await ladder.ask(msgspec.structs.replace(request, listener=listener))
             if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
             turns.append(Turn(question=request.input, answer=outcome.result, cost=outcome.cost))
-            await reports.turned(trial, len(turns) - 1, turns[-1], outcome.cost)
+            await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)
 
     def _is_last(self, trial: Trial, turn: int) -> bool:
         """Return whether the answer in this turn (from 1) is the one that is scored."""
@@ -205,7 +208,7 @@ class LocalExecutor:
             reply=None if isinstance(reply, Failure) else reply,
             user_cost=total([turns[-1].user_cost, cost]),
         )
-        await reports.turned(trial, len(turns) - 1, turns[-1], cost)
+        await reports.turn_answered(trial, len(turns) - 1, turns[-1], cost)
         if not isinstance(reply, Failure):
             return None
         message = reply.message if reply.kind == "budget" else f"the simulated user: {reply.message}"

@@ -164,7 +164,7 @@ class Engine:
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
 
-    async def turned(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+    async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
         await self._recorder.save_turn(trial, number, turn, cost)
 

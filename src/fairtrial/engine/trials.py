@@ -18,13 +18,13 @@ def trials_of(cases: Iterable[Case], arms: Sequence[Arm], *, benchmark_mode: boo
             for arm, arm_ids in zip(arms, ids, strict=True):
                 if repeat < arm.repeats_of(case):
                     params = arm.params_of(case, benchmark_mode=benchmark_mode)
-                    told = _told(arm, case, repeat) if arm.condition.templates else None
-                    trial_id = arm_ids.make(case, repeat, params, told)
-                    chat = told if isinstance(told, Chat) else None
-                    yield Trial(trial_id, case, arm, repeat, params, told=chat)
+                    rendered = _render(arm, case, repeat) if arm.condition.templates else None
+                    trial_id = arm_ids.make(case, repeat, params, rendered)
+                    chat = rendered if isinstance(rendered, Chat) else None
+                    yield Trial(trial_id, case, arm, repeat, params, rendered=chat)
 
 
-def _told(arm: Arm, case: Case, repeat: int) -> Chat | str:
+def _render(arm: Arm, case: Case, repeat: int) -> Chat | str:
     """Return what templates make of a case, or why they cannot be filled in: then the trial fails for this reason."""
     try:
         return arm.condition.render(case, repeat)

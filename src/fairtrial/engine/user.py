@@ -31,7 +31,7 @@ class SimulatedUser:
         return turn >= self._spec.max_turns
 
     async def reply(self, trial: Trial, turns: Sequence[Turn]) -> tuple[str | Failure, Cost]:
-        """Return the next message, or nothing if the user is content; and what it cost."""
+        """Return the next message, or an empty text if the user is satisfied; and what it cost."""
         try:
             request = self._request(trial, turns)
         except TemplateError as error:

@@ -44,6 +44,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "arms": [_arm(arm) for arm in summary.arms],
         "judging": _judging(summary),
         "lifts": [_lift(lift) for lift in summary.lifts],
+        "user": _cost(summary.user_cost),  # the simulated user
         "spent": _cost(summary.spent),
         "created_at": iso_time(summary.created_at),
         "ended_at": iso_time(summary.ended_at),

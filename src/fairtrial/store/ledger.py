@@ -12,8 +12,6 @@ from fairtrial.store import schema
 from fairtrial.store.rows import cost_columns, read_cost
 from fairtrial.store.store import Store
 
-_COSTS = ("cost_usd", "charged_usd", "unknown_costs")
-
 
 def ledger_row(run_id: str, at_risk_usd: float, cost: Cost = Cost()) -> dict[str, Any]:  # noqa: B008
     """Return a change to a run's ledger: `cost` is added, `at_risk_usd` is what calls in flight may now cost."""
@@ -55,15 +53,15 @@ def user_cost(store: Store, run_id: str) -> Cost:
 def _total_cost(store: Store, selected: ColumnElement[bool]) -> Cost:
     with store.reading() as connection:
         tables = (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers)
-        costs = [_sums(connection, table, _COSTS, selected) for table in tables]
+        costs = [_sums(connection, table, schema.COSTS, selected) for table in tables]
         return total([*costs, _user_cost(connection, selected)])
 
 
 def _user_cost(connection: Connection, selected: ColumnElement[bool]) -> Cost:
-    return _sums(connection, schema.turns, [f"user_{name}" for name in _COSTS], selected)
+    return _sums(connection, schema.turns, [f"user_{name}" for name in schema.COSTS], selected)
 
 
 def _sums(connection: Connection, table: Table, names: Sequence[str], selected: ColumnElement[bool]) -> Cost:
-    sums = [func.sum(table.c[name]).label(plain) for name, plain in zip(names, _COSTS, strict=True)]
+    sums = [func.sum(table.c[name]).label(plain) for name, plain in zip(names, schema.COSTS, strict=True)]
     query = select(*sums).where(table.c.run_id.in_(select(schema.runs.c.id).where(selected)))
     return read_cost(connection.execute(query).mappings().one())

@@ -26,7 +26,6 @@ _MAX_MESSAGE = 500
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "extract", "params", "metadata", "vars", "turns", "attach")
-_USAGE = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 # Every row has every column, so that one statement works for all rows.
 _EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
@@ -189,7 +188,7 @@ def read_cost(row: Any) -> Cost:
 
 def read_user_cost(row: Any) -> Cost:
     """Read what a simulated user's replies cost."""
-    return read_cost({name: row[f"user_{name}"] for name in ("cost_usd", "charged_usd", "unknown_costs")})
+    return read_cost({name: row[f"user_{name}"] for name in schema.COSTS})
 
 
 def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
@@ -222,7 +221,7 @@ def _usage_columns(usage: Usage | None) -> dict[str, Any]:
     counts = (usage.prompt, usage.completion, usage.cache_read, usage.cache_write, usage.reasoning)
     if not all(0 <= count < _MAX_TOKENS for count in counts):
         return {}  # these counts cannot be right
-    return dict(zip(_USAGE, counts, strict=True))
+    return dict(zip(schema.TOKENS, counts, strict=True))
 
 
 def read_answer(row: Any, variables: Variables) -> Answer:

@@ -26,13 +26,20 @@ metadata = MetaData()
 Json = LargeBinary  # encoded and decoded by msgspec; opaque to the database
 
 
-def _cost() -> list[Column[Any]]:
+TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+COSTS = ("cost_usd", "charged_usd", "unknown_costs")
+
+
+def _cost(prefix: str = "") -> list[Column[Any]]:
     """Return the cost columns: the known cost, the cost charged to the budget, and the number of unknown costs."""
-    return [
-        Column("cost_usd", Float, server_default="0"),
-        Column("charged_usd", Float, server_default="0"),
-        Column("unknown_costs", Integer, server_default="0"),
-    ]
+    kinds = (Float, Float, Integer)
+    return [Column(f"{prefix}{name}", kind, server_default="0") for name, kind in zip(COSTS, kinds, strict=True)]
+
+
+def _call() -> list[Column[Any]]:
+    """Return the columns of what a call took: time and tokens."""
+    times = [Column(name, Float) for name in ("latency_ms", "first_token_ms")]
+    return [*times, *(Column(name, Integer) for name in TOKENS)]
 
 
 def _place() -> list[Column[int]]:
@@ -141,13 +148,7 @@ trials = Table(
     Column("tried", Json),
     Column("cached", Boolean, nullable=False),
     Column("waited_ms", Float, nullable=False),
-    Column("latency_ms", Float),
-    Column("first_token_ms", Float),
-    Column("prompt_tokens", Integer),
-    Column("completion_tokens", Integer),
-    Column("cache_read_tokens", Integer),
-    Column("cache_write_tokens", Integer),
-    Column("reasoning_tokens", Integer),
+    *_call(),
     *_cost(),
     Column("reasoning", Text),
     Column("trace", Json),
@@ -169,20 +170,12 @@ turns = Table(
     Column("answer", Text, nullable=False),
     Column("finish_reason", String),
     Column("model", Text),
-    Column("latency_ms", Float),
-    Column("first_token_ms", Float),
-    Column("prompt_tokens", Integer),
-    Column("completion_tokens", Integer),
-    Column("cache_read_tokens", Integer),
-    Column("cache_write_tokens", Integer),
-    Column("reasoning_tokens", Integer),
+    *_call(),
     *_cost(),
     Column("reasoning", Text),
     Column("trace", Json),
-    Column("reply", Text),  # of a simulated user; empty: it is content
-    Column("user_cost_usd", Float, server_default="0"),  # what the replies cost, which no arm pays for
-    Column("user_charged_usd", Float, server_default="0"),
-    Column("user_unknown_costs", Integer, server_default="0"),
+    Column("reply", Text),  # of a simulated user; empty: it is satisfied
+    *_cost("user_"),  # of the replies, which no arm pays for
 )
 
 scorings = Table(

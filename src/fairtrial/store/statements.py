@@ -35,7 +35,7 @@ def upsert_adding(dialect: Dialect, table: Table, *counts: str) -> Any:
     statement = dialect.insert(table)
     new = statement.excluded
     changes: dict[str, Any] = {c.name: new[c.name] for c in table.c if not c.primary_key}
-    for name in (*counts, "cost_usd", "charged_usd", "unknown_costs"):
+    for name in (*counts, *schema.COSTS):
         changes[name] = func.coalesce(table.c[name], literal_column("0")) + new[name]
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 

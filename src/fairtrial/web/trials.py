@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.sent import told
+from fairtrial.analyse.sent import transcript
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
@@ -85,7 +85,7 @@ class Trials:
             place=place,
             trial=_shortened(trial) if trial else None,
             others=trials,
-            prompt=trial.input if trial else told(arm, case, place.repeat),
+            prompt=trial.input if trial else transcript(arm, case, place.repeat),
             judgements=run.judgements_at(place) if trial else [],
             difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,

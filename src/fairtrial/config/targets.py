@@ -1,0 +1,123 @@
+"""Resolving names like `openai:gpt-5` into targets, with their addresses, keys and options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from fairtrial.config.document import JudgeEntry, SuiteDocument, TargetEntry, UserEntry
+from fairtrial.config.source import Source
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.options import Problems, read
+from fairtrial.core.providers import Provider, api_kinds, find_provider, known_providers, plugged_in, split_name
+from fairtrial.core.variables import Variables
+from fairtrial.providers.models import with_provider
+
+
+class TargetResolver:
+    """Resolves names like `openai:gpt-5` into target specs."""
+
+    def __init__(self, source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> None:
+        self._source, self._folder, self._variables = source, folder, variables
+        self._own = {
+            name: Provider(kind=e.kind, base_url=e.base_url, api_key=e.api_key, headers=e.headers)
+            for name, e in document.providers.items()
+        }
+
+    def resolve(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry) -> TargetSpec | None:
+        if not entry.target:
+            return None  # already reported as missing
+        provider_name, model = split_name(entry.target)
+        if provider_name == "tool-agent":
+            return self._tool_agent(path, entry, model)
+        provider = find_provider(provider_name, self._own, self._variables.environment)
+        if provider is None:
+            self._source.problem((*path, "target"), self._unknown(provider_name, model))
+            return None
+        spec = TargetSpec(
+            id=getattr(entry, "id", None) or entry.target,
+            kind=provider.kind,
+            provider=provider_name,
+            model=model,
+            base_url=self._live(path, entry.target, provider_name, provider.base_url),
+            api_key=self._live(path, entry.target, provider_name, provider.api_key),
+            headers=provider.headers,
+            options=entry.options,
+            concurrency=getattr(entry, "concurrency", None),
+            folder=self._folder_of(provider.kind),
+        )
+        return spec if self._check_options(path, spec) else None
+
+    def _unknown(self, provider: str, model: str) -> str:
+        """Return the problem of a name whose provider is not known, or that has none."""
+        # A name that comes from a variable is hidden in messages, but its upper-case form would not be.
+        secret = self._variables.hide(provider) != provider
+        full = None if model or secret else with_provider(provider)
+        if full:
+            return f"`{provider}` is a model without its provider; did you mean `{full}`?"
+        variable = "NAME" if secret else provider.upper().replace("-", "_")
+        hint = registry.nearest(provider, sorted({*known_providers(), *self._own, *plugged_in()}))
+        return (
+            f"unknown provider `{provider}`{hint} (for your own server, add it under `providers:` "
+            f"or set {variable}_BASE_URL)"
+        )
+
+    def _folder_of(self, kind: str) -> str:
+        """Return the suite's folder for targets that run programs from there; it is part of their identity."""
+        runs_own_code = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
+        return str(self._folder.resolve()) if runs_own_code else ""
+
+    def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, model: str) -> TargetSpec | None:
+        """Resolve the built-in agent with its model: `tool-agent:openai:gpt-5-mini`."""
+        model = model or str(entry.options.get("model") or "")
+        if not model:
+            self._source.problem((*path, "target"), "a tool-agent needs a model: `tool-agent:openai:gpt-5-mini`")
+            return None
+        model_entry = msgspec.structs.replace(entry, target=model, options={})
+        model_spec = self.resolve(path, model_entry)
+        if model_spec is None:
+            return None
+        if model_spec.kind not in api_kinds():
+            self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{model}`")
+            return None
+        options = {name: value for name, value in entry.options.items() if name != "model"}
+        spec = msgspec.structs.replace(
+            model_spec,
+            id=getattr(entry, "id", None) or entry.target,
+            kind="tool_agent",
+            api=model_spec.kind,
+            options=options,
+        )
+        return spec if self._check_options(path, spec) else None
+
+    def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
+        if provider in self._own:  # values from the suite were filled in during parsing
+            return template
+        missing = set(self._variables.missing)
+        live = self._variables.fill(template)
+        for name in sorted(self._variables.missing - missing):
+            self._source.problem(
+                (*path, "target"), f"{target} needs {name}: set it in the environment or in a .env file"
+            )
+        return live
+
+    def _check_options(self, path: KeyPath, spec: TargetSpec) -> bool:
+        try:
+            cls = registry.load("targets", spec.kind)
+        except FairtrialError as error:
+            self._source.problem((*path, "target"), str(error))
+            return False
+        problems: Problems = []
+        options = read(cls.options_type, spec.options, problems)
+        for inner, message in problems:
+            self._source.problem((*path, "options", *inner), message)
+        if options is None or problems:
+            return False
+        reasons = list(cls.check(spec, options, self._folder))
+        for reason in reasons:
+            self._source.problem((*path, "target"), reason)
+        return not reasons
