@@ -12,6 +12,7 @@ from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.options import read
 from fairtrial.core.target import Target
+from tests.processes import ended, unmistakable
 
 
 def request(text: str = "Question?", **changes) -> Request:
@@ -212,23 +213,14 @@ class TestCommand:
 
     @pytest.mark.slow
     async def test_the_time_limit_ends_it_with_its_children(self, run_suite, tmp_path):
-        code = f"import subprocess,sys,time; subprocess.Popen(['sleep','987']); open('{tmp_path}/up','w'); time.sleep(9999)"
+        nap = unmistakable(987)
+        code = f"import subprocess,sys,time; subprocess.Popen(['sleep','{nap}']); open('{tmp_path}/up','w'); time.sleep(9999)"
         target = {"id": "slow", "target": "command", "options": {"command": [sys.executable, "-c", code]}}
         run = await run_suite(targets=[target], timeout=1.5, retry={"timeouts": 0})
         assert (tmp_path / "up").exists()
         (trial,) = run.trials()
         assert trial.failure_kind == "timeout"
-        assert "sleep 987" not in _processes()
-
-
-def _processes() -> str:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found.append(path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
-        except OSError:
-            continue
-    return "\n".join(found)
+        assert ended(nap)
 
 
 @pytest.mark.slow
