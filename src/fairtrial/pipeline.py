@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
@@ -32,6 +32,7 @@ from fairtrial.core.experiment import Arm, target_specs
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.target import Target
+from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import Halt, Job
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.provenance import run_context
@@ -41,22 +42,26 @@ from fairtrial.engine.targets import open_targets
 from fairtrial.engine.watching import Watch
 from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
+from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.store import RunRecord
 from fairtrial.toolbox.preflight import preflight, with_tools
 
 # -- load ----------------------------------------------------------------------------------------
 
 
-def load(path: str | Path, options: RunOptions | None = None, *, placeholders: bool = False) -> Suite:
+def load(
+    path: str | Path, options: RunOptions | None = None, *, placeholders: bool = False, whole: bool = True
+) -> Suite:
     """Load a suite and check everything that can be checked before any money is spent.
 
-    With `placeholders`, variables that are not set are no problem, and the suite cannot be run. Also accepts
-    configurations of other tools that can be run directly, such as k-eval's.
+    With `placeholders`, variables that are not set are no problem, and the suite cannot be run. Unless `whole`, a run
+    of a large dataset can start when its first cases are checked. Also accepts configurations of other tools that can
+    be run directly, such as k-eval's.
     """
     path = Path(path)
     foreign = read_foreign(path)
     if foreign is None:
-        return load_suite(path, options, placeholders=placeholders)
+        return load_suite(path, options, placeholders=placeholders, whole=whole)
     file = f"{path} (converted to a suite)"  # line numbers refer to the converted suite
     text = suite_text(foreign.imported)
     suite = parse_suite(text, file=file, folder=path.parent, options=options, placeholders=placeholders)
@@ -89,7 +94,6 @@ async def arun(
         run_id=new_id(),
         plan_id=suite.plan_id,
         series_id=series.id if series else None,
-        case_count=suite.case_count,
         arms=suite.arms,
         settings=suite.settings,
         variables=suite.variables,
@@ -103,7 +107,7 @@ async def arun(
     return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, dataset)
 
 
-def _write_plan(suite: Suite, store: Store) -> None:
+def _write_plan(suite: Suite, store: Store) -> Generator[Planned, None, None]:
     plan = {
         "id": suite.plan_id,
         "suite_name": suite.name,
@@ -113,7 +117,23 @@ def _write_plan(suite: Suite, store: Store) -> None:
         "folder": str(suite.folder.resolve()),
         "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),
     }
-    store.add_plan(plan, suite.cases(), suite.variables, suite.files())
+    return store.write_plan(plan, suite.cases(), suite.variables, suite.files())
+
+
+def feed_of(store: Store, job: Job) -> CaseFeed:
+    """Return the cases of a stored plan; what was not stored when its run stopped is read from its dataset."""
+    plan = store.plan(job.plan_id)
+    if not plan.unfinished or job.mode == "rescore":
+        with store.reading() as connection:
+            return CaseFeed(planned=planned_cases(connection, plan.id))
+    suite = parse_suite(plan.suite_text, file="the stored suite", folder=Path(plan.folder), whole=False)
+    if suite.dataset_sha256 != plan.dataset_sha256:
+        raise FairtrialError(
+            f"run {job.run_id} stopped before all its cases were read, and its dataset has changed since then: run the "
+            "suite again; with --cache it reuses the answers to cases that are the same"
+        )
+    row = {name: getattr(plan, name) for name in ("id", "arms")}
+    return CaseFeed(store.write_plan(row, suite.cases(), suite.variables))
 
 
 async def start_run(
@@ -123,7 +143,7 @@ async def start_run(
     settings: bytes,
     series: Series | None,
     watch: Watch | None,
-    write_plan: Callable[[], None] | None = None,
+    write_plan: Callable[[], Generator[Planned, None, None]] | None = None,
     dataset: dict[str, Any] | None = None,
 ) -> Run:
     """Start a new run of a plan, after checking that its MCP servers and targets are available."""
@@ -136,35 +156,39 @@ async def start_run(
             context["series_runs"] = series.runs
         if dataset is not None:
             context["dataset"] = dataset
-        if write_plan is not None:
-            await asyncio.to_thread(write_plan)
         judged = any(scorer.needs_judge() for scorer in scorers)
         job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory), judged=judged)
         with store.lease(job.run_id):
-            store.add_run(
-                {
-                    "id": job.run_id,
-                    "plan_id": job.plan_id,
-                    "series_id": job.series_id,
-                    "settings": settings,
-                    "context": canonical_json(job.variables.hide_all(context)),
-                }
-            )
-            scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal)
-            return await work_on(store, job, targets, scoring, watch)
+            async with CaseFeed(write_plan()) if write_plan else feed_of(store, job) as feed:
+                await feed.wait_for(1)  # then the plan is stored
+                store.add_run(
+                    {
+                        "id": job.run_id,
+                        "plan_id": job.plan_id,
+                        "series_id": job.series_id,
+                        "settings": settings,
+                        "context": canonical_json(job.variables.hide_all(context)),
+                    }
+                )
+                scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal)
+                return await work_on(store, job, targets, scoring, feed, watch)
 
 
 # -- session -------------------------------------------------------------------------------------
 
 
-async def work_on(store: Store, job: Job, targets: dict[str, Target], scoring: Scoring, watch: Watch | None) -> Run:
+async def work_on(
+    store: Store, job: Job, targets: dict[str, Target], scoring: Scoring, feed: CaseFeed, watch: Watch | None
+) -> Run:
     """Do one session of work on a run whose lease we hold, then set the run's status."""
+    if job.settings.stop is not None:
+        await feed.wait_for_all()  # such a run takes its cases in random order
     progress = Progress([arm.name for arm in job.arms], totals.planned_trials(store, job.plan_id, job.arms))
     if not job.fresh:
         progress.restore(totals.arm_totals(store, job.run_id, scoring.number), job.mode)
     ledger.settle_crash(store, job.run_id)
     spent = ledger.charged(store, job.run_id, job.series_id) if job.settings.budget_usd is not None else 0.0
-    engine = Engine(job, targets, store, scoring, progress, spent=spent)
+    engine = Engine(job, targets, store, scoring, feed, progress, spent=spent)
     if job.mode != "rescore":
         store.set_run(job.run_id, status="running", reason=None, ended_at=None)
     # Only analysis needs numpy: it is imported while the first answers are pending.
@@ -189,6 +213,11 @@ def _raise_if_unfinished(job: Job, halt: Halt) -> None:
         if halt.interrupted:
             raise InterruptedWorkError(f"rescoring was interrupted; {hint}")
         raise FairtrialError(f"rescoring stopped: {halt.reason}; fix that, then {hint}")
+    if halt.unreadable:
+        raise FairtrialError(
+            f"{halt.reason}\nrun {job.run_id} stopped there and keeps its answers: fix this, then run the suite again; "
+            "with --cache it reuses them"
+        )
     if halt.unusable:
         raise TargetUnusableError(
             f"{halt.reason}; fix it, then run the suite again "
@@ -232,6 +261,8 @@ def settle_status(store: Store, record: RunRecord) -> None:
 
 
 def _completeness(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> str:
+    if store.plan(record.plan_id).unfinished:
+        return "incomplete"
     planned = totals.planned_trials(store, record.plan_id, arms)
     scored = sum(arm.scored for arm in totals.arm_totals(store, record.id, record.scoring).values())
     return "completed" if scored == sum(planned) else "incomplete"

@@ -48,7 +48,7 @@ def carry_out(request, write_suite):
     async def run(reports, stored=None, **keys):
         suite = pipeline.load(write_suite(**keys))
         job = Job(
-            run_id="r", plan_id="p", series_id=None, case_count=suite.case_count, arms=suite.arms,
+            run_id="r", plan_id="p", series_id=None, arms=suite.arms,
             settings=suite.settings, variables=suite.variables, folder=suite.folder, mode="resume",
         )  # fmt: skip
         specs = [arm.target for arm in suite.arms]

@@ -74,7 +74,7 @@ def command(
         if options["stop_when"] is None:
             raise click.UsageError("--margin needs --stop-when")
         options["margin"] /= 100
-    loaded = pipeline.load(suite, RunOptions(**options))
+    loaded = pipeline.load(suite, RunOptions(**options), whole=dry_run)
     if runs > 1 and loaded.settings.cache:
         raise click.UsageError("--runs and --cache cannot be combined: the runs of a series must be independent")
     if runs > 1 and loaded.settings.stop:

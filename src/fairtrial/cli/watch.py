@@ -86,7 +86,7 @@ def progress_line(progress: Progress, part: Part | None = None) -> str:
     runs_left = part[1] - part[0] if part else 0
     parts = [f"run {part[0]} of {part[1]}"] if part else []
     parts += [
-        f"{progress.done}/{progress.total} trials",
+        f"{progress.done}/{progress.total}{'+' if progress.growing else ''} trials",
         f"{progress.rate:.1f}/s",
         f"{_time_left(progress, runs_left)} left",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,14 +23,22 @@ from fairtrial.core.templates import TemplateError, fill, is_template, names_in
 from fairtrial.core.text import name_problem
 
 _MAX_PROBLEMS = 50
+FIRST_CASES = 10_000  # are checked before a run starts; it takes a fraction of a second
 _FILLED_CASES = 100  # whose templates are filled in; of later ones only the names are checked, which is quick
 
 
-def check_cases(suite: Suite, source: Source) -> None:
-    """Add every problem of the cases to the source, and count the cases."""
+def check_cases(suite: Suite, source: Source, *, whole: bool) -> None:
+    """Add every problem of the cases to the source, and count the cases.
+
+    Unless `whole`, later cases of a large dataset are checked when they are read, if nothing else depends on them.
+    """
     checker = _Checker(suite)
+    last = None if whole or not suite.can_check_later else FIRST_CASES
     count = 0
     for place, case, problem in suite.located_cases():
+        if count == last:
+            suite.check_later = checker.problems
+            break
         count += 1
         reasons = [problem] if case is None else checker.problems(case)
         for reason in reasons:
@@ -47,7 +57,7 @@ def check_cases(suite: Suite, source: Source) -> None:
 class _Checker:
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
-        self._ids: set[int] = set()  # hashes, because 100,000 ids would take 10 MB
+        self._ids = _SeenIds()
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
@@ -59,10 +69,8 @@ class _Checker:
 
     def problems(self, case: Case) -> list[str]:
         problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
-        identity = hash(case.id)
-        if identity in self._ids:
+        if self._ids.seen(case.id):
             problems.append(f"duplicate case id `{case.id}`: give each case its own id")
-        self._ids.add(identity)
         if case.id in self._wanted:
             self.seen_names.add(case.id)
         problems += self._template_problems(case)
@@ -113,6 +121,33 @@ class _Checker:
 def _takes_files(kind: str) -> bool:
     takes_files: bool = registry.load("targets", kind).takes_files
     return takes_files
+
+
+class _SeenIds:
+    """The ids of all cases so far, as 8 bytes each: a set of a million would take 100 MB."""
+
+    _MOST = 1 << 17  # in the set; older ones are in sorted arrays
+
+    def __init__(self) -> None:
+        self._latest: set[int] = set()
+        self._older: list[array[int]] = []
+
+    def seen(self, name: str) -> bool:
+        """Return whether this id occurred before, and remember it."""
+        key = hash(name)
+        if key in self._latest or any(_contains(keys, key) for keys in self._older):
+            return True
+        self._latest.add(key)
+        if len(self._latest) == self._MOST:
+            self._older.append(array("q", sorted(self._latest)))
+            self._latest.clear()
+        return False
+
+
+def _contains(keys: array[int], key: int) -> bool:
+    """Return whether a sorted array contains a key."""
+    index = bisect_left(keys, key)
+    return index < len(keys) and keys[index] == key
 
 
 class _Text(NamedTuple):

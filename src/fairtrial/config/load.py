@@ -41,12 +41,13 @@ def load_suite(
     environment: Mapping[str, str] | None = None,
     *,
     placeholders: bool = False,
+    whole: bool = True,
 ) -> Suite:
     """Load and check a suite file; raise ProblemsError with all its problems.
 
     Variables come from `environment` if it is set, else from the process environment and from `.env` files next to the
     suite or in the working directory. With `placeholders`, a variable that is not set is no problem: the suite can be
-    checked, but not run.
+    checked, but not run. Unless `whole`, later cases of a large dataset are checked when they are read.
     """
     path = Path(path)
     try:
@@ -66,6 +67,7 @@ def load_suite(
         options=options,
         environment=environment,
         placeholders=placeholders,
+        whole=whole,
     )
 
 
@@ -77,6 +79,7 @@ def parse_suite(
     options: RunOptions | None = None,
     environment: Mapping[str, str] | None = None,
     placeholders: bool = False,
+    whole: bool = True,
 ) -> Suite:
     """Parse and check the text of a suite."""
     folder, options = folder or Path(), options or RunOptions()
@@ -89,7 +92,7 @@ def parse_suite(
     if document is None:
         raise ProblemsError(source.hidden_problems())
     suite = _resolve(source, document, folder, options, variables)
-    check_cases(suite, source)
+    check_cases(suite, source, whole=whole)
     names = sorted({name for scorer in suite.build_scorers(sound=True) for name in scorer.embedders()})
     embedders = resolve_embedders(source, document, folder, variables, names)
     suite.settings = msgspec.structs.replace(suite.settings, embedders=embedders)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from fairtrial.config.dataset import Dataset
 from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.source import Source
-from fairtrial.core.errors import FairtrialError, Problem
+from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
@@ -71,7 +71,8 @@ class Suite:
         self._dataset = self._open_dataset(document.dataset) if document.dataset else None
         self._built_in = _built_in_cases(document) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
-        self.case_count = 0  # set when the cases are checked, like the scorers
+        self.case_count = 0  # the cases checked so far: all of them, unless there are very many
+        self.check_later: Callable[[Case], list[str]] | None = None  # returns the problems of a case not yet checked
         self.scorers: set[bytes] = set()  # as JSON
         self.notes: list[str] = []  # what users should know about how the suite was read
 
@@ -125,10 +126,29 @@ class Suite:
 
     def cases(self) -> Iterator[Case]:
         """Yield the selected cases in live form. Streamed: a dataset is read again each time."""
-        for _, case, problem in self.located_cases():
-            if case is None:
-                raise FairtrialError(problem)
+        for place, case, problem in self.located_cases():
+            problems = [problem] if case is None else self._problems_of(case)
+            if problems:
+                raise ProblemsError([msgspec.structs.replace(place, message=problem) for problem in problems])
+            assert case is not None
             yield case
+
+    def _problems_of(self, case: Case) -> list[str]:
+        """Return the problems of a case that is read for the first time."""
+        if self.check_later is None or case.position < self.case_count:
+            return []
+        self.case_count = case.position + 1
+        return self.check_later(case)
+
+    @property
+    def can_check_later(self) -> bool:
+        """Whether a run can start when the first cases are checked, because nothing depends on the others.
+
+        A stopping rule, a sample and a selection depend on all cases, and a scorer on a case may need a judge.
+        """
+        dataset, options = self._document.dataset, self.options
+        depends = options.stop_when or options.cases or options.limit or options.repeats
+        return dataset is not None and dataset.scorer is None and dataset.sample is None and not depends
 
     def located_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
         """Yield (place, case, problem) for every selected case; unreadable cases are always included."""

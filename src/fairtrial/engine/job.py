@@ -17,7 +17,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     plan_id: str
     series_id: str | None
-    case_count: int
     arms: tuple[Arm, ...]
     settings: Settings
     variables: Variables
@@ -35,3 +34,4 @@ class Halt(msgspec.Struct, frozen=True):
     unusable: bool = False
     interrupted: bool = False
     decided: bool = False  # the question is answered, so nothing is missing
+    unreadable: bool = False  # the next cases cannot be read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fairtrial.core.answer import Failure, Outcome
 from fairtrial.core.money import Cost
@@ -40,11 +40,18 @@ class Progress:
         self.started = time.monotonic()
         self.before = 0  # trials finished by earlier sessions
         self.note = ""  # why the run is slower than requested
+        self.growing = False  # cases are still being read, so the totals grow
         self.locked = False  # another program has locked the store, and all writes wait
 
     def lock(self, locked: bool) -> None:
         """Note whether another program has locked the store."""
         self.locked = locked
+
+    def plan(self, totals: Iterable[int], *, growing: bool) -> None:
+        """Set the number of trials of each arm."""
+        self.growing = growing
+        for arm, total in zip(self.arms, totals, strict=True):
+            arm.total = total
 
     def restore(self, stored: Mapping[int, ArmTotals], mode: str) -> None:
         """Start from what earlier sessions did; trials that will be retried do not count as done."""
@@ -90,5 +97,5 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated seconds until the run ends at the current rate."""
-        return (self.total - self.done) / self.rate if self.rate > 0 else None
+        """The estimated seconds until the run ends at the current rate; None while that cannot be told."""
+        return (self.total - self.done) / self.rate if self.rate > 0 and not self.growing else None

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import count
 
 import msgspec
 
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Turn
+from fairtrial.core.errors import ProblemsError
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
@@ -20,6 +22,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.engine.decision import Decision
 from fairtrial.engine.executor import Executor, Lane
+from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import Halt, Job
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.engine.local import LocalExecutor
@@ -43,6 +46,7 @@ class Engine:
         targets: dict[str, Target],
         store: Store,
         scoring: Scoring,
+        feed: CaseFeed,
         progress: Progress,
         *,
         spent: float = 0.0,
@@ -54,10 +58,11 @@ class Engine:
         self._answered: set[str] = set()
         self._given_up: dict[str, str] = {}  # targets that stopped working; the others continue without them
         self._lanes_task: asyncio.Task[None] | None = None
+        self._feed, progress.growing = feed, not feed.complete
         self._order: list[int] | None = None
         self._decision: Decision | None = None
         if job.settings.stop is not None:
-            self._order = case_order(job.run_id, job.case_count)
+            self._order = case_order(job.run_id, feed.planned.cases)
             if job.mode == "resume" and not job.settings.stop.over:
                 self._decision = Decision(job.settings.stop, job.arms, self._order)
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
@@ -75,6 +80,7 @@ class Engine:
 
     async def run(self) -> None:
         """Work until nothing is left to do, or until `halt` says why the run stopped."""
+        reading = asyncio.create_task(self._read_all_cases())
         async with self._executor, self._recorder:
             self._lanes_task = asyncio.create_task(self._all_lanes())
             try:
@@ -89,6 +95,7 @@ class Engine:
             except BaseExceptionGroup as group:
                 raise _first_exception(group) from group
             finally:
+                reading.cancel()
                 self._reader.close()
 
     async def _all_lanes(self) -> None:
@@ -120,7 +127,9 @@ class Engine:
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""
         job = self.job
-        for first in range(0, job.case_count, SLICE):
+        for first in count(0, SLICE):
+            if not await self._has_cases(first):
+                return
             cases, stored, turns = await self._reader.slice(first)
             numbers = {case.position: first + number for number, case in enumerate(cases)}
             for planned in trials_of(cases, arms, benchmark_mode=job.settings.benchmark_mode):
@@ -139,6 +148,27 @@ class Engine:
                 elif step == "score":
                     assert row is not None
                     yield msgspec.structs.replace(trial, stored=self._reader.answer(row))
+
+    async def _read_all_cases(self) -> None:
+        """Stop the run as soon as a case turns out to be unreadable: the dataset will have to be corrected."""
+        try:
+            await self._feed.wait_for_all()
+        except ProblemsError as error:
+            self._stop(Halt(str(error), unreadable=True))
+        except Exception:
+            return  # raised where the cases are needed
+
+    async def _has_cases(self, first: int) -> bool:
+        """Wait for the slice of cases that starts at `first`; return whether there is one."""
+        try:
+            stored = await self._feed.wait_for(first + SLICE)
+        except ProblemsError as error:
+            self._stop(Halt(str(error), unreadable=True))
+            return False
+        if self.progress.growing:
+            planned = [self._feed.planned.trials(arm) for arm in self.job.arms]
+            self.progress.plan(planned, growing=not self._feed.complete)
+        return first < stored
 
     async def _wait_for_other_lanes(self, number: int) -> None:
         """If the run may stop at any case, keep lanes from running far ahead: their answers might not be needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -23,6 +23,7 @@ from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import Lock, translated
 from fairtrial.store.migrations import is_current, migrate
+from fairtrial.store.planned import Planned, count_by_position, planned_cases
 from fairtrial.store.statements import INSERT_CASES, UPSERTS, insert_missing, upsert_replacing
 
 _BATCH = 1000
@@ -42,6 +43,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     arms: bytes
     case_count: int
     created_at: float
+    unfinished: bool = False  # its cases are still being written: `case_count` are written so far
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,24 +113,37 @@ class Store:
     def add_plan(
         self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
     ) -> None:
-        """Write a plan, the files of its cases, and stream the cases; an existing plan is not written again.
+        """Write a plan with all its cases and their files."""
+        for _ in self.write_plan(plan, cases, variables, files):
+            pass
 
-        Cases are written in batches, so that other writers do not have to wait for all of them.
+    def write_plan(
+        self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
+    ) -> Generator[Planned, None, None]:
+        """Write a plan, the files of its cases, and stream the cases; yield those that are stored so far.
+
+        Cases are written in batches: other writers do not have to wait for all of them, and a run can start with the
+        first ones. A plan that is complete is not written again; one that was left unfinished is continued.
         """
-        with self._dialect.lock("plans"):
-            if not self._begin_plan(plan):
+        with self._dialect.lock(f"plan-{plan['id']}"):
+            planned, complete = self._begin_plan(plan)
+            yield planned
+            if complete:
                 return
             for file in files:
                 self._add_file(plan["id"], file)
-            stream = (rows.case_row(plan["id"], case, variables) for case in cases)
-            count = 0
+            stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
             while batch := list(islice(stream, _BATCH)):
                 with self.writing() as connection:
                     INSERT_CASES.execute(connection, self._dialect, batch)
-                count += len(batch)
+                repeats = [row["repeats"] for row in batch if row["repeats"] is not None]
+                planned = Planned(
+                    planned.cases + len(batch), planned.own + len(repeats), planned.repeats + sum(repeats)
+                )
+                yield planned
             with self.writing() as connection:
                 whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
-                connection.execute(whole.values(case_count=count))
+                connection.execute(whole.values(case_count=planned.cases))
 
     def _add_file(self, plan_id: str, file: File) -> None:
         sha256 = hashlib.sha256(file.body).hexdigest()
@@ -138,19 +153,17 @@ class Store:
             link = insert_missing(self._dialect, schema.plan_files).values(plan_id=plan_id, sha256=sha256)
             connection.execute(link)
 
-    def _begin_plan(self, plan: dict[str, Any]) -> bool:
-        """Return whether a plan has yet to be written; one that was left incomplete is written from the start."""
+    def _begin_plan(self, plan: dict[str, Any]) -> tuple[Planned, bool]:
+        """Return the cases of a plan that are stored, and whether these are all."""
         table = schema.plans
-        this = table.c.id == plan["id"]
         with self.writing() as connection:
-            count = connection.scalar(select(table.c.case_count).where(this))
-            if count is not None and count != _UNFINISHED:
-                return False
-            connection.execute(delete(table).where(this))
+            count = connection.scalar(select(table.c.case_count).where(table.c.id == plan["id"]))
+            if count is not None:
+                return planned_cases(connection, plan["id"]), count != _UNFINISHED
             connection.execute(insert(table).values(**plan, case_count=_UNFINISHED, created_at=time.time()))
             if targets := schema.target_rows(plan["id"], plan["arms"]):
                 connection.execute(insert(schema.plan_targets), targets)
-        return True
+        return Planned(), False
 
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to start."""
@@ -356,9 +369,11 @@ class Store:
         """Return a stored plan."""
         with self.reading() as connection:
             row = connection.execute(select(schema.plans).where(schema.plans.c.id == plan_id)).mappings().first()
-        if row is None:
-            raise StoreError(f"the plan {plan_id} is not in this store")
-        return PlanRecord(**row)
+            if row is None:
+                raise StoreError(f"the plan {plan_id} is not in this store")
+            if row["case_count"] != _UNFINISHED:
+                return PlanRecord(**row)
+            return PlanRecord(**{**row, "case_count": count_by_position(connection, plan_id)}, unfinished=True)
 
     def arms(self, plan: PlanRecord, variables: Variables | None = None) -> tuple[Arm, ...]:
         """Return a plan's arms: with `variables` filled in if given, otherwise for display."""

@@ -13,6 +13,7 @@ from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.store import schema
+from fairtrial.store.planned import planned_cases
 from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import Store
 
@@ -47,13 +48,9 @@ class CaseScores:
 
 def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[int]:
     """Return the number of trials of each arm of a plan."""
-    table = schema.cases
-    query = select(func.count(), func.count(table.c.repeats), func.coalesce(func.sum(table.c.repeats), 0)).where(
-        table.c.plan_id == plan_id
-    )
     with store.reading() as connection:
-        count, own, repeats = connection.execute(query).one()
-    return [(count - own) * arm.repeats + repeats for arm in arms]
+        planned = planned_cases(connection, plan_id)
+    return [planned.trials(arm) for arm in arms]
 
 
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:

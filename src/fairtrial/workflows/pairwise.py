@@ -160,7 +160,7 @@ class _Pairing:
             self._patience.succeeded(judge)
 
     async def _todos(self) -> AsyncIterator[_Todo]:
-        for first in range(0, self._job.case_count, _SLICE):
+        for first in range(0, self._store.plan(self._job.plan_id).case_count, _SLICE):
             for todo in await asyncio.to_thread(self._slice, first):
                 if self._bench.budget.exhausted or self._given_up:
                     return

@@ -20,7 +20,7 @@ from fairtrial.engine.job import Job
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.targets import open_targets
 from fairtrial.engine.watching import Watch
-from fairtrial.pipeline import Series, settle_status, start_run, work_on
+from fairtrial.pipeline import Series, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
@@ -60,7 +60,8 @@ async def aresume(
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
         scoring = Scoring(job.folder, choice.get("scorer"), record.scoring, on_refusal=job.settings.on_refusal)
         with store.lease(record.id):
-            return await work_on(store, job, targets, scoring, watch)
+            async with feed_of(store, job) as feed:
+                return await work_on(store, job, targets, scoring, feed, watch)
 
 
 async def aresume_series(
@@ -151,10 +152,11 @@ async def arescore(
     async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as judges:
         targets = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} | judges
         with store.lease(record.id):
-            choice = {"scorer": scorer, "judge": judge} if scorer or judge else None
-            number = store.add_scoring(record.id, canonical_json(choice) if choice else None)
-            scoring = Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal)
-            return await work_on(store, job, targets, scoring, watch)
+            async with feed_of(store, job) as feed:
+                choice = {"scorer": scorer, "judge": judge} if scorer or judge else None
+                number = store.add_scoring(record.id, canonical_json(choice) if choice else None)
+                scoring = Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal)
+                return await work_on(store, job, targets, scoring, feed, watch)
 
 
 def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
@@ -178,7 +180,7 @@ def _check_rescoring(store: Store, job: Job, scorer: ScorerSpec | None) -> bool:
     """
     problems: list[str] = []
     judged = False
-    for first in range(0, job.case_count, 1000):
+    for first in range(0, store.plan(job.plan_id).case_count, 1000):
         for case in store.cases(job.plan_id, first, 1000, job.variables):
             specs = [arm.scorer_of(case, scorer) for arm in job.arms]
             scorers = [build_scorer(spec) for spec in specs]

@@ -37,7 +37,6 @@ def stored_job(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any])
         run_id=record.id,
         plan_id=plan.id,
         series_id=record.series_id,
-        case_count=plan.case_count,
         arms=arms,
         settings=msgspec.structs.replace(settings, **changes),
         variables=variables,

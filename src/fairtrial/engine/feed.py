@@ -1,0 +1,73 @@
+"""The cases of a plan as they become readable: a run starts with the first ones while the others are being stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import closing
+from types import TracebackType
+
+from fairtrial.store.planned import Planned
+
+
+class CaseFeed:
+    """Has the cases of a plan written in a thread, and tells how many are stored."""
+
+    def __init__(self, batches: Generator[Planned, None, None] | None = None, planned: Planned | None = None) -> None:
+        """`batches` writes the cases as it is iterated over, and yields those that are stored; without it all are."""
+        self.planned, self.complete = planned or Planned(), batches is None
+        self._batches = batches
+        self._problem: BaseException | None = None
+        self._changed = asyncio.Event()
+        self._closing = False
+        self._thread: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> CaseFeed:
+        if self._batches is not None:
+            loop = asyncio.get_running_loop()
+            self._thread = asyncio.ensure_future(asyncio.to_thread(self._write, loop, self._batches))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True  # what is not stored yet is stored when the run continues
+        if self._thread is not None:
+            await asyncio.shield(self._thread)
+
+    async def wait_for(self, count: int) -> int:
+        """Wait until this many cases are stored, or all there are; return how many are.
+
+        Raises FairtrialError if the next cases cannot be read.
+        """
+        while self.planned.cases < count and not self.complete:
+            if self._problem is not None:
+                raise self._problem
+            self._changed.clear()
+            await self._changed.wait()
+        return self.planned.cases
+
+    async def wait_for_all(self) -> int:
+        """Wait until all cases are stored; return their number."""
+        while not self.complete:
+            await self.wait_for(self.planned.cases + 1)
+        return self.planned.cases
+
+    def _write(self, loop: asyncio.AbstractEventLoop, batches: Generator[Planned, None, None]) -> None:
+        try:
+            with closing(batches):
+                for planned in batches:
+                    loop.call_soon_threadsafe(self._tell, planned)
+                    if self._closing:
+                        return
+            loop.call_soon_threadsafe(self._end, None)
+        except Exception as error:  # raised where the cases are waited for
+            loop.call_soon_threadsafe(self._end, error)
+
+    def _tell(self, planned: Planned) -> None:
+        self.planned = planned
+        self._changed.set()
+
+    def _end(self, problem: Exception | None) -> None:
+        self._problem, self.complete = problem, problem is None
+        self._changed.set()

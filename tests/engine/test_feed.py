@@ -1,0 +1,209 @@
+"""A run of a large dataset starts with its first cases, while the others are still being read, checked and stored."""
+
+import asyncio
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairtrial import pipeline
+from fairtrial.cli.main import _run
+from fairtrial.config import RunOptions, check
+from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.engine.feed import CaseFeed
+from fairtrial.store import Store
+from fairtrial.store import store as store_module
+from fairtrial.store.planned import Planned
+from fairtrial.workflows.resume import arescore, aresume
+
+ROWS = 60
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Make 60 rows a large dataset."""
+    monkeypatch.setattr(check, "FIRST_CASES", 10)
+    monkeypatch.setattr(store_module, "_BATCH", 20)
+    monkeypatch.setattr("fairtrial.engine.session.SLICE", 5)
+    monkeypatch.setattr("fairtrial.engine.reader.SLICE", 5)
+
+
+@pytest.fixture
+def large(write_suite, tmp_path):
+    """Write a suite with a dataset, some of whose rows may be replaced."""
+
+    def write(replaced: dict[int, str] | None = None, **keys):
+        rows = [(replaced or {}).get(number, f"id{number},Say {number},{number}") for number in range(ROWS)]
+        (tmp_path / "d.csv").write_text("\n".join(["id,input,expected", *rows]) + "\n")
+        keys = {"targets": ["mock:echo"], "dataset": "d.csv", "concurrency": 2, "scorer": "contains"} | keys
+        return write_suite(**keys)
+
+    return write
+
+
+async def test_all_cases_are_asked_in_the_end(large, store):
+    suite = pipeline.load(large(), whole=False)
+    assert suite.case_count == 10
+    run = await pipeline.arun(suite, store=store)
+    assert (run.status, run.plan.case_count, run.plan.unfinished, len(list(run.trials()))) == (
+        "completed",
+        60,
+        False,
+        60,
+    )
+    assert suite.case_count == 60
+    again = await pipeline.arun(pipeline.load(large(), whole=False), store=store)  # the plan is stored already
+    assert (again.status, again.plan.id) == ("completed", run.plan.id)
+
+
+async def test_the_first_answers_do_not_wait_for_the_last_rows(large, store, monkeypatch):
+    from fairtrial.config import dataset
+
+    answered, original = threading.Event(), dataset.rows_of
+
+    def rows_of(*args):
+        for number, row in enumerate(original(*args)):
+            if number == 45:
+                assert answered.wait(60), "no trial ended while the last rows could not be read"
+            yield row
+
+    class Watch:
+        def __init__(self, engine):
+            self.engine = engine
+
+        async def __aenter__(self):
+            self.task = asyncio.create_task(self.look())
+
+        async def look(self):
+            while not self.engine.progress.done:
+                await asyncio.sleep(0.01)
+            self.growing, self.left = self.engine.progress.growing, self.engine.progress.seconds_left
+            answered.set()
+
+        async def __aexit__(self, *_):
+            await self.task
+
+    watches: list[Watch] = []
+    suite = pipeline.load(large(), whole=False)
+    monkeypatch.setattr(dataset, "rows_of", rows_of)
+    run = await pipeline.arun(suite, store=store, watch=lambda engine: watches.append(Watch(engine)) or watches[0])
+    assert run.status == "completed" and len(list(run.trials())) == 60
+    assert watches[0].growing and watches[0].left is None  # how long it takes cannot be told yet
+    progress = watches[0].engine.progress
+    assert (progress.total, progress.growing) == (60, False)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"), [("id50", "fewer fields than columns"), ("id3,Say 3,3", "duplicate case id `id3`")]
+)
+async def test_a_bad_row_further_down_stops_the_run_with_its_line(large, store, row, problem):
+    suite = pipeline.load(large({50: row}), whole=False)
+    with pytest.raises(FairtrialError) as told:
+        await pipeline.arun(suite, store=store)
+    assert f"d.csv:52: {problem}" in str(told.value) and "--cache" in str(told.value)
+    record = store.find_run("latest")
+    assert (record.status, problem in (record.reason or "")) == ("incomplete", True)
+    run = pipeline.Run(store, record)
+    assert run.plan.unfinished and run.plan.case_count == 40
+    assert all(trial.score is not None for trial in run.trials())  # what was answered is kept
+    with pytest.raises(ProblemsError, match=problem):
+        pipeline.load(large({50: row}))  # as `validate` does
+
+
+async def test_validate_and_dry_runs_check_every_row(large, capsys):
+    path = str(large({50: "id50"}))
+    for command in (["validate", path], ["run", path, "--dry-run"]):
+        assert _run(command) == 1
+        assert "d.csv:52" in capsys.readouterr().err
+
+
+async def test_a_run_that_stopped_while_its_rows_were_read_continues(large, store, tmp_path, monkeypatch):
+    from fairtrial.config import dataset
+
+    interrupted, original = threading.Event(), dataset.rows_of
+
+    def rows_of(*args):
+        for number, row in enumerate(original(*args)):
+            assert number < 45 or interrupted.wait(60)
+            yield row
+
+    class Stop:
+        def __init__(self, engine):
+            self.engine = engine
+
+        async def __aenter__(self):
+            self.task = asyncio.create_task(self.stop())
+
+        async def stop(self):
+            while self.engine.progress.done < 30:
+                await asyncio.sleep(0.01)
+            self.engine.interrupt()
+            asyncio.get_running_loop().call_later(0.1, interrupted.set)
+
+        async def __aexit__(self, *_):
+            await self.task
+
+    path = large()
+    suite = pipeline.load(path, whole=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset, "rows_of", rows_of)
+        run = await pipeline.arun(suite, store=store, watch=Stop)
+    assert run.status == "interrupted" and run.plan.unfinished and run.plan.case_count in (40, 60)
+    stored = len(list(run.trials()))
+    assert 30 <= stored < 60
+    rescored = await arescore(run.id, scorer={"type": "exact"}, store=store)  # of what there is
+    assert rescored.plan.unfinished
+    data = (tmp_path / "d.csv").read_text()
+    (tmp_path / "d.csv").write_text(data + "id99,Say 99,99\n")
+    with pytest.raises(FairtrialError, match="its dataset has changed since then"):
+        await aresume(run.id, store=store)
+    (tmp_path / "d.csv").write_text(data)
+    run = await aresume(run.id, store=store)
+    assert (run.status, run.plan.unfinished, len(list(run.trials()))) == ("completed", False, 60)
+    assert {trial.attempts for trial in run.trials()} == {1}
+
+
+@pytest.mark.parametrize(
+    ("options", "dataset"),
+    [
+        (RunOptions(limit=30), "d.csv"),
+        (RunOptions(cases=("id59",)), "d.csv"),
+        (RunOptions(), {"path": "d.csv", "sample": 30}),
+        (RunOptions(stop_when="decided"), "d.csv"),
+    ],
+)
+async def test_what_depends_on_all_rows_reads_them_first(large, options, dataset):
+    path = large(dataset=dataset, targets=["mock:echo", {"id": "other", "target": "mock:echo"}])
+    assert pipeline.load(path, options, whole=False).check_later is None
+
+
+@given(st.lists(st.integers(0, 60).map(str)), st.integers(1, 9))
+def test_ids_are_known_again(names, most):
+    seen = check._SeenIds()
+    seen._MOST = most
+    known: set[str] = set()
+    for name in names:
+        assert seen.seen(name) == (name in known)
+        known.add(name)
+
+
+async def test_everybody_hears_of_what_goes_wrong():
+    def broken():
+        yield Planned(3)
+        raise FairtrialError("no more")
+
+    async with CaseFeed(broken()) as feed:
+        assert await feed.wait_for(2) == 3
+        for waiting in (feed.wait_for(4), feed.wait_for(9), feed.wait_for_all()):
+            with pytest.raises(FairtrialError, match="no more"):
+                await waiting
+
+
+def test_a_store_with_an_unfinished_plan_can_be_looked_at(large, tmp_path, capsys):
+    place = str(tmp_path / "s.db")
+    assert _run(["run", str(large({50: "id50"})), "--store", place, "-q"]) == 1
+    assert "d.csv:52" in capsys.readouterr().err
+    for command in (["list"], ["show", "latest"], ["show", "latest", "--trials"], ["report", "latest", "-o", "r.html"]):
+        assert _run([*command, "--store", place]) == 0, command
+    assert Store(place).find_run("latest").status == "incomplete"
