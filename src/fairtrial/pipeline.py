@@ -94,13 +94,14 @@ async def arun(
         settings=suite.settings,
         variables=suite.variables,
         folder=suite.folder,
+        functions=suite.functions,
         mode="resume",
         fresh=True,
     )
     settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
     write_plan = partial(_write_plan, suite, store)
-    dataset = suite.dataset_origin
-    return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, dataset)
+    facts = {name: fact for name, fact in (("dataset", suite.dataset_origin), ("code", suite.code)) if fact}
+    return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, facts)
 
 
 def _write_plan(suite: Suite, store: Store) -> None:
@@ -124,18 +125,21 @@ async def start_run(
     series: Series | None,
     watch: Watch | None,
     write_plan: Callable[[], None] | None = None,
-    dataset: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
 ) -> Run:
-    """Start a new run of a plan, after checking that its MCP servers and targets are available."""
+    """Start a new run of a plan, after checking that its MCP servers and targets are available.
+
+    `facts` are recorded with the run: where its dataset comes from, and the hashes of its functions.
+    """
     inventory = await preflight(job.arms, job.variables.hide)
     specs = target_specs(job.arms, job.settings)
-    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
+    concurrency, functions = job.settings.concurrency, job.functions
+    async with open_targets(specs, job.folder, job.variables, concurrency=concurrency, functions=functions) as targets:
         looks = any(scorer.looks for scorer in scorers)
         context = await run_context(job.arms, targets, inventory, looks=looks)
         if series is not None:
             context["series_runs"] = series.runs
-        if dataset is not None:
-            context["dataset"] = dataset
+        context |= facts or {}
         if write_plan is not None:
             await asyncio.to_thread(write_plan)
         judged = any(scorer.needs_judge() for scorer in scorers)
@@ -150,7 +154,7 @@ async def start_run(
                     "context": canonical_json(job.variables.hide_all(context)),
                 }
             )
-            scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal)
+            scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal, functions=functions)
             return await work_on(store, job, targets, scoring, watch)
 
 
