@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         score,
     )
     from fairtrial.config import RunOptions, Suite
+    from fairtrial.config.python import Case
     from fairtrial.core.answer import Answer, Failure
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.score import Score, Unscored
@@ -54,6 +55,7 @@ _HOMES = {
     "TrialRecord": "fairtrial.analyse:TrialRecord",
     "RunOptions": "fairtrial.config:RunOptions",
     "Suite": "fairtrial.config:Suite",
+    "Case": "fairtrial.config.python:Case",
     "Score": "fairtrial.core.score:Score",
     "Unscored": "fairtrial.core.score:Unscored",
     "Answer": "fairtrial.core.answer:Answer",
@@ -63,6 +65,7 @@ _HOMES = {
 
 __all__ = [
     "Answer",
+    "Case",
     "Failure",
     "FairtrialError",
     "Run",

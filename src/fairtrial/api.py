@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -40,14 +40,16 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, work).result()
 
 
-async def arun(suite: Suite | str | Path, *, store: str | None = None) -> Run:
+async def arun(suite: Suite | Mapping[str, Any] | str | Path, *, store: str | None = None) -> Run:
     """Run a suite (loaded, or given by its path) and store the result."""
+    if isinstance(suite, Mapping):
+        suite = Suite.from_dict(suite)
     if not isinstance(suite, Suite):
         suite = pipeline.load(suite)
     return await pipeline.arun(suite, store=Store(store))
 
 
-def run(suite: Suite | str | Path, *, store: str | None = None) -> Run:
+def run(suite: Suite | Mapping[str, Any] | str | Path, *, store: str | None = None) -> Run:
     """Run a suite (loaded, or given by its path) and store the result."""
     return wait_for(arun(suite, store=store))
 
@@ -57,14 +59,15 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
     return Run.find(name, Store(store, create=False))
 
 
-def resume(run: Run) -> Run:
+def resume(run: Run, *, suite: Suite | None = None) -> Run:
     """Continue a run that was stopped; no finished call is repeated."""
-    return wait_for(aresume(run.id, store=run.store))
+    return wait_for(aresume(run.id, store=run.store, functions=suite.functions if suite else None))
 
 
-def retry(run: Run) -> Run:
+def retry(run: Run, *, suite: Suite | None = None) -> Run:
     """Repeat the failed trials of a run."""
-    return wait_for(aresume(run.id, store=run.store, mode="retry"))
+    functions = suite.functions if suite else None
+    return wait_for(aresume(run.id, store=run.store, mode="retry", functions=functions))
 
 
 def rescore(run: Run, scorer: str | ScorerSpec | None = None, *, judge: str | None = None) -> Run:

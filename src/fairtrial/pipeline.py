@@ -27,7 +27,7 @@ import msgspec
 
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
-from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
+from fairtrial.core.errors import FairtrialError, InterruptedWorkError, ProblemsError, TargetUnusableError
 from fairtrial.core.experiment import Arm, target_specs
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.scorer import Scorer
@@ -43,7 +43,7 @@ from fairtrial.engine.watching import Watch
 from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.planned import Planned, planned_cases
-from fairtrial.store.store import RunRecord
+from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.toolbox.preflight import preflight, with_tools
 
 # -- load ----------------------------------------------------------------------------------------
@@ -98,13 +98,14 @@ async def arun(
         settings=suite.settings,
         variables=suite.variables,
         folder=suite.folder,
+        functions=suite.functions,
         mode="resume",
         fresh=True,
     )
     settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
     write_plan = partial(_write_plan, suite, store)
-    dataset = suite.dataset_origin
-    return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, dataset)
+    facts = {name: fact for name, fact in (("dataset", suite.dataset_origin), ("code", suite.code)) if fact}
+    return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, facts)
 
 
 def _write_plan(suite: Suite, store: Store) -> Generator[Planned, None, None]:
@@ -126,14 +127,23 @@ def feed_of(store: Store, job: Job) -> CaseFeed:
     if not plan.unfinished or job.mode == "rescore":
         with store.reading() as connection:
             return CaseFeed(planned=planned_cases(connection, plan.id))
-    suite = parse_suite(plan.suite_text, file="the stored suite", folder=Path(plan.folder), whole=False)
-    if suite.dataset_sha256 != plan.dataset_sha256:
+    suite = _suite_of(plan)
+    if suite is None:
         raise FairtrialError(
             f"run {job.run_id} stopped before all its cases were read, and its dataset has changed since then: run the "
             "suite again; with --cache it reuses the answers to cases that are the same"
         )
     row = {name: getattr(plan, name) for name in ("id", "arms")}
     return CaseFeed(store.write_plan(row, suite.cases(), suite.variables))
+
+
+def _suite_of(plan: PlanRecord) -> Suite | None:
+    """Return the suite of a stored plan, if it still has the same cases."""
+    try:
+        suite = parse_suite(plan.suite_text, file="the stored suite", folder=Path(plan.folder), whole=False)
+    except ProblemsError:  # files are missing, or the suite was made in Python
+        return None
+    return suite if suite.dataset_sha256 == plan.dataset_sha256 else None
 
 
 async def start_run(
@@ -144,18 +154,21 @@ async def start_run(
     series: Series | None,
     watch: Watch | None,
     write_plan: Callable[[], Generator[Planned, None, None]] | None = None,
-    dataset: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
 ) -> Run:
-    """Start a new run of a plan, after checking that its MCP servers and targets are available."""
+    """Start a new run of a plan, after checking that its MCP servers and targets are available.
+
+    `facts` are recorded with the run: where its dataset comes from, and the hashes of its functions.
+    """
     inventory = await preflight(job.arms, job.variables.hide)
     specs = target_specs(job.arms, job.settings)
-    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
+    concurrency, functions = job.settings.concurrency, job.functions
+    async with open_targets(specs, job.folder, job.variables, concurrency=concurrency, functions=functions) as targets:
         looks = any(scorer.looks for scorer in scorers)
         context = await run_context(job.arms, targets, inventory, looks=looks)
         if series is not None:
             context["series_runs"] = series.runs
-        if dataset is not None:
-            context["dataset"] = dataset
+        context |= facts or {}
         judged = any(scorer.needs_judge() for scorer in scorers)
         job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory), judged=judged)
         with store.lease(job.run_id):
@@ -170,7 +183,7 @@ async def start_run(
                         "context": canonical_json(job.variables.hide_all(context)),
                     }
                 )
-                scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal)
+                scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal, functions=functions)
                 return await work_on(store, job, targets, scoring, feed, watch)
 
 

@@ -463,9 +463,9 @@ async def test_targets_that_went_away(run_suite, store, tmp_path):
     (tmp_path / "t.py").write_text("def f(q, s, m):\n    raise ValueError\n")
     run = await run_suite(targets=["python:t.py:f"])
     (tmp_path / "t.py").unlink()
-    from fairtrial.core.code import load_function
+    from fairtrial.core.code import _load_by_name
 
-    load_function.cache_clear()
+    _load_by_name.cache_clear()
     with pytest.raises(TargetUnusableError, match="there is no file"):
         await aresume(run.id, store=store, mode="retry")
 

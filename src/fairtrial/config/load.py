@@ -24,8 +24,9 @@ from fairtrial.config.suite import RunOptions, Suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Settings
+from fairtrial.core.functions import is_given
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import read
+from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
 from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
@@ -88,11 +89,19 @@ def parse_suite(
     else:
         variables = Variables(environment, placeholders=placeholders)
     source = Source(text, file, variables)
+    return check_source(Suite.__new__(Suite), source, folder, options, variables, whole=whole)
+
+
+def check_source(
+    suite: Suite, source: Source, folder: Path, options: RunOptions, variables: Variables, *, whole: bool = True
+) -> Suite:
+    """Check everything in a source and fill the suite with it; raise ProblemsError with all its problems."""
     document = _read_document(source, variables)
     if document is None:
         raise ProblemsError(source.hidden_problems())
-    suite = _resolve(source, document, folder, options, variables)
+    _resolve(suite, source, document, folder, options, variables)
     check_cases(suite, source, whole=whole)
+    _check_functions(suite, source)
     names = sorted({name for scorer in suite.build_scorers(sound=True) for name in scorer.embedders()})
     embedders = resolve_embedders(source, document, folder, variables, names)
     suite.settings = msgspec.structs.replace(suite.settings, embedders=embedders)
@@ -101,6 +110,13 @@ def parse_suite(
     check_prices(suite.arms, suite.settings)
     suite.settings = msgspec.structs.replace(suite.settings, stop=stop_rule(suite))
     return suite
+
+
+def _check_functions(suite: Suite, source: Source) -> None:
+    """Report functions that stand for themselves only where they were given."""
+    names = {name for key in suite.scorers for name in functions_in(msgspec.json.decode(key)) if is_given(name)}
+    for name in sorted(names - source.functions.keys()):
+        source.problem(("scorer",), f"`{name}` is the name of a function that was given in Python; name its module")
 
 
 def _read_document(source: Source, variables: Variables) -> SuiteDocument | None:
@@ -207,7 +223,9 @@ def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:
             _keep_checks(source, (*path, key), item)
 
 
-def _resolve(source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables) -> Suite:
+def _resolve(
+    suite: Suite, source: Source, document: SuiteDocument, folder: Path, options: RunOptions, variables: Variables
+) -> None:
     document = with_case_defaults(source, _with_defaults(source, document), folder)
     settings = _settings(document, options)
     arms = resolve_arms(source, document, folder, options, settings, variables)
@@ -216,7 +234,7 @@ def _resolve(source: Source, document: SuiteDocument, folder: Path, options: Run
     settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel, user=user)
     if document.dataset and not _dataset_usable(source, document, folder):
         document = msgspec.structs.replace(document, dataset=None)  # the cases in the file can still be checked
-    return Suite(
+    suite.fill(
         source=source,
         document=document,
         folder=folder,

@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from fairtrial.core.errors import Problem, ProblemsError
+from fairtrial.core.functions import Functions
 from fairtrial.core.options import Path
 from fairtrial.core.variables import PLACEHOLDER, Variables, has_bad_reference
 
@@ -23,6 +24,7 @@ class Source:
 
     def __init__(self, text: str, file: str, variables: Variables) -> None:
         self.text, self.file = text, file
+        self.functions: Functions = {}  # given in Python, without an importable name
         self.problems: list[Problem] = []
         self._variables = variables
         self._lines: dict[Path, int] = {}
@@ -30,6 +32,28 @@ class Source:
         self._nodes_left = _FREE_NODES + _NODES_PER_CHARACTER * len(text)
         self.unset: set[Path] = set()  # values with an unset variable: their type cannot be checked
         self.value = self._parse(text)
+
+    @classmethod
+    def of_value(cls, value: Any, text: str, file: str, variables: Variables, functions: Functions) -> Source:
+        """Return the source of a suite that is not a text; variables are filled in, except in cases, which are data."""
+        source = cls.__new__(cls)
+        source.text, source.file, source.functions = text, file, functions
+        source.problems, source._variables = [], variables
+        source._lines, source.spelling, source.unset = {}, {}, set()
+        source.value = {key: item if key == "cases" else source._filled(item, (key,)) for key, item in value.items()}
+        return source
+
+    def _filled(self, value: Any, path: Path) -> Any:
+        if isinstance(value, dict):
+            return {key: self._filled(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._filled(item, (*path, index)) for index, item in enumerate(value)]
+        if not isinstance(value, str):
+            return value
+        live = self._live(value, path)
+        if live == value:
+            self.spelling[path] = value
+        return live
 
     def _parse(self, text: str) -> Any:
         try:
@@ -80,15 +104,7 @@ class Source:
         return mapping
 
     def _scalar(self, loader: Any, node: Any, path: Path) -> Any:
-        missing = set(self._variables.missing)
-        live = self._variables.fill(node.value)
-        for name in sorted(self._variables.missing - missing):
-            self.problem(path, f"the variable {name} is not set")
-            self.unset.add(path)
-        if self._variables.assumed and live != node.value and PLACEHOLDER in live:
-            self.unset.add(path)
-        if has_bad_reference(node.value):
-            self.problem(path, "`${` must start ${VAR} or ${VAR:-default}; write $${ for a literal ${")
+        live = self._live(node.value, path)
         if live != node.value:
             return live
         self.spelling[path] = node.value
@@ -99,6 +115,19 @@ class Source:
             return None
         # YAML has dates and other types; suites allow only those of JSON.
         return value if value is None or isinstance(value, str | int | float | bool) else node.value
+
+    def _live(self, text: str, path: Path) -> str:
+        """Return a text with its variables filled in; what is wrong with them is a problem."""
+        missing = set(self._variables.missing)
+        live = self._variables.fill(text)
+        for name in sorted(self._variables.missing - missing):
+            self.problem(path, f"the variable {name} is not set")
+            self.unset.add(path)
+        if self._variables.assumed and live != text and PLACEHOLDER in live:
+            self.unset.add(path)
+        if has_bad_reference(text):
+            self.problem(path, "`${` must start ${VAR} or ${VAR:-default}; write $${ for a literal ${")
+        return live
 
     def line(self, path: Path) -> int:
         """Return the line of a path, or of its nearest parent."""
@@ -121,7 +150,7 @@ class Source:
         if isinstance(value, str):
             return value
         if isinstance(value, bool | int | float):
-            return self.spelling.get(path, str(value))
+            return self.spelling.get(path, str(value).lower() if isinstance(value, bool) else str(value))
         return None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -16,15 +16,24 @@ from fairtrial.config.attach import load_files, read_attached
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
+from fairtrial.config.keys import variables_of
 from fairtrial.config.source import Source
-from fairtrial.core.errors import Problem, ProblemsError
+from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
 from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.file import File
+from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import build_scorer, scorer_problems
-from fairtrial.core.scorer import Scorer
+from fairtrial.core.registry import nearest
+from fairtrial.core.scorer import Scorer as BuiltScorer
+from fairtrial.core.text import counted
 from fairtrial.core.variables import Variables
+
+if TYPE_CHECKING:
+    from fairtrial.config.python import Case as CaseGiven
+    from fairtrial.config.python import Made, Scorer, Target
+    from fairtrial.config.rows import Rows
 
 _TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -49,9 +58,112 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suite:
-    """A checked suite: its arms, its settings, and a stream of its cases."""
+    """A checked suite: its arms, its settings, and a stream of its cases. From a file (`load_suite`), or made here."""
+
+    _made: Made | None = None
 
     def __init__(
+        self,
+        *,
+        name: str,
+        targets: Sequence[Target],
+        cases: Iterable[CaseGiven | Mapping[str, Any]] | Any | None = None,
+        scorer: Scorer | None = None,
+        repeats: int | None = None,
+        dataset: str | Path | Mapping[str, Any] | Any | None = None,
+        conditions: Mapping[str, Mapping[str, Any]] | None = None,
+        prompts: Mapping[str, Any] | None = None,
+        system: str | None = None,
+        system_file: str | Path | None = None,
+        judge: Target | None = None,
+        judges: Sequence[Target] | None = None,
+        panel: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        case_defaults: Mapping[str, Any] | None = None,
+        vars: Mapping[str, Any] | None = None,
+        extract: str | Mapping[str, Any] | None = None,
+        on_refusal: Literal["wrong", "unscored", "right"] | None = None,
+        primary_metric: str | None = None,
+        concurrency: int | None = None,
+        timeout: float | None = None,
+        budget_usd: float | None = None,
+        benchmark_mode: bool | None = None,
+        stream: bool | None = None,
+        cache: bool | None = None,
+        retry: Mapping[str, Any] | None = None,
+        providers: Mapping[str, Mapping[str, Any]] | None = None,
+        prices: Mapping[str, Mapping[str, float]] | None = None,
+        mcp_servers: Mapping[str, Mapping[str, Any]] | None = None,
+        user: Mapping[str, Any] | None = None,
+        suite: str | Mapping[str, Any] | None = None,
+        description: str | None = None,
+        folder: str | Path | None = None,
+        options: RunOptions | None = None,
+    ) -> None:
+        """Make a suite in Python; the keys are those of a suite file, and so are the checks.
+
+        Raises ProblemsError, a FairtrialError, with everything that is wrong with it.
+
+        Args:
+            name: Its name.
+            targets: What answers: names such as `openai:gpt-5-mini`, mappings with `target`, `id` and `params`,
+                functions (sync or async), or objects with `invoke`.
+            cases: `ft.Case` objects or mappings, a data frame (pandas, polars, Arrow), or an iterator of rows; text
+                in them is data.
+            scorer: How answers are scored, unless a case says otherwise: a name, a mapping with options, or a
+                function. Default: `match`.
+            repeats: How many times each case is answered, independently.
+            dataset: A data file, or a mapping with `path` and the names of columns; `path` may be a data frame.
+            conditions: What targets are given beside the case, by name: `system`, `prompt`, `mcp`.
+            prompts: Wordings by name, each a condition; with `conditions`, every pair.
+            system: The system prompt; or `system_file`.
+            judge: The model that judges; or `judges`, several as a panel.
+            panel: How the verdicts of several judges are combined.
+            params: Sampling parameters, such as `{"temperature": 0}`.
+            case_defaults: What every case says unless it says otherwise itself.
+            vars: Values for templates, `{{ name }}` in prompts.
+            extract: What of an answer is scored.
+            on_refusal: The score of a refusal: 0, none, or 1.
+            primary_metric: The metric used in comparisons; default: the score.
+            concurrency: Calls at the same time.
+            timeout: Seconds for one request; default: 120 for a model, 600 for an agent's session.
+            budget_usd: Stop before spending more than this.
+            benchmark_mode: Lock temperature and penalties to 0.
+            stream: Whether answers are streamed.
+            cache: Reuse answers to the same trial from earlier runs.
+            retry: How failed calls are retried.
+            providers: Your own model servers; `${VAR}` keeps a key out of the suite.
+            prices: USD per million tokens, by target.
+            mcp_servers: MCP servers that conditions can use.
+            user: A simulated user: every case is a conversation with it.
+            suite: Cases that come with fairtrial.
+            description: What it is about.
+            folder: What paths are relative to; default: the working directory.
+            options: Which part of it to run, such as `RunOptions(limit=5)`.
+        """
+        from fairtrial.config.load import check_source
+        from fairtrial.config.python import Made
+
+        keys = {key: value for key, value in locals().items() if key in SuiteDocument.__struct_fields__}
+        home = Path(folder) if folder is not None else Path()
+        variables = variables_of(home)
+        made = Made(keys, variables)
+        self._made = made
+        check_source(self, made.source, home, options or RunOptions(), variables)
+
+    @classmethod
+    def from_dict(cls, keys: Mapping[str, Any], *, folder: str | Path | None = None) -> Suite:
+        """Make a suite from a mapping with the keys of a suite file."""
+        unknown = [str(key) for key in keys if key not in SuiteDocument.__struct_fields__]
+        if unknown:
+            hint = nearest(unknown[0], list(SuiteDocument.__struct_fields__))
+            raise FairtrialError(f"suite: {unknown[0]}: unknown key{hint}")
+        missing = next((key for key in ("name", "targets") if key not in keys), None)
+        if missing:
+            raise FairtrialError(f"suite: `{missing}` is missing")
+        return cls(**keys, folder=folder)
+
+    def fill(
         self,
         *,
         source: Source,
@@ -62,6 +174,7 @@ class Suite:
         arms: tuple[Arm, ...],
         settings: Settings,
     ) -> None:
+        """Set everything that is known of a suite."""
         self.name, self.description = document.name, document.description
         self.vars = document.vars
         self.text, self.file, self.folder = source.text, source.file, folder
@@ -75,6 +188,28 @@ class Suite:
         self.check_later: Callable[[Case], list[str]] | None = None  # returns the problems of a case not yet checked
         self.scorers: set[bytes] = set()  # as JSON
         self.notes: list[str] = []  # what users should know about how the suite was read
+
+    def __repr__(self) -> str:
+        arms, cases = counted(len(self.arms), "arm"), counted(self.case_count, "case")
+        return f"<Suite {self.name}: {arms}, {cases}>"
+
+    @property
+    def functions(self) -> Functions:
+        """The functions that have no importable name, by their names in the plan."""
+        return self._source.functions
+
+    @property
+    def code(self) -> dict[str, str]:
+        """Hashes of the code of the functions that were given in Python, by their names in the plan."""
+        return self._made.code if self._made else {}
+
+    def to_yaml(self) -> str:
+        """Return the suite as the text of a file; raise if something in it has no name that a file could have."""
+        if self._made is None:
+            return self.text
+        from fairtrial.config.python import as_yaml
+
+        return as_yaml(self._made.value, self._made.rows)
 
     @property
     def default_scorer(self) -> ScorerSpec:
@@ -182,12 +317,18 @@ class Suite:
             yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:
             for file, line, case, problem in self._dataset.cases(len(self._document.cases) + len(self._built_in)):
-                yield Problem("", file, line), case, problem
+                yield Problem("", "row" if self._rows else file, line), case, problem
 
     @property
     def dataset_origin(self) -> dict[str, Any] | None:
         """Where the rows of the dataset come from and which are selected; None without a dataset."""
+        if self._rows is not None and self._dataset is not None:
+            return {**self._dataset.origin(), "files": [], "rows": self._rows.count}
         return self._dataset.origin() if self._dataset else None
+
+    @property
+    def _rows(self) -> Rows | None:
+        return self._made.rows if self._made else None
 
     def files(self) -> Iterator[File]:
         """Yield the files that are sent with the cases."""
@@ -195,7 +336,7 @@ class Suite:
         names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
         return load_files(self.folder / name for name in names)
 
-    def build_scorers(self, *, sound: bool = False) -> list[Scorer]:
+    def build_scorers(self, *, sound: bool = False) -> list[BuiltScorer]:
         """Build the scorers that the cases use; with `sound`, leave out those with problems."""
         specs = map(msgspec.json.decode, self.scorers)
         return [build_scorer(spec) for spec in specs if not (sound and scorer_problems(spec))]

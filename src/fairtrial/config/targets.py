@@ -117,7 +117,8 @@ class TargetResolver:
             self._source.problem((*path, "options", *inner), message)
         if options is None or problems:
             return False
-        reasons = list(cls.check(spec, options, self._folder))
+        given = spec.model in self._source.functions  # checked where it was given
+        reasons = [] if given else list(cls.check(spec, options, self._folder))
         for reason in reasons:
             self._source.problem((*path, "target"), reason)
         return not reasons

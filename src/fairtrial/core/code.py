@@ -1,4 +1,4 @@
-"""Loading of user functions: `package.module:name`, or `file.py:name` next to the suite."""
+"""Loading of user functions: `package.module:name`, `file.py:name` next to the suite, or one that was given as such."""
 
 from __future__ import annotations
 
@@ -11,10 +11,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from fairtrial.core.functions import Functions, is_given, own_name
+
+
+def load_function(name: str, folder: Path, given: Functions | None = None) -> Callable[..., Any]:
+    """Return the named function, or raise ValueError with a one-sentence reason.
+
+    `given` are functions without an importable name, which only this process can call.
+    """
+    if given and name in given:
+        return given[name]
+    if is_given(name):
+        raise ValueError(f"`{own_name(name)}` was given in Python and has no importable name: move it into a module")
+    return _load_by_name(name, folder)
+
 
 @lru_cache(maxsize=256)
-def load_function(name: str, folder: Path) -> Callable[..., Any]:
-    """Return the named function, or raise ValueError with a one-sentence reason."""
+def _load_by_name(name: str, folder: Path) -> Callable[..., Any]:
     module_name, colon, attribute = name.rpartition(":")
     if not colon:
         raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")

@@ -191,3 +191,11 @@ def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
         return None
     own_options = {key: value for key, value in options.items() if key != "type"}
     return cast("Scorer | None", read(cls, own_options, problems))
+
+
+def functions_in(spec: Any) -> list[str]:
+    """Return the names of the functions that a scorer calls, also those of scorers inside it."""
+    if isinstance(spec, Mapping):
+        own = [str(spec["function"])] if spec.get("type") == "python" and "function" in spec else []
+        return own + [name for value in spec.values() for name in functions_in(value)]
+    return [name for item in spec for name in functions_in(item)] if isinstance(spec, list | tuple) else []

@@ -87,7 +87,38 @@ def _report(result: Any) -> dict[str, Any] | None:
         report = dict(result)
     else:
         report = {name: getattr(result, name) for name in sorted({*_READ, "tool_calls"}) if hasattr(result, name)}
-    return report if isinstance(report.get("text"), str) else None
+    if isinstance(report.get("text"), str):
+        return report
+    return _from_message(result)
+
+
+def _from_message(result: Any) -> dict[str, Any] | None:
+    """Read a message as chat libraries have them (`content`), or a mapping with `output` or a list of `messages`."""
+    if isinstance(result, Mapping):
+        messages = result.get("messages")
+        if isinstance(messages, list | tuple) and messages:
+            return _from_message(messages[-1])
+        content = result.get("content", result.get("output"))
+        found = dict(result)
+    else:
+        content = getattr(result, "content", None)
+        names = ("usage", "usage_metadata", "tool_calls")
+        found = {name: getattr(result, name) for name in names if getattr(result, name, None)}
+    text = _content_text(content)
+    if text is None:
+        return None
+    report = {"text": text, "usage": found.get("usage") or found.get("usage_metadata")}
+    return {**report, "tool_calls": found["tool_calls"]} if found.get("tool_calls") else report
+
+
+def _content_text(content: Any) -> str | None:
+    """Return the text of a message, whose content may be a list of parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list | tuple):
+        return None
+    parts = [part if isinstance(part, str) else _as_mapping(part) for part in content]
+    return "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts if part)
 
 
 def _text(value: Any) -> str | None:

@@ -12,13 +12,18 @@ _MAX_SHOWN = 100
 
 
 def as_score(result: Any) -> Score | Unscored:
-    """Return the score that a function means: a bool, a number from 0 to 1, a Score, or a mapping with `score`."""
+    """Return the score that a function means: a bool, a number from 0 to 1, a Score, or a mapping.
+
+    A mapping has `score`, or is several numbers by name: then these are metrics, and the score is their mean.
+    """
     if isinstance(result, Score | Unscored):
         return result
     if _is_share(result):
         return Score(value=float(result), raw=float(result))
     if isinstance(result, Mapping) and _is_share(result.get("score", result.get("pass"))):
         return _from_mapping(result)
+    if isinstance(result, Mapping) and result and not {"score", "pass"} & result.keys() and _are_numbers(result):
+        return _from_metrics(result)
     shown = f"{result!r}"[:_MAX_SHOWN]
     return Unscored(kind="range", message=f"the function returned {shown}, not a number from 0 to 1")
 
@@ -35,6 +40,17 @@ def _from_mapping(result: Mapping[str, Any]) -> Score | Unscored:
         return Unscored(kind="range", message="the function returned `metrics` that are not numbers by name")
     numbers = {str(name): float(number) for name, number in (metrics or {}).items()}
     return Score(value=value, raw=value, notes="" if notes is None else str(notes), metrics=numbers)
+
+
+def _from_metrics(result: Mapping[str, Any]) -> Score | Unscored:
+    """Read several metrics by name; without a score of its own, an answer has their mean."""
+    metrics = {str(name): float(number) for name, number in result.items()}
+    outside = next((name for name, number in metrics.items() if not 0 <= number <= 1), None)
+    if outside is not None:
+        message = f"the function returned no `score`, and `{outside}` is not a number from 0 to 1: add `score`"
+        return Unscored(kind="range", message=message)
+    mean = sum(metrics.values()) / len(metrics)
+    return Score(value=mean, raw=mean, notes=f"mean of {', '.join(metrics)}", metrics=metrics)
 
 
 def _is_share(value: Any) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import INPUT_NAMES, Case
 from fairtrial.core.file import File
+from fairtrial.core.functions import Functions
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.templates import fill
 from fairtrial.core.workshop import Workshop
@@ -55,6 +56,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: str | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     folder: Path = Path()
+    functions: Functions = {}  # given in Python, without an importable name
     panel: Panel | None = None
     family: str = ""  # the maker of the target's model
     workshop: Workshop | None = None

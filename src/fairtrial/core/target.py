@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.functions import Functions
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,6 +35,8 @@ class Target:
     takes_files: ClassVar[bool] = False  # whether requests can carry images and PDFs; the model may still refuse them
     embeds: ClassVar[bool] = False  # whether it answers requests for embeddings
     most_at_once: ClassVar[int | None] = None  # the highest useful number of concurrent calls
+
+    functions: Functions = {}  # given in Python, without an importable name; set before `open`
 
     def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:
         self.spec = spec

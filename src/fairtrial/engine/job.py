@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fairtrial.core.experiment import Arm, Settings
+from fairtrial.core.functions import Functions
 from fairtrial.core.variables import Variables
 from fairtrial.store.todo import Mode
 
@@ -21,6 +22,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     variables: Variables
     folder: Path  # paths in the suite are relative to it
+    functions: Functions = {}  # given in Python, without an importable name
     mode: Mode
     fresh: bool = False  # nothing of the run is stored yet, so no lookups are needed
     judged: bool = False  # whether any answer will need a judge

@@ -12,6 +12,7 @@ import msgspec
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import ScorerSpec
+from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
 from fairtrial.core.options import build_scorer
@@ -31,7 +32,9 @@ class Scoring:
         number: int = 0,
         *,
         on_refusal: Literal["wrong", "unscored", "right"] = "wrong",
+        functions: Functions | None = None,
     ) -> None:
+        self._functions = functions or {}
         self.number = number
         self._on_refusal = on_refusal
         self._folder, self._override = folder, override
@@ -64,6 +67,7 @@ class Scoring:
             on_refusal=self._on_refusal,
             finish_reason=answer.finish_reason,
             folder=self._folder,
+            functions=self._functions,
             panel=panel,
             family=family_of(trial.arm.target) if panel and panel.judges else "",
             workshop=workshop,

@@ -10,24 +10,32 @@ from pathlib import Path
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.functions import Functions
 from fairtrial.core.options import read
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 
 
-def build_target(spec: TargetSpec, folder: Path) -> Target:
+def build_target(spec: TargetSpec, folder: Path, functions: Functions | None = None) -> Target:
     """Build a target from its spec."""
     cls = registry.load("targets", spec.kind)
     options = read(cls.options_type, spec.options, [])
-    return cls(spec, options, folder)  # type: ignore[no-any-return]  # the registry knows no types
+    target: Target = cls(spec, options, folder)
+    target.functions = functions or {}
+    return target
 
 
 @asynccontextmanager
 async def open_targets(
-    specs: Sequence[TargetSpec], folder: Path, variables: Variables, *, concurrency: int
+    specs: Sequence[TargetSpec],
+    folder: Path,
+    variables: Variables,
+    *,
+    concurrency: int,
+    functions: Functions | None = None,
 ) -> AsyncIterator[dict[str, Target]]:
     """Open these targets and yield them by id; a single error lists every target that cannot be used."""
-    targets = {spec.id: build_target(spec, folder) for spec in specs}
+    targets = {spec.id: build_target(spec, folder, functions) for spec in specs}
     try:
         opened = await asyncio.gather(
             *(target.open(concurrency) for target in targets.values()), return_exceptions=True

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from fairtrial.core.calling import call, named_arguments, unknown_parameter
 from fairtrial.core.code import load_function
 from fairtrial.core.experiment import Case
+from fairtrial.core.functions import is_given, own_name
+from fairtrial.core.registry import nearest
 from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.threads import call_in_thread
 
 
 class Python(Scorer, frozen=True, kw_only=True):
@@ -23,8 +24,9 @@ class Python(Scorer, frozen=True, kw_only=True):
 
     It may take `response`, `expected`, `input`, `vars` (the other columns), `messages` (the chat that was sent),
     `trace`, `tool_calls`, `latency_ms`, `cost_usd`, `tokens`, `finish_reason`, `reasoning`, `case` and every key of
-    `arguments`. It may be sync or async, and must return a bool, a number from 0 to 1, a Score, or a mapping with
-    `score` (0 to 1) and perhaps `notes` and `metrics`. Anything else, or an exception, leaves the trial unscored.
+    `arguments`. It may be sync or async, and must return a bool, a number from 0 to 1, a Score, or a mapping:
+    `score` (0 to 1) with perhaps `notes` and `metrics`, or several metrics by name, whose mean is the score. Anything
+    else, or an exception, leaves the trial unscored.
     """
 
     guide: ClassVar = Guide(
@@ -37,29 +39,43 @@ class Python(Scorer, frozen=True, kw_only=True):
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 30.0
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
+        if is_given(self.function):  # checked where it was given
+            return
         try:
-            load_function(self.function, folder)
+            function = load_function(self.function, folder)
         except ValueError as error:
             yield str(error)
+        else:
+            yield from self.function_problems(self.function, function, self.arguments)
+
+    @staticmethod
+    def function_problems(name: str, function: Any, arguments: Iterable[str] = ()) -> Iterable[str]:
+        """Return why a function cannot be called with what a scorer is given."""
+        return _parameter_problems(name, function, arguments)
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        function = load_function(self.function, context.folder)
+        name = own_name(self.function)
         try:
+            function = load_function(self.function, context.folder, context.functions)
             async with asyncio.timeout(self.timeout):
-                return as_score(await _call(function, {**context.facts(), **self.arguments}))
+                return as_score(
+                    await call(function, **named_arguments(function, {**context.facts(), **self.arguments}))
+                )
         except TimeoutError:
-            return Unscored(kind="timeout", message=f"{self.function} took longer than {self.timeout:g} s")
+            return Unscored(kind="timeout", message=f"{name} took longer than {self.timeout:g} s")
         except (
             Exception,
             SystemExit,
         ) as error:  # user code: anything it raises leaves the trial unscored, without a crash
-            return Unscored(kind="crashed", message=f"{self.function} raised {type(error).__name__}: {error}")
+            return Unscored(kind="crashed", message=f"{name} raised {type(error).__name__}: {error}")
 
 
-async def _call(function: Callable[..., Any], available: dict[str, Any]) -> Any:
-    parameters = inspect.signature(function).parameters.values()
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    arguments = available if takes_all else {p.name: available[p.name] for p in parameters if p.name in available}
-    if inspect.iscoroutinefunction(function):
-        return await function(**arguments)
-    return await call_in_thread(function, **arguments)
+def _parameter_problems(name: str, function: Any, arguments: Iterable[str]) -> Iterable[str]:
+    """Yield why a function cannot be called with what a scorer is given."""
+    known = [*ScoreContext(response="", case=Case(id="", input="")).facts(), *arguments]
+    parameter = unknown_parameter(function, known)
+    if parameter is not None:
+        yield (
+            f"`{name}` asks for `{parameter}`, which a scorer is not given{nearest(parameter, known)}; "
+            f"it may take {', '.join(known)}"
+        )

@@ -1,33 +1,38 @@
-"""`python:module:function`: any function that can be called as `query(user_query, system_prompt, mcp_servers)`."""
+"""`python:module:function`: any function, called with the input or with whatever its signature asks for."""
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
+from fairtrial.core.calling import call, parameters_of
 from fairtrial.core.chat import Chat, Message
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.functions import own_name
 from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
-from fairtrial.core.threads import call_in_thread
 
-_BY_NAME = ("steps", "messages", "files")  # what a function gets if it has a parameter of that name
+_ORDER = ("input", "system", "mcp_servers")  # what parameters of other names get, in this order
+_ALIASES = {"user_query": "input", "system_prompt": "system"}
+OFFERED = (*_ORDER, *_ALIASES, "messages", "files", "steps", "params")
 
 
 class PythonCall(Target):
     """A function, sync or async, that returns text or a report as described in `core/reported.py`.
 
-    If it has a parameter `steps`, it gets an empty list, and what it adds there is kept even if it times out. If it has
-    a parameter `messages`, it gets the whole chat: a list of mappings with `role` and `content`. If it has a parameter
-    `files`, it gets the images and PDFs of the case, each with `name`, `media` and `body`.
+    By name, it may ask for `input`, `system` (the system prompt), `messages` (the whole chat: mappings with `role` and
+    `content`), `params`, `files` (images and PDFs of the case, each with `name`, `media` and `body`), `mcp_servers`,
+    and `steps`: an empty list, and what it adds there is kept even if it times out. Required parameters with other
+    names get the input, the system prompt and the MCP servers, in this order.
+
+    An object with `invoke` instead gets the input, or the messages if there is more than the input.
     """
 
     runs_own_code: ClassVar[bool] = True
@@ -45,7 +50,12 @@ class PythonCall(Target):
         except ValueError as error:
             yield str(error)
         else:
-            yield from _signature_problems(spec.model, function)
+            yield from cls.function_problems(spec.model, function)
+
+    @staticmethod
+    def function_problems(name: str, function: Any) -> Iterable[str]:
+        """Return why a function or object cannot be called with what a target is given."""
+        return _call_problems(name, function)
 
     @property
     def lane(self) -> str:
@@ -53,59 +63,99 @@ class PythonCall(Target):
 
     async def open(self, concurrency: int) -> None:
         try:
-            self._function = load_function(self.spec.model, self.folder)
+            function: Any = load_function(self.spec.model, self.folder, self.functions)
         except ValueError as error:
             raise TargetUnusableError(f"{self.spec.id}: {error}") from None
+        self._invokes = _invokes(function)
+        self._function = function.invoke if self._invokes else function
+        self._name = own_name(self.spec.model)
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """Return nothing: a function gets only the prompts and the servers."""
-        return {}
+        """Return the parameters if the function asks for them; else it gets none."""
+        asks = any(parameter.name == "params" for parameter in parameters_of(self._function) or ())
+        return request.params if asks and not self._invokes else {}
 
     async def ask(self, request: Request) -> Answer | Failure:
-        servers = {server.name: server.as_config() for server in request.mcp}
-        arguments: tuple[Any, ...] = (request.input, request.system, servers)
         steps: list[Any] = []
-        keywords = self._keywords(request, steps)
         request.journal.read = lambda: _so_far(steps, request)
+        arguments, keywords = self._arguments(request, steps)
         started = time.perf_counter()
         try:
-            if inspect.iscoroutinefunction(self._function):
-                result = await self._function(*arguments, **keywords)
-            else:
-                result = await call_in_thread(self._function, *arguments, **keywords)
+            result = await call(self._function, *arguments, **keywords)
             answer = as_answer(result, request.mcp, (time.perf_counter() - started) * 1000)
         except (Exception, SystemExit) as error:  # user code: anything it raises fails the trial
-            answer = Failure(kind="crashed", message=f"{self.spec.model} raised {type(error).__name__}: {error}")
+            answer = Failure(kind="crashed", message=f"{self._name} raised {type(error).__name__}: {error}")
         return _with_steps(answer, steps, request)
 
-    def _keywords(self, request: Request, steps: list[Any]) -> dict[str, Any]:
-        """Return the arguments that the function asks for by name."""
-        offered = {"steps": steps, "messages": _messages(request), "files": request.files}
-        names = _parameters(self._function)
-        return {name: value for name, value in offered.items() if name in names}
+    def _arguments(self, request: Request, steps: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments that the function asks for."""
+        if self._invokes:
+            return [_messages(request) if request.system or request.history else request.input], {}
+        offered = {
+            "input": request.input,
+            "system": request.system,
+            "mcp_servers": {server.name: server.as_config() for server in request.mcp},
+            "messages": _messages(request),
+            "files": request.files,
+            "steps": steps,
+            "params": request.params,
+        }
+        positional, named = _binding(self._function)
+        arguments = [offered[name] for name in positional]
+        return arguments, {parameter: offered[name] for parameter, name in named.items()}
 
 
-def _signature_problems(name: str, function: Any) -> Iterable[str]:
-    """Yield why a function cannot be called with what it will get."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some callables have no signature
+def _invokes(function: Any) -> bool:
+    """Return whether this is an object that is called by its method `invoke`, as those of LangChain are."""
+    return callable(getattr(function, "invoke", None))
+
+
+def _binding(function: Any) -> tuple[list[str], dict[str, str]]:
+    """Return what a function gets by position, and what it gets by name; raise TypeError if it asks for more."""
+    parameters = parameters_of(function)
+    if parameters is None:
+        return ["input"], {}
+    rest = iter(name for name in _ORDER if name not in {_meaning(parameter.name) for parameter in parameters})
+    positional: list[str] = []
+    named: dict[str, str] = {}
+    for place, parameter in enumerate(parameters):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += [] if named else rest
+            continue
+        meaning: str | None = _meaning(parameter.name)
+        if meaning is None and (parameter.default is parameter.empty or place == 0):
+            meaning = next(rest, None)
+            if meaning is None or parameter.kind is parameter.KEYWORD_ONLY:
+                raise TypeError(parameter.name)
+        if meaning is None:
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(meaning)
+        else:
+            named[parameter.name] = meaning
+    return positional, named
+
+
+def _meaning(parameter: str) -> str | None:
+    return _ALIASES.get(parameter, parameter) if parameter in OFFERED else None
+
+
+def _call_problems(name: str, function: Any) -> Iterable[str]:
+    """Yield why a function cannot be called with what a target is given."""
+    if _invokes(function):
         return
-    keywords = {name: None for name in _BY_NAME if name in signature.parameters}
     try:
-        signature.bind("", "", {}, **keywords)
+        positional, named = _binding(function)
     except TypeError as error:
         yield (
-            f"`{name}` takes {signature}, but is called as query(user_query, system_prompt, mcp_servers): {error}; "
-            "give it these three parameters"
+            f"`{name}` asks for `{error}`, which a target is not given; it may take {', '.join(OFFERED)}, "
+            "or is called as query(user_query, system_prompt, mcp_servers)"
         )
-
-
-def _parameters(function: Any) -> Container[str]:
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some callables have no signature
-        return ()
+        return
+    if not {"input", "messages"} & {*positional, *named.values()}:
+        yield f"`{name}` takes neither the input nor the messages: give it a parameter `input`"
 
 
 def _messages(request: Request) -> list[dict[str, str]]:

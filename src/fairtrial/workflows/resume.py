@@ -12,6 +12,7 @@ from fairtrial.config.money import check_prices
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import ScorerSpec, target_specs
+from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.scorer import Scorer
@@ -25,7 +26,7 @@ from fairtrial.store import Store
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
 from fairtrial.toolbox.preflight import preflight, with_tools
-from fairtrial.workflows.stored import check_keys, stored_job, with_embedders, with_judge
+from fairtrial.workflows.stored import check_functions, check_keys, stored_job, with_embedders, with_judge
 
 _MAX_PROBLEMS = 20
 _ENDED = ("completed", "stopped")
@@ -38,6 +39,7 @@ async def aresume(
     store: Store | None = None,
     mode: Mode = "resume",
     overrides: dict[str, Any] | None = None,
+    functions: Functions | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Continue a run (`resume`), or repeat its failed trials (`retry`). No finished call is repeated."""
@@ -45,11 +47,12 @@ async def aresume(
     record = store.find_run(name)
     if record.status == "completed":
         return Run(store, record)
-    job = stored_job(store, record.id, mode, overrides or {})
+    job = stored_job(store, record.id, mode, overrides or {}, functions)
     if job.stopped is not None and mode == "resume":
         job = _without_early_stop(store, job)
     choice = store.scoring(record.id, record.scoring)
     job = with_judge(store, job, choice.get("judge"))
+    check_functions(store, job, choice.get("scorer"))
     scorers = _scorers(store, job, choice.get("scorer"))
     job = with_embedders(store, job, scorers)
     job = msgspec.structs.replace(job, judged=any(scorer.needs_judge() for scorer in scorers))
@@ -57,8 +60,10 @@ async def aresume(
     inventory = await preflight(job.arms, job.variables.hide)
     job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory))
     specs = target_specs(job.arms, job.settings)
-    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
-        scoring = Scoring(job.folder, choice.get("scorer"), record.scoring, on_refusal=job.settings.on_refusal)
+    async with open_targets(
+        specs, job.folder, job.variables, concurrency=job.settings.concurrency, functions=job.functions
+    ) as targets:
+        scoring = _scoring(job, choice.get("scorer"), record.scoring)
         with store.lease(record.id):
             async with feed_of(store, job) as feed:
                 return await work_on(store, job, targets, scoring, feed, watch)
@@ -69,7 +74,8 @@ async def aresume_series(
     *,
     store: Store,
     overrides: dict[str, Any] | None = None,
-    watch: Callable[[Part], Watch],
+    functions: Functions | None = None,
+    watch: Callable[[Part], Watch | None],
 ) -> list[Run]:
     """Continue a series, given by its id or one of its runs: finish the runs that were started, then do the rest."""
     started = store.series_of(name)
@@ -78,11 +84,12 @@ async def aresume_series(
     for number in range(1, runs + 1):
         run_watch = watch((number, runs))
         if number > len(started):
-            run = await _next_run(store, started[0], runs, overrides or {}, run_watch)
+            run = await _next_run(store, started[0], runs, overrides or {}, functions, run_watch)
         elif started[number - 1].status in _ENDED:
             run = Run(store, started[number - 1])
         else:
-            run = await aresume(started[number - 1].id, store=store, overrides=overrides, watch=run_watch)
+            name = started[number - 1].id
+            run = await aresume(name, store=store, overrides=overrides, functions=functions, watch=run_watch)
         done.append(run)
         if run.status == "interrupted":
             break
@@ -94,15 +101,28 @@ def series_size(runs: Sequence[RunRecord]) -> int:
     return max((msgspec.json.decode(run.context).get("series_runs", 0) for run in runs), default=0)
 
 
-async def _next_run(store: Store, first: RunRecord, runs: int, overrides: dict[str, Any], watch: Watch) -> Run:
+def _scoring(job: Job, scorer: ScorerSpec | None, number: int) -> Scoring:
+    return Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal, functions=job.functions)
+
+
+async def _next_run(
+    store: Store,
+    first: RunRecord,
+    runs: int,
+    overrides: dict[str, Any],
+    functions: Functions | None,
+    watch: Watch | None,
+) -> Run:
     """Start the next run of a series."""
-    job = stored_job(store, first.id, "resume", overrides)
+    job = stored_job(store, first.id, "resume", overrides, functions)
+    check_functions(store, job)
     job = msgspec.structs.replace(job, run_id=new_id(), fresh=True, stopped=None)
     check_prices(job.arms, job.settings)
     assert first.series_id is not None
     series = Series(first.series_id, runs)
-    dataset = msgspec.json.decode(first.context).get("dataset")
-    return await start_run(store, job, _scorers(store, job), first.settings, series, watch, dataset=dataset)
+    context = msgspec.json.decode(first.context)
+    facts = {name: context[name] for name in ("dataset", "code") if name in context}
+    return await start_run(store, job, _scorers(store, job), first.settings, series, watch, facts=facts)
 
 
 def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[Scorer]:
@@ -128,6 +148,7 @@ async def arescore(
     scorer: ScorerSpec | None = None,
     judge: str | None = None,
     overrides: dict[str, Any] | None = None,
+    functions: Functions | None = None,
     store: Store | None = None,
     watch: Watch | None = None,
 ) -> Run:
@@ -140,8 +161,9 @@ async def arescore(
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
-    job = stored_job(store, record.id, "rescore", overrides or {})
+    job = stored_job(store, record.id, "rescore", overrides or {}, functions)
     job = with_judge(store, job, judge)
+    check_functions(store, job, scorer)
     judged = _check_rescoring(store, job, scorer)
     job = with_embedders(store, job, _scorers(store, job, scorer))
     needed_judges = job.settings.judges if judged else ()
@@ -149,13 +171,15 @@ async def arescore(
     job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed_judges))
     check_prices((), job.settings)
     specs = target_specs((), job.settings)
-    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as judges:
+    async with open_targets(
+        specs, job.folder, job.variables, concurrency=job.settings.concurrency, functions=job.functions
+    ) as judges:
         targets = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} | judges
         with store.lease(record.id):
             async with feed_of(store, job) as feed:
                 choice = {"scorer": scorer, "judge": judge} if scorer or judge else None
                 number = store.add_scoring(record.id, canonical_json(choice) if choice else None)
-                scoring = Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal)
+                scoring = _scoring(job, scorer, number)
                 return await work_on(store, job, targets, scoring, feed, watch)
 
 

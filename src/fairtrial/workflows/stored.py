@@ -9,16 +9,24 @@ from typing import Any
 import msgspec
 
 from fairtrial.config import embedders_named, judge_named, variables_of
+from fairtrial.core.code import load_function
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import JudgeSpec, Settings
+from fairtrial.core.experiment import JudgeSpec, Settings, target_specs
+from fairtrial.core.functions import UNSOURCED, Functions, code_hash, is_given, own_name
+from fairtrial.core.options import functions_in
 from fairtrial.core.scorer import Scorer
 from fairtrial.engine.job import Job
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
 
 
-def stored_job(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any]) -> Job:
-    """Build the job of a stored run from its plan, with variables filled in from the current environment."""
+def stored_job(
+    store: Store, run_id: str, mode: Mode, overrides: dict[str, Any], functions: Functions | None = None
+) -> Job:
+    """Build the job of a stored run from its plan, with variables filled in from the current environment.
+
+    `functions` are those of the suite that have no importable name.
+    """
     record = store.find_run(run_id)
     plan = store.plan(record.plan_id)
     variables = variables_of(Path(plan.folder))
@@ -41,8 +49,55 @@ def stored_job(store: Store, run_id: str, mode: Mode, overrides: dict[str, Any])
         settings=msgspec.structs.replace(settings, **changes),
         variables=variables,
         folder=Path(plan.folder),
+        functions=functions or {},
         mode=mode,
         stopped=(record.reason or "decided") if record.status == "stopped" else None,
+    )
+
+
+def check_functions(store: Store, job: Job, scorer: dict[str, Any] | None = None) -> None:
+    """Raise if a function of a stored run cannot be called here, or is not the one that the run began with.
+
+    `scorer` replaces those of the suite.
+    """
+    scorers = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *store.case_scorers(job.plan_id)]
+    names = {name for spec in scorers for name in functions_in(spec)}
+    called = target_specs(() if job.mode == "rescore" else job.arms, job.settings)
+    names |= {spec.model for spec in called if spec.kind == "python_call"}
+    recorded = msgspec.json.decode(store.find_run(job.run_id).context).get("code") or {}
+    for name in sorted(names):
+        if reason := _function_problem(name, job, recorded.get(name)):
+            raise FairtrialError(f"run {job.run_id} cannot be continued: {reason}")
+
+
+def _function_problem(name: str, job: Job, recorded: str | None) -> str:
+    own = own_name(name)
+    changed = f"the code of `{own}` has changed since it began; run the suite again"
+    if is_given(name):
+        return _given_problem(name, job, changed)
+    if recorded is None:
+        return ""
+    try:
+        function = load_function(name, job.folder)
+    except ValueError as error:
+        return str(error)
+    return "" if code_hash(function) == recorded else changed
+
+
+def _given_problem(name: str, job: Job, changed: str) -> str:
+    own = own_name(name)
+    if UNSOURCED in name:
+        return (
+            f"`{own}` has no source code, so nobody can tell whether it is still the same; "
+            "define it in a file or a notebook and run the suite again"
+        )
+    if name in job.functions:
+        return ""
+    if any(own_name(other) == own for other in job.functions):
+        return changed
+    return (
+        f"`{own}` was given in Python and has no importable name; continue it there, with "
+        "ft.resume(run, suite=suite), or move the function into a module and run the suite again"
     )
 
 
