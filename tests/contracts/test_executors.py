@@ -32,6 +32,9 @@ class Reports:
         self.events.append(("answered", trial.place, outcome.result))
         return outcome.result if self._score and isinstance(outcome.result, Answer) else None
 
+    async def verdicts(self, trial):
+        return ()
+
     async def scored(self, trial, result):
         self.events.append(("scored", trial.place, result))
 

@@ -39,6 +39,20 @@ def judge(name: str = "j", **verdict) -> dict:
     return {"target": f"mock:{name}", "options": {"verdict": {"marks": MARKS, **verdict}}}
 
 
+async def test_an_answer_from_the_cache_keeps_its_verdict(run_suite):
+    keys = {"targets": [GOOD], "scorer": "llm_judge", "cases": numbered(3)}
+    first = await run_suite(**keys, judge=judge())
+    cached = await run_suite(**keys, judge=judge(), cache=True)
+    (arm,) = cached.arms
+    assert (arm.aggregate.mean, arm.judge_calls) == (pytest.approx(0.9), 0)
+    for trial in cached.trials():
+        (judgement,) = cached.judgements(trial.trial_id)  # it is part of this run as well
+        assert (judgement["value"], judgement["asked"], judgement["cost_usd"]) == (pytest.approx(0.9), 0, 0)
+    other = await run_suite(**keys, judge=judge() | {"instructions": "Be strict."}, cache=True)
+    assert other.arms[0].judge_calls == 3  # another question to the judge is asked
+    assert first.arms[0].judge_calls == 3
+
+
 async def test_llm_judge(run_suite):
     run = await run_suite(targets=[GOOD, BAD], scorer="llm_judge", judge=judge(), cases=numbered(3))
     good, bad = run.arms

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from fairtrial.cli.options import (
     json_option,
@@ -45,14 +46,19 @@ if TYPE_CHECKING:
     help="Difference that does not matter, in points; for --stop-when.",
 )
 @option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs.")
+@option("--watch", is_flag=True, help="Run again whenever a file of the suite is saved; implies --cache.")
 @option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop.")
 @output_option
 @store_option
 @json_option
 @quiet_option
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     suite: str,
     runs: int,
+    watch: bool,
     dry_run: bool,
     outputs: tuple[str, ...],
     store: str | None,
@@ -68,8 +74,14 @@ def command(
     from fairtrial.cli.finish import check_outputs
     from fairtrial.config import RunOptions
 
-    load_dotenv(suite)
     check_outputs(outputs)
+    if watch:
+        if runs > 1 or dry_run or options["stop_when"]:
+            raise click.UsageError("--watch cannot be combined with --runs, --dry-run or --stop-when")
+        from fairtrial.cli.rerun import watch_suite
+
+        return watch_suite(suite, _arguments(context))
+    load_dotenv(suite)
     if options["margin"] is not None:
         if options["stop_when"] is None:
             raise click.UsageError("--margin needs --stop-when")
@@ -82,6 +94,20 @@ def command(
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
     return run_suite(loaded, runs=runs, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+
+
+def _arguments(context: click.Context) -> list[str]:
+    """Return the arguments that this command was given, for one run of a suite that is watched."""
+    arguments = ["--cache"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if not isinstance(parameter, click.Option) or not given or name in ("watch", "cache"):
+            continue
+        value = context.params[name]
+        for item in value if parameter.multiple else [value]:
+            arguments += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], str(item)]
+    return [*arguments, "--", context.params["suite"]]
 
 
 def run_suite(

@@ -97,7 +97,7 @@ class Dataset:
         self.entry, self._folder, self._wanted = entry, folder, wanted
         self._selection = Selection(entry)
         self._origin: dict[str, Any] = {}
-        self._files = self._fetch() if is_hub(entry.path) else find_files(entry.path, folder)
+        self.files = self._fetch() if is_hub(entry.path) else find_files(entry.path, folder)
         self._options = _table_options(entry)
         unnamed = (name for name in ("id", "expected") if getattr(entry, name) is None)
         self._given = [(name, column) for name in _COLUMNS[1:] if (column := getattr(entry, name)) is not None]
@@ -120,7 +120,7 @@ class Dataset:
 
     def sha256(self) -> str:
         """Return the SHA-256 of what the rows come from: the file's bytes, or a hash of all files and the selection."""
-        content = sha256_of_all(self._files, self._folder)
+        content = sha256_of_all(self.files, self._folder)
         chosen = {**self._selection.identity(), "sheet": self.entry.sheet, "records": self.entry.records}
         chosen = {name: value for name, value in chosen.items() if value}
         return hashlib.sha256(canonical_json([content, chosen])).hexdigest() if chosen else content
@@ -129,14 +129,14 @@ class Dataset:
         """Return where the rows come from and which are selected, for the record of a run."""
         if not self._origin:
             files = [
-                file.relative_to(self._folder) if file.is_relative_to(self._folder) else file for file in self._files
+                file.relative_to(self._folder) if file.is_relative_to(self._folder) else file for file in self.files
             ]
             self._origin = {"files": [str(file) for file in files]}
         return {**self._origin, **self._selection.identity()}
 
     def cases(self, first: int) -> Iterator[Located]:
         """Yield the case of every selected row, or its problem; positions start at `first`."""
-        one_file = len(self._files) == 1
+        one_file = len(self.files) == 1
         for position, (number, file, row) in enumerate(self._selection.rows(self._rows), first):
             if row.problem:
                 yield Located(file, row.line, None, row.problem)
@@ -149,9 +149,9 @@ class Dataset:
 
     def _rows(self) -> Iterator[Numbered]:
         """Yield all rows of all files, in the order of the files' names."""
-        names = [self._name(file) for file in self._files]
+        names = [self._name(file) for file in self.files]
         rows = (
-            (name, row) for name, file in zip(names, self._files, strict=True) for row in rows_of(file, self._options)
+            (name, row) for name, file in zip(names, self.files, strict=True) for row in rows_of(file, self._options)
         )
         return (Numbered(number, name, row) for number, (name, row) in enumerate(rows))
 

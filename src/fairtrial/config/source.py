@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ class Source:
         self.text, self.file = text, file
         self.functions: Functions = {}  # given in Python, without an importable name
         self.problems: list[Problem] = []
+        self.files: list[FilePath] = []  # texts that are in files of their own
         self._variables = variables
         self._lines: dict[Path, int] = {}
         self.spelling: dict[Path, str] = {}
@@ -38,7 +40,7 @@ class Source:
         """Return the source of a suite that is not a text; variables are filled in, except in cases, which are data."""
         source = cls.__new__(cls)
         source.text, source.file, source.functions = text, file, functions
-        source.problems, source._variables = [], variables
+        source.problems, source.files, source._variables = [], [], variables
         source._lines, source.spelling, source.unset = {}, {}, set()
         source.value = {key: item if key == "cases" else source._filled(item, (key,)) for key, item in value.items()}
         return source

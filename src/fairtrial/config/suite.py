@@ -336,6 +336,14 @@ class Suite:
         names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
         return load_files(self.folder / name for name in names)
 
+    def files_used(self) -> set[Path]:
+        """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
+        names = [
+            name for entry in (self._document.case_defaults, *self._document.cases) for name in attached_names(entry)
+        ]
+        files = {Path(self.file), *self._source.files, *(self.folder / name for name in names)}
+        return files | set(self._dataset.files if self._dataset else ())
+
     def build_scorers(self, *, sound: bool = False) -> list[BuiltScorer]:
         """Build the scorers that the cases use; with `sound`, leave out those with problems."""
         specs = map(msgspec.json.decode, self.scorers)

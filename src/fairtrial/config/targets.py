@@ -50,7 +50,7 @@ class TargetResolver:
             concurrency=getattr(entry, "concurrency", None),
             folder=self._folder_of(provider.kind),
         )
-        return spec if self._check_options(path, spec) else None
+        return self._checked(path, spec)
 
     def _unknown(self, provider: str, model: str) -> str:
         """Return the problem of a name whose provider is not known, or that has none."""
@@ -92,7 +92,7 @@ class TargetResolver:
             api=model_spec.kind,
             options=options,
         )
-        return spec if self._check_options(path, spec) else None
+        return self._checked(path, spec)
 
     def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
         if provider in self._own:  # values from the suite were filled in during parsing
@@ -105,20 +105,24 @@ class TargetResolver:
             )
         return live
 
-    def _check_options(self, path: KeyPath, spec: TargetSpec) -> bool:
+    def _checked(self, path: KeyPath, spec: TargetSpec) -> TargetSpec | None:
+        """Return the spec with the hash of its code; None if the target cannot be used."""
         try:
             cls = registry.load("targets", spec.kind)
         except FairtrialError as error:
             self._source.problem((*path, "target"), str(error))
-            return False
+            return None
         problems: Problems = []
         options = read(cls.options_type, spec.options, problems)
         for inner, message in problems:
             self._source.problem((*path, "options", *inner), message)
         if options is None or problems:
-            return False
+            return None
         given = spec.model in self._source.functions  # checked where it was given
         reasons = [] if given else list(cls.check(spec, options, self._folder))
         for reason in reasons:
             self._source.problem((*path, "target"), reason)
-        return not reasons
+        if reasons:
+            return None
+        code = "" if given else cls.code(spec, options, self._folder)
+        return msgspec.structs.replace(spec, code=code) if code else spec

@@ -145,6 +145,7 @@ def system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pa
 
 
 def _read(source: Source, path: KeyPath, file: Path) -> str | None:
+    source.files.append(file)
     try:
         return file.read_text("utf-8")
     except FileNotFoundError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +44,7 @@ def _load_by_name(name: str, folder: Path) -> Callable[..., Any]:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
+    _make_importable(path.parent)
     spec = importlib.util.spec_from_file_location(f"fairtrial_user_{abs(hash(path.resolve()))}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -53,11 +56,50 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _load_module(name: str, folder: Path) -> ModuleType:
-    # Makes modules next to the suite importable like installed ones.
+def _make_importable(folder: Path) -> None:
+    """Make the modules in a folder importable like installed ones, which come first."""
     if str(folder.resolve()) not in sys.path:
         sys.path.append(str(folder.resolve()))
+
+
+def _load_module(name: str, folder: Path) -> ModuleType:
+    _make_importable(folder)
     try:
         return importlib.import_module(name)
     except Exception as error:  # a user's module may raise anything
         raise ValueError(f"module `{name}` cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def module_hash(function: Callable[..., Any], folder: Path) -> str:
+    """Return a hash of the module that has a function, and of the modules next to the suite that it uses."""
+    return hash_files(_module_files(inspect.getmodule(inspect.unwrap(function)), folder.resolve(), set()))
+
+
+def hash_files(files: Iterable[Path]) -> str:
+    """Return a hash of the contents of files, in their order; empty if there are none."""
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:16] if digests else ""
+
+
+def _module_files(module: ModuleType | None, folder: Path, seen: set[str]) -> Iterator[Path]:
+    """Yield the file of a module, then those of the modules below the folder that it imports, or imports names from."""
+    file = getattr(module, "__file__", None)
+    if module is None or file is None or module.__name__ in seen:
+        return
+    seen.add(module.__name__)
+    if Path(file).is_file():
+        yield Path(file)
+    for value in list(vars(module).values()):
+        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        used = sys.modules.get(name) if isinstance(name, str) else None
+        if _is_own(used, folder):
+            yield from _module_files(used, folder, seen)
+
+
+def _is_own(module: ModuleType | None, folder: Path) -> bool:
+    """Return whether a module is the user's own: below the suite's folder, and not installed there."""
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return False
+    path = Path(file).resolve()
+    return path.is_relative_to(folder) and "site-packages" not in path.parts

@@ -124,6 +124,7 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     folder: str = ""  # where the code is, for targets that run the user's own code
     api: str = ""  # the API kind of an agent's model
+    code: str = ""  # a hash of the code, for targets that run the user's own
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies this target: everything but the credentials."""
@@ -134,7 +135,8 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
             "options": self.options,
             "folder": self.folder,
         }
-        return {**identity, "api": self.api} if self.api else identity
+        more = {"api": self.api, "code": self.code}
+        return identity | {name: value for name, value in more.items() if value}
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,6 +48,11 @@ class Target:
         return ()
 
     @classmethod
+    def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
+        """Return a hash of the user's code that answers, so that its answers are not taken for those of other code."""
+        return ""
+
+    @classmethod
     def tells_cost(cls, options: Any) -> bool:
         """Return whether its answers report their cost with these options."""
         return cls.names_its_cost

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Turn
 from fairtrial.core.experiment import Arm
-from fairtrial.core.judge import Judge
+from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Score, Unscored
@@ -33,6 +33,9 @@ class Reports(Protocol):
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
         """Report an answer or a failure; return the answer if it should be scored."""
+
+    async def verdicts(self, trial: Trial) -> tuple[Judgement, ...]:
+        """Return the verdicts that are known on an answer from the cache."""
 
     async def scored(self, trial: Trial, result: Score | Unscored) -> None:
         """Report a score, or why there is none."""

@@ -165,6 +165,8 @@ class LocalExecutor:
             if answer is None:
                 return
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
+            if outcome.cached and self._panel.judges:
+                trial = msgspec.structs.replace(trial, judgements=await reports.verdicts(trial))
         result = _missing_tool_use(trial, answer) or await self._scoring.score(
             trial, answer, self._panel, trial.judgements, self._workshop, self._embed
         )

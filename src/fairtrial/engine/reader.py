@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from fairtrial.core.answer import Answer, Turn
 from fairtrial.core.experiment import Case
 from fairtrial.core.file import Attachment, File
@@ -21,6 +23,7 @@ from fairtrial.store.turns import turn_rows
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
+_ELSEWHERE = -1  # where a verdict of another run is stored: in none of this run's scorings
 _KEPT_BYTES = 64 * 2**20  # of files that are sent with cases
 
 
@@ -77,6 +80,15 @@ class Reader:
         """Return an earlier run's answer to exactly this trial, if there is one."""
         row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
         return None if row is None else self.answer(row)
+
+    async def cached_judgements(self, trial_id: str) -> tuple[Judgement, ...]:
+        """Return the usable verdicts on an earlier run's answer to exactly this trial."""
+        row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
+        if row is None:
+            return ()
+        verdicts = await self._read(self._store.judgements, row["run_id"], place_of(row))
+        usable = (rows.read_judgement(verdict) for verdict in verdicts if verdict["failure_kind"] is None)
+        return tuple(msgspec.structs.replace(judgement, stored=_ELSEWHERE) for judgement in usable)
 
     async def file(self, attachment: Attachment) -> File:
         """Return a file that is sent with a case; the last ones are kept, because all arms get the same."""

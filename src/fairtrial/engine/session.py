@@ -209,6 +209,10 @@ class Engine:
             return None
         return outcome.result
 
+    async def verdicts(self, trial: Trial) -> tuple[Judgement, ...]:
+        """Return the verdicts that an earlier run has on an answer from the cache."""
+        return await self._reader.cached_judgements(trial.id)
+
     async def scored(self, trial: Trial, result: Score | Unscored) -> None:
         """Store a score, or the reason for none, reported by the executor."""
         if isinstance(result, Unscored) and result.kind == "budget":

@@ -455,13 +455,13 @@ class Store:
                 yield dict(row)
 
     def cached_answer(self, trial_id: str, run_id: str, series_id: str | None) -> dict[str, Any] | None:
-        """Return the answer to the same trial from an earlier run outside this series."""
+        """Return the newest answer to the same trial from an earlier run outside this series."""
         table, runs = schema.trials, schema.runs
         query = (
             select(table)
             .join(runs, runs.c.id == table.c.run_id)
             .where(table.c.trial_id == trial_id, table.c.run_id != run_id, table.c.failure_kind.is_(None))
-            .order_by(table.c.run_id)
+            .order_by(runs.c.number.desc())
             .limit(1)
         )
         if series_id is not None:

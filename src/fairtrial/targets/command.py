@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
+from fairtrial.core.code import hash_files
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.reported import as_answer
 from fairtrial.core.target import Options, Target
@@ -58,6 +59,12 @@ class Command(Target):
         program = options.command[0]
         if shutil.which(program) is None and shutil.which(str(folder / program)) is None:
             yield f"there is no program `{program}`"
+
+    @classmethod
+    def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
+        """Return a hash of the scripts in the command: what people edit, not the programs that are installed."""
+        files = [folder / part for part in options.command if not Path(part).is_absolute()]
+        return hash_files(file for file in files if _is_file(file))
 
     @classmethod
     def tells_cost(cls, options: Any) -> bool:
@@ -171,6 +178,13 @@ async def _read_bounded(process: asyncio.subprocess.Process, limit: int) -> byte
             return None
         blocks.append(block)
     return b"".join(blocks)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # an argument that is far too long for a name
+        return False
 
 
 class _Tail:

@@ -12,7 +12,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.calling import call, parameters_of
 from fairtrial.core.chat import Chat, Message
-from fairtrial.core.code import load_function
+from fairtrial.core.code import load_function, module_hash
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import own_name
@@ -56,6 +56,10 @@ class PythonCall(Target):
     def function_problems(name: str, function: Any) -> Iterable[str]:
         """Return why a function or object cannot be called with what a target is given."""
         return _call_problems(name, function)
+
+    @classmethod
+    def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
+        return module_hash(load_function(spec.model, folder), folder)
 
     @property
     def lane(self) -> str:
