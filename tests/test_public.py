@@ -7,10 +7,37 @@ import sys
 import fairtrial
 from fairtrial import plugins
 
+VERBS = {
+    *(
+        "aggregate",
+        "calibrate",
+        "cases",
+        "compare",
+        "compare_models",
+        "export",
+        "gate",
+        "label",
+        "multi_run",
+        "open_run",
+    ),
+    *("pairwise", "power", "rank", "report", "rescore", "resume", "retry", "run", "score", "variance"),
+}
 LIBRARY = {
-    *("Answer", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "Score", "Suite", "TrialRecord", "Unscored"),
-    *("aggregate", "arun", "calibrate", "compare", "compare_models", "load_suite", "multi_run", "open_run"),
-    *("rescore", "resume", "retry", "run", "score"),
+    *("Answer", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),
+    *(
+        "Calibration",
+        "CaseAnalysis",
+        "Comparison",
+        "Comparisons",
+        "Gate",
+        "KindMeans",
+        "Labels",
+        "PairsSummary",
+        "Power",
+    ),
+    *("Ranking", "Unscored", "Variance", "errors", "load_suite", "plugins"),
+    *VERBS,
+    *(f"a{verb}" for verb in VERBS),  # everything has an async twin
 }
 PLUGINS = {
     *("Answer", "Api", "Case", "Conversation", "Failure", "FairtrialError", "File", "Guide", "HttpTarget"),

@@ -2,8 +2,9 @@
 
 import fairtrial as ft
 
-suite = ft.load_suite("suite.yaml")
-run = ft.run(suite)
+suite = ft.Suite(name="capitals", targets=["openai:gpt-5-mini", my_function],
+                 cases=[ft.Case("Capital of France?", expected="Paris")])
+run = ft.run(suite)  # or a path, or: await ft.arun(suite)
 for arm, numbers in ft.aggregate(run).items():
     print(arm, numbers.mean, numbers.ci95)
 """
@@ -14,86 +15,214 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairtrial import plugins
     from fairtrial.analyse import Run, TrialRecord
+    from fairtrial.analyse.comparison import Comparison, Comparisons
+    from fairtrial.analyse.gate import Gate
+    from fairtrial.analyse.items import CaseAnalysis
+    from fairtrial.analyse.kind_means import KindMeans
+    from fairtrial.analyse.pairs import PairsSummary
+    from fairtrial.analyse.planning import Power, Variance
+    from fairtrial.analyse.rank import Ranking
+    from fairtrial.analyse.series import RunSeries
     from fairtrial.api import (
+        Labels,
+        aaggregate,
+        acalibrate,
+        acases,
+        acompare,
+        acompare_models,
+        aexport,
+        agate,
         aggregate,
+        alabel,
+        amulti_run,
+        aopen_run,
+        apairwise,
+        apower,
+        arank,
+        areport,
+        arescore,
+        aresume,
+        aretry,
         arun,
+        ascore,
+        avariance,
         calibrate,
+        cases,
         compare,
         compare_models,
+        export,
+        gate,
+        label,
         multi_run,
         open_run,
+        pairwise,
+        power,
+        rank,
+        report,
         rescore,
         resume,
         retry,
         run,
         score,
+        variance,
     )
     from fairtrial.config import RunOptions, Suite
     from fairtrial.config.python import Case
+    from fairtrial.core import errors
     from fairtrial.core.answer import Answer, Failure
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.score import Score, Unscored
+    from fairtrial.judging.calibration import Calibration
     from fairtrial.pipeline import load as load_suite
 
 # Names are imported when they are used: `import fairtrial` costs nothing.
-_HOMES = {
-    "load_suite": "fairtrial.pipeline:load",
-    "run": "fairtrial.api:run",
-    "arun": "fairtrial.api:arun",
-    "resume": "fairtrial.api:resume",
-    "retry": "fairtrial.api:retry",
-    "rescore": "fairtrial.api:rescore",
-    "open_run": "fairtrial.api:open_run",
-    "score": "fairtrial.api:score",
-    "aggregate": "fairtrial.api:aggregate",
-    "calibrate": "fairtrial.api:calibrate",
-    "multi_run": "fairtrial.api:multi_run",
-    "compare": "fairtrial.api:compare",
-    "compare_models": "fairtrial.api:compare_models",
-    "Run": "fairtrial.analyse:Run",
-    "TrialRecord": "fairtrial.analyse:TrialRecord",
-    "RunOptions": "fairtrial.config:RunOptions",
-    "Suite": "fairtrial.config:Suite",
-    "Case": "fairtrial.config.python:Case",
-    "Score": "fairtrial.core.score:Score",
-    "Unscored": "fairtrial.core.score:Unscored",
-    "Answer": "fairtrial.core.answer:Answer",
-    "Failure": "fairtrial.core.answer:Failure",
-    "FairtrialError": "fairtrial.core.errors:FairtrialError",
-}
-
-__all__ = [
-    "Answer",
-    "Case",
-    "Failure",
-    "FairtrialError",
-    "Run",
-    "RunOptions",
-    "Score",
-    "Suite",
-    "TrialRecord",
-    "Unscored",
+_API = (
+    "aaggregate",
+    "acalibrate",
+    "acases",
+    "acompare",
+    "acompare_models",
+    "aexport",
+    "agate",
     "aggregate",
+    "alabel",
+    "amulti_run",
+    "aopen_run",
+    "apairwise",
+    "apower",
+    "arank",
+    "areport",
+    "arescore",
+    "aresume",
+    "aretry",
     "arun",
+    "ascore",
+    "avariance",
     "calibrate",
+    "cases",
     "compare",
     "compare_models",
-    "load_suite",
+    "export",
+    "gate",
+    "label",
     "multi_run",
     "open_run",
+    "pairwise",
+    "power",
+    "rank",
+    "report",
     "rescore",
     "resume",
     "retry",
     "run",
     "score",
+    "variance",
+)
+_HOMES = {
+    **dict.fromkeys(_API, "fairtrial.api"),
+    "Answer": "fairtrial.core.answer",
+    "Calibration": "fairtrial.judging.calibration",
+    "Case": "fairtrial.config.python",
+    "CaseAnalysis": "fairtrial.analyse.items",
+    "Comparison": "fairtrial.analyse.comparison",
+    "Comparisons": "fairtrial.analyse.comparison",
+    "Failure": "fairtrial.core.answer",
+    "FairtrialError": "fairtrial.core.errors",
+    "Gate": "fairtrial.analyse.gate",
+    "KindMeans": "fairtrial.analyse.kind_means",
+    "Labels": "fairtrial.api",
+    "PairsSummary": "fairtrial.analyse.pairs",
+    "Power": "fairtrial.analyse.planning",
+    "Ranking": "fairtrial.analyse.rank",
+    "Run": "fairtrial.analyse",
+    "RunOptions": "fairtrial.config",
+    "RunSeries": "fairtrial.analyse.series",
+    "Score": "fairtrial.core.score",
+    "Suite": "fairtrial.config",
+    "TrialRecord": "fairtrial.analyse",
+    "Unscored": "fairtrial.core.score",
+    "Variance": "fairtrial.analyse.planning",
+}
+_MODULES = {"errors": "fairtrial.core.errors", "plugins": "fairtrial.plugins"}
+
+__all__ = [
+    "Answer",
+    "Calibration",
+    "Case",
+    "CaseAnalysis",
+    "Comparison",
+    "Comparisons",
+    "Failure",
+    "FairtrialError",
+    "Gate",
+    "KindMeans",
+    "Labels",
+    "PairsSummary",
+    "Power",
+    "Ranking",
+    "Run",
+    "RunOptions",
+    "RunSeries",
+    "Score",
+    "Suite",
+    "TrialRecord",
+    "Unscored",
+    "Variance",
+    "aaggregate",
+    "acalibrate",
+    "acases",
+    "acompare",
+    "acompare_models",
+    "aexport",
+    "agate",
+    "aggregate",
+    "alabel",
+    "amulti_run",
+    "aopen_run",
+    "apairwise",
+    "apower",
+    "arank",
+    "areport",
+    "arescore",
+    "aresume",
+    "aretry",
+    "arun",
+    "ascore",
+    "avariance",
+    "calibrate",
+    "cases",
+    "compare",
+    "compare_models",
+    "errors",
+    "export",
+    "gate",
+    "label",
+    "load_suite",
+    "multi_run",
+    "open_run",
+    "pairwise",
+    "plugins",
+    "power",
+    "rank",
+    "report",
+    "rescore",
+    "resume",
+    "retry",
+    "run",
+    "score",
+    "variance",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "load_suite":
+        return import_module("fairtrial.pipeline").load
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name in _HOMES:
-        module, _, attribute = _HOMES[name].partition(":")
-        return getattr(import_module(module), attribute)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'fairtrial' has no attribute {name!r}")
 
 

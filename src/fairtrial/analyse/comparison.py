@@ -110,6 +110,16 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     differs: list[Differs] = []
     run_means: RunMeansTest | None = None
 
+    def __repr__(self) -> str:
+        from fairtrial.analyse.wording.comparisons import sentence
+
+        return f"<Comparison {sentence(self)}>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import comparison_html
+
+        return comparison_html(self)
+
     @property
     def behind(self) -> int:
         """Return the number of cases on which b is better."""
@@ -138,3 +148,13 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     margin: Measured | None
     notes: list[str]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Comparisons of {len(self.pairs)} pairs: {', '.join(f'{p.a} {p.verdict} {p.b}' for p in self.pairs[:5])}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import comparisons_html
+
+        return comparisons_html(self)

@@ -58,6 +58,19 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
     unsure: Unsure = "101"
 
+    def __repr__(self) -> str:
+        reasons = "; ".join(gate_line(check) for check in self.checks if check.result != "passed")
+        return f"<Gate {self.result}{': ' if reasons else ''}{reasons}>"
+
+    def __bool__(self) -> bool:
+        """Whether it passed: `assert ft.gate(run, min_score=80)`; what nobody can tell has not passed."""
+        return self.result == "passed"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import gate_html
+
+        return gate_html(self)
+
     @property
     def result(self) -> Result:
         """Return `failed` if any check failed, else `cannot tell` if any check is undecided, else `passed`."""

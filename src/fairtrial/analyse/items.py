@@ -46,6 +46,14 @@ class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     subsets: list[Subset]
     cheapest: int | None  # fewest cases that keep the order of the arms in 95 % of draws; None if only all do
 
+    def __repr__(self) -> str:
+        return f"<CaseAnalysis of {len(self.cases)} cases>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import cases_html
+
+        return cases_html(self)
+
     @property
     def dead(self) -> list[CaseItem]:
         """Return the cases that do not tell the arms apart."""

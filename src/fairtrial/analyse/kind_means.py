@@ -30,6 +30,14 @@ class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
     case_count: int  # of the plan
     left_out: dict[str, int]  # kinds with fewer cases than those shown, by attribute
 
+    def __repr__(self) -> str:
+        return "<KindMeans " + "; ".join(f"by {by}: {', '.join(kinds)}" for by, kinds in self.means.items()) + ">"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import kinds_html
+
+        return kinds_html(self)
+
 
 def by_kind(run: Run, by: str | None = None) -> KindMeans:
     """Return the means of a run's arms for each kind of case.

@@ -49,6 +49,14 @@ class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[tuple[str, int]]
     exhausted: bool = False  # the budget was reached before all pairs were judged
 
+    def __repr__(self) -> str:
+        return f"<Pairwise {self.run_id}: {len(self.pairs)} pairs, {len(self.judges)} judges>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import pairs_html
+
+        return pairs_html(self)
+
 
 class _Columns:
     """Collects verdicts, either of one pair of arms or of one judge."""

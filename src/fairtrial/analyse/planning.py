@@ -66,6 +66,15 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
     alpha: float  # for each pair: 5 % divided by the number of pairs
     pairs: list[PairPower]
 
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"{pair.a} against {pair.b}" for pair in self.pairs)
+        return f"<Power {1 - self.beta:g}: {pairs}>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import power_html
+
+        return power_html(self)
+
 
 def plan_power(
     scores: ScoreTable,
@@ -205,6 +214,21 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None  # None where prices are unknown
     steps: list[Step]
     advice: str
+
+
+class Variance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the uncertainty of every arm's mean comes from."""
+
+    run_id: str
+    arms: list[ArmVariance]
+
+    def __repr__(self) -> str:
+        return "<Variance " + "; ".join(f"{arm.label}: {arm.advice}" for arm in self.arms) + ">"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import variance_html
+
+        return variance_html(self)
 
 
 class Prices(NamedTuple):

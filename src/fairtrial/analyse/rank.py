@@ -57,6 +57,15 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     style: list[Style] = []  # what was controlled for
     by_pairs: bool = False  # whether order and ranks come from the pairs, not from the scores
 
+    def __repr__(self) -> str:
+        places = ", ".join(f"{place.rank} {place.label}" for place in self.places)
+        return f"<Ranking by {self.by} on {self.cases} cases: {places}>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import ranking_html
+
+        return ranking_html(self)
+
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
     """The effect of a style feature on those who judged: rating points for one standard deviation more of it."""

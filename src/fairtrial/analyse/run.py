@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
 
@@ -24,7 +24,9 @@ from fairtrial.store.turns import turn_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
+    from fairtrial.analyse.kind_means import KindMeans
     from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _SLICE = 500
@@ -105,6 +107,7 @@ class Run:
 
     def __init__(self, store: Store, record: RunRecord) -> None:
         self.store, self.record = store, record
+        self.made_of: Any = None  # the suite, if it was made in this process: it has the functions
 
     @classmethod
     def find(cls, name: str = "latest", store: Store | None = None) -> Run:
@@ -114,6 +117,20 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.record.suite_name} {self.status}>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import run_html
+
+        return run_html(self)
+
+    def by(self, kind: str | None = None) -> KindMeans:
+        """Return means by kind of case: `run.by("category")`, or `difficulty`, `tag`, or a column of the dataset.
+
+        Without a name, by every category, difficulty and tag. Scores are 0–1.
+        """
+        from fairtrial.analyse.kind_means import by_kind
+
+        return by_kind(self, kind)
 
     @property
     def id(self) -> str:
@@ -292,14 +309,42 @@ class Run:
         reported = row["tool_calls"] is not None
         return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}) if reported else None)
 
-    def frame(self) -> pd.DataFrame:
-        """Return every trial as a row of a pandas data frame: scores are 0–1, repeats count from 1, times are UTC."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise NotInstalledError("run.frame()", "frame") from None
-        frame = pd.DataFrame(
-            [msgspec.structs.asdict(trial) for trial in self.trials()], columns=list(TrialRecord.__struct_fields__)
-        )
+    @overload
+    def frame(self, library: Literal["pandas"] | None = None) -> pd.DataFrame: ...
+    @overload
+    def frame(self, library: Literal["polars"]) -> pl.DataFrame: ...
+    def frame(self, library: Literal["pandas", "polars"] | None = None) -> pd.DataFrame | pl.DataFrame:
+        """Return every trial as a row of a data frame: scores are 0–1, repeats count from 1, times are UTC.
+
+        Of pandas, or of polars if that is asked for or alone is installed. Polars has mappings as JSON text.
+        """
+        from importlib.util import find_spec
+
+        installed = [one for one in ("pandas", "polars") if find_spec(one)]
+        name: str = library or next(iter(installed), "pandas")
+        if name not in installed and library is not None:
+            raise FairtrialError(f"{library} is not installed: pip install {library}")
+        if name not in installed:
+            raise NotInstalledError("run.frame()", "frame")
+        rows = [msgspec.structs.asdict(trial) for trial in self.trials()]
+        return self._polars(rows) if name == "polars" else self._pandas(rows)
+
+    def _pandas(self, rows: list[dict[str, Any]]) -> pd.DataFrame:
+        import pandas as pd
+
+        frame = pd.DataFrame(rows, columns=list(TrialRecord.__struct_fields__))
         frame["started_at"] = pd.to_datetime(frame["started_at"].astype(float), unit="s", utc=True)
         return frame
+
+    def _polars(self, rows: list[dict[str, Any]]) -> pl.DataFrame:
+        import polars as pl
+
+        def cell(value: Any) -> Any:
+            return msgspec.json.encode(value).decode() if isinstance(value, dict | tuple) else value
+
+        plain = [{name: cell(value) for name, value in row.items()} for row in rows]
+        frame = pl.DataFrame(plain, infer_schema_length=None)
+        if not rows:
+            return pl.DataFrame({name: [] for name in TrialRecord.__struct_fields__})
+        started = pl.from_epoch((pl.col("started_at") * 1e6).cast(pl.Int64), time_unit="us")
+        return frame.with_columns(started.dt.replace_time_zone("UTC").alias("started_at"))

@@ -79,3 +79,20 @@ def _check_same_cases(runs: Sequence[Run]) -> None:
     """Reject runs of different cases, whose means cannot be compared."""
     if len({run.plan.dataset_sha256 for run in runs}) > 1:
         raise FairtrialError("these runs have different cases: their means cannot be compared")
+
+
+class RunSeries(list[Run]):
+    """Several runs of one plan; everything that takes runs takes a series."""
+
+    @property
+    def id(self) -> str:
+        """The id of the series."""
+        return self[0].record.series_id or self[0].id
+
+    def __repr__(self) -> str:
+        return f"<Series {self.id}: {len(self)} runs of {self[0].record.suite_name}>"
+
+    def _repr_html_(self) -> str:
+        from fairtrial.analyse.wording.html import series_html
+
+        return series_html(self)

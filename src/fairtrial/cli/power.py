@@ -77,30 +77,16 @@ def command(
 def _print_pair(pair: PairPower, power: float) -> None:
     from rich.text import Text
 
+    from fairtrial.analyse.wording.planning import NEEDED, power_line, power_table
     from fairtrial.analyse.wording.runs import number
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
     console = Console(highlight=False)
     console.print(Text(f"{pair.a} against {pair.b}", style="bold"), soft_wrap=True)
-    console.print(
-        Text(
-            f"{pair.count} cases with {pair.repeats:.3g} repeat{'s' if pair.repeats != 1 else ''} detect a difference "
-            f"of {number(pair.detectable)} points or more in {100 * power:g} % of experiments."
-            if pair.detectable is not None
-            else f"{pair.count} cases are too few to detect any difference."
-        )
-    )
-    repeat_counts = [repeats for repeats, _ in pair.cases_needed[0][1]]
-    columns = (
-        "cases needed to detect",
-        *(f"{repeats} repeat{'s' if repeats > 1 else ''}" for repeats in repeat_counts),
-    )
-    rows = [
-        [f"{100 * delta:g} point{'' if delta == 0.01 else 's'}", *(f"{cases:,}" for _, cases in needed)]
-        for delta, needed in pair.cases_needed
-    ]
-    console.print(table(columns, rows, names=("cases needed to detect",)))
+    console.print(Text(power_line(pair, power)))
+    columns, rows = power_table(pair)
+    console.print(table(columns, rows, names=(NEEDED,)))
     for row in pair.for_margin:
         console.print(
             f"If they do not differ: {row.equivalent:,} cases show equivalence within ±{number(row.margin)}, "

@@ -118,8 +118,8 @@ def run_suite(
     from fairtrial.cli.finish import exit_code, finish
     from fairtrial.cli.watch import watcher
     from fairtrial.config.advice import warnings
-    from fairtrial.core.ids import new_id
     from fairtrial.workflows.calibrate import calibration_notes, scorers_of
+    from fairtrial.workflows.series import arun_series
 
     tune_garbage_collector()
     raise_open_file_limit()
@@ -129,17 +129,17 @@ def run_suite(
     scorers = scorers_of(suite)
     for note in calibration_notes(opened, suite.settings.judges, scorers, suite.file):
         click.echo(note, err=True)
-    series = pipeline.Series(new_id(), runs) if runs > 1 else None
-    finished: list[Run] = []
-    while True:
-        part = (len(finished) + 1, runs) if series else None
-        watch = watcher(quiet=quiet, part=part)
-        finished.append(run_coroutine(pipeline.arun(suite, store=opened, series=series, watch=watch)))
-        if part and not quiet:
-            click.echo(f"run {part[0]} of {runs}: {finished[-1].id}, {finished[-1].status}", err=True)
-        if len(finished) == runs or finished[-1].status == "interrupted":
-            break
-    code = finish(finished[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=finished if series else ())
+
+    def report(part: tuple[int, int], run: Run) -> None:
+        if not quiet:
+            click.echo(f"run {part[0]} of {part[1]}: {run.id}, {run.status}", err=True)
+
+    if runs == 1:
+        finished = [run_coroutine(pipeline.arun(suite, store=opened, watch=watcher(quiet=quiet)))]
+    else:
+        work = arun_series(suite, runs, store=opened, watch=lambda part: watcher(quiet=quiet, part=part), after=report)
+        finished = run_coroutine(work)
+    code = finish(finished[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=finished if runs > 1 else ())
     return max(code, *(exit_code(run.status) for run in finished))
 
 

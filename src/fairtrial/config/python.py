@@ -16,7 +16,7 @@ import yaml
 from fairtrial.config.rows import COLUMNS, ROW_KEYS, Rows, is_frame, plain_cell, rows_of_frame
 from fairtrial.config.source import Source
 from fairtrial.core import registry
-from fairtrial.core.errors import FairtrialError
+from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.functions import (
     MARK,
     UNSOURCED,
@@ -197,6 +197,14 @@ class Made:
         if self.rows is None or not isinstance(value.get("dataset"), dict):
             return value
         return {**value, "dataset": {**value["dataset"], "path": str(self.rows.file)}}
+
+
+def given_scorer(scorer: Any) -> tuple[Any, dict[str, Function]]:
+    """Return a scorer as plain data, and the functions in it that have no importable name."""
+    made = Made({"scorer": scorer}, Variables({}))
+    if made.source.problems:
+        raise ProblemsError(made.source.problems)
+    return made.value["scorer"], made.functions
 
 
 def _as_rows(cases: Any) -> Iterable[Any] | None:

@@ -152,7 +152,9 @@ class Suite:
         check_source(self, made.source, home, options or RunOptions(), variables)
 
     @classmethod
-    def from_dict(cls, keys: Mapping[str, Any], *, folder: str | Path | None = None) -> Suite:
+    def from_dict(
+        cls, keys: Mapping[str, Any], *, folder: str | Path | None = None, options: RunOptions | None = None
+    ) -> Suite:
         """Make a suite from a mapping with the keys of a suite file."""
         unknown = [str(key) for key in keys if key not in SuiteDocument.__struct_fields__]
         if unknown:
@@ -161,7 +163,7 @@ class Suite:
         missing = next((key for key in ("name", "targets") if key not in keys), None)
         if missing:
             raise FairtrialError(f"suite: `{missing}` is missing")
-        return cls(**keys, folder=folder)
+        return cls(**keys, folder=folder, options=options)
 
     def fill(
         self,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from fairtrial.core import html
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.score import Score, Unscored
@@ -80,6 +81,20 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     recommendation: str
     judge_key: str
     prompt_hash: str
+
+    def __repr__(self) -> str:
+        return f"<Calibration {self.summary.judge}: {self.rating}, {self.summary.passed} of {self.summary.total}>"
+
+    def _repr_html_(self) -> str:
+        def points(value: float | None) -> str:
+            return "–" if value is None else f"{100 * value:.0f}"
+
+        rows = [
+            (sample.id, points(sample.expected), points(sample.actual), points(sample.error), sample.notes[:200])
+            for sample in self.samples
+        ]
+        head = f"{self.summary.judge}: {self.rating}. {self.recommendation}"
+        return html.block(html.heading(head), html.table(("sample", "right", "given", "error", "reason"), rows))
 
 
 def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[Sample]:

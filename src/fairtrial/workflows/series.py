@@ -1,0 +1,42 @@
+"""Running a suite once or several times in sequence, as a series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairtrial.analyse import Run
+from fairtrial.config import Suite
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.ids import new_id
+from fairtrial.engine.watching import Watch
+from fairtrial.pipeline import Series, arun
+from fairtrial.store import Store
+
+Part = tuple[int, int]  # the number of a run in its series, and the length of the series
+
+
+async def arun_series(
+    suite: Suite,
+    runs: int,
+    *,
+    store: Store,
+    watch: Callable[[Part], Watch | None] | None = None,
+    after: Callable[[Part, Run], None] | None = None,
+) -> list[Run]:
+    """Run a suite several times; an interruption ends the series, and `resume` continues it."""
+    if runs < 1:
+        raise FairtrialError(f"a series needs at least one run, not {runs}")
+    if suite.settings.cache:
+        raise FairtrialError("the runs of a series must be independent: turn `cache` off")
+    if suite.settings.stop:
+        raise FairtrialError("the runs of a series must be complete: leave out `stop_when`")
+    series = Series(new_id(), runs)
+    finished: list[Run] = []
+    while len(finished) < runs:
+        part = (len(finished) + 1, runs)
+        finished.append(await arun(suite, store=store, series=series, watch=watch(part) if watch else None))
+        if after:
+            after(part, finished[-1])
+        if finished[-1].status == "interrupted":
+            break
+    return finished

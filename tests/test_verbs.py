@@ -1,0 +1,128 @@
+"""Every verb from Python: in scripts, in notebooks and inside a running loop."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairtrial as ft
+from fairtrial.engine.progress import Progress
+from fairtrial.workflows.following import follower, progress_text
+from tests.data import every_verb
+
+SCRIPT = Path(every_verb.__file__)
+NASTY = "<script>alert(1)</script>"
+
+
+@pytest.mark.slow
+def test_a_script_that_uses_every_verb(tmp_path):
+    every_verb.main(tmp_path)
+    text = SCRIPT.read_text()
+    verbs = {name for name in ft.__all__ if name[0].islower()} - {"errors", "plugins", "load_suite"}
+    assert {verb for verb in verbs if f"ft.{verb}(" not in text} == set()
+
+
+@pytest.mark.slow
+def test_its_types_are_right(tmp_path):
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "--config-file", "", str(SCRIPT)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=SCRIPT.parent.parent.parent)
+    assert said.returncode == 0, said.stdout
+
+
+def echo(input):
+    return input
+
+
+def small(**keys):
+    cases = [ft.Case(f"{word} {n}", expected=f"{word} 1", category=word) for word in (NASTY, "b") for n in (1, 2, 3)]
+    return ft.Suite(
+        **{"name": NASTY, "targets": [echo, {"target": lambda q: NASTY, "id": "x"}], "cases": cases, **keys}
+    )
+
+
+async def test_sync_verbs_inside_a_running_loop():
+    run = ft.run(small())
+    assert run.status == "completed" and ft.rank(run).places
+    with pytest.raises(ft.FairtrialError, match="no file"):
+        ft.run("nothing.yaml")
+
+
+def test_results_in_a_notebook_are_escaped():
+    run = ft.run(small())
+    series = ft.run(small(), runs=2)
+    results = [
+        run,
+        series,
+        run.by("category"),
+        ft.rank(run),
+        ft.power(run),
+        ft.variance(run),
+        ft.gate(run, min_score=2),
+    ]
+    results += [ft.compare(run), ft.compare(run, "echo", "x"), ft.cases(run), ft.calibrate("mock:echo")]
+    for result in results:
+        html = result._repr_html_()
+        assert html.startswith("<div") and "<script" not in html and "color:#" not in html
+        assert len(repr(result)) < 600 and repr(result).startswith("<")
+    assert "<svg" in run._repr_html_() and "&lt;script&gt;" in run.by("category")._repr_html_()
+
+
+def test_points_that_look_like_shares_are_refused():
+    run = ft.run(small())
+    with pytest.raises(ft.FairtrialError, match=r"`min_score` is in points from 0 to 100.* did you mean 80"):
+        ft.gate(run, min_score=0.8)
+    with pytest.raises(ft.FairtrialError, match=r"`delta` is in points .* did you mean 3"):
+        ft.power(run, delta=0.03)
+    assert not ft.gate(run, min_score=99)
+
+
+def test_a_polars_frame():
+    polars = pytest.importorskip("polars")
+    run = ft.run(small())
+    frame = run.frame("polars")
+    assert isinstance(frame, polars.DataFrame) and frame.height == 12 and frame["started_at"].dtype.time_zone == "UTC"
+    assert set(frame.columns) == set(run.frame().columns)
+
+
+def test_kinds_of_cases():
+    means = ft.run(small()).by("category").means["category"]
+    assert means["b"]["echo"].mean == pytest.approx(1 / 3)
+    with pytest.raises(ft.FairtrialError, match="did you mean `category`"):
+        ft.run(small()).by("categori")
+
+
+def test_a_series_must_be_independent():
+    with pytest.raises(ft.FairtrialError, match="turn `cache` off"):
+        ft.run(small(cache=True), runs=2)
+    with pytest.raises(ft.FairtrialError, match="at least one run"):
+        ft.run(small(), runs=0)
+
+
+def test_a_run_knows_its_functions_in_its_own_session():
+    state = [True]
+
+    def flaky(input):
+        if state[0]:
+            raise RuntimeError("down")
+        return input
+
+    run = ft.run(small(targets=[flaky]))
+    state[0] = False
+    assert ft.retry(run).status == "completed"  # no suite needed: the run still knows it
+
+
+def test_progress_is_one_line_and_only_where_somebody_sees_it(capsys):
+    assert follower() is None and follower(show=False) is None
+    progress = Progress(["a"], [10])
+    progress.arms[0].scored, progress.arms[0].failed = 3, 1
+    assert progress_text(progress, (1, 5)).startswith("run 1 of 5: 4 of 10 trials, 1 failed")
+    ft.run(small(), progress=True)
+    shown = capsys.readouterr().err
+    assert "of 12 trials" in shown and "\n" not in shown and shown.endswith("\x1b[2K")
+
+
+def test_help_is_enough():
+    for name in ft.__all__:
+        assert getattr(ft, name).__doc__, name
+    assert "runs: Run it so many times" in ft.run.__doc__ and "sqlite:///" in ft.run.__doc__
