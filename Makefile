@@ -8,15 +8,17 @@ UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet -
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-quick mutants check format bench lock clean
+.PHONY: demo setup test test-quick mutants check lint format bench lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
 
 setup: .venv/.setup  ## everything for use and development
 
-test: setup check  ## all tests
-	$(BIN)/pytest -n auto --dist worksteal
+test: setup lint  ## all tests; types are checked beside them, for that takes as long as many tests on one core
+	@$(BIN)/mypy > .venv/types.log 2>&1 & types=$$!; \
+	$(BIN)/pytest -n auto --dist worksteal; tests=$$?; \
+	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
 
 test-quick: setup  ## what takes a minute: no browser, no model, no simulation, nothing slow
 	$(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow"
@@ -24,10 +26,12 @@ test-quick: setup  ## what takes a minute: no browser, no model, no simulation, 
 mutants: setup  ## whether the tests would notice: 200 small changes to the code
 	$(BIN)/python -m benchmarks.mutants
 
-check: setup  ## format, lint, types, layers
+check: lint  ## format, lint, layers, types
+	$(BIN)/mypy
+
+lint: setup  ## format, lint, layers: what takes a second
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: setup
@@ -56,4 +60,5 @@ clean:
 .venv/.setup: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing everything into .venv …"
 	@$(call INSTALL,.[all$(,)dev])
+	@$(BIN)/python -m compileall -q src benchmarks  # once, and not by every worker of the tests at the same time
 	@touch $@ .venv/.demo

@@ -127,7 +127,7 @@ def _disturb(luck: random.Random, process: subprocess.Popen[bytes], address: str
         if how is not None and _ledger(address)["calls"] >= wanted:
             process.send_signal(how)
             break
-        time.sleep(0.005)
+        time.sleep(0.02)
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:

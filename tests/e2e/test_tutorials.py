@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fairtrial.analyse import Run
+from fairtrial.store import Store
 from tests.scripted import Say, Turn, scripted_model
 
 REPO = Path(__file__).parents[2]
@@ -100,4 +102,6 @@ def test_judges(tmp_path, models):
 def test_agents(tmp_path):
     (tmp_path / "examples").symlink_to(REPO / "examples")
     ran = follow(REPO / "docs/tutorial-agents.md", tmp_path)
-    assert any(line.startswith("fairtrial run") for line in ran)
+    assert "fairtrial run examples/agents/suite.yaml" in ran
+    run = Run.find("latest", Store(f"sqlite:///{tmp_path}/.fairtrial/fairtrial.db"))
+    assert run.status == "completed", run.summary().failures

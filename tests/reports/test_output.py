@@ -208,6 +208,7 @@ class TestFigures:
 
     def test_one_that_takes_for_ever_is_given_up(self, monkeypatch):
         monkeypatch.setattr(charts, "_TIME_LIMIT", 0.01)
+        monkeypatch.setattr(charts._DrawingProcess, "__enter__", lambda self: self)  # it has yet to start
         assert charts.draw([charts.forest("slow", [ROW], axis="x")])[0].svg is None
 
     async def test_a_report_says_which_figure_is_missing(self, run_suite, tmp_path, capsys, monkeypatch):

@@ -1,17 +1,18 @@
-"""A stdio MCP server for tests: it knows facts, and how to misbehave. Behaviour by the environment variable BEHAVE."""
+"""A stdio MCP server for tests: it knows facts, and how to misbehave. Behaviour by the environment variable BEHAVE.
 
+Tests start it a hundred times: it is written out in messages, because the protocol's library takes two seconds to import.
+"""
+
+import json
 import os
 import sys
 import time
-
-from mcp.server.mcpserver import MCPServer
-from mcp.types import EmbeddedResource, ResourceLink, TextResourceContents
+from collections.abc import Callable
+from typing import Any
 
 BEHAVE = os.environ.get("BEHAVE", "")
-server = MCPServer("facts", version="1.2.3")
 
 
-@server.tool()
 def lookup(topic: str) -> str:
     """What is known about a topic."""
     if BEHAVE == "error":
@@ -25,62 +26,78 @@ def lookup(topic: str) -> str:
     return f"The {topic} is 4711."
 
 
-@server.tool()
 def look_around() -> str:
     """Where the server is, and what it sees of the environment."""
     return f"{os.getcwd()} {sorted(os.environ)}"
 
 
-@server.tool(name="get.item")
 def get_dotted() -> str:
     """One of two tools whose names differ only in a sign."""
     return "dotted"
 
 
-@server.tool(name="get_item")
 def get_plain() -> str:
     """The other one."""
     return "plain"
 
 
-@server.tool()
-def paper() -> list[EmbeddedResource | ResourceLink]:
+def paper() -> list[dict[str, Any]]:
     """A text that is no text block, and a link."""
-    text = TextResourceContents(uri="memo://1", text="the memo says 4711", mime_type="text/plain")
-    return [
-        EmbeddedResource(type="resource", resource=text),
-        ResourceLink(type="resource_link", name="m", uri="memo://2"),
-    ]
+    text = {"uri": "memo://1", "text": "the memo says 4711", "mimeType": "text/plain"}
+    return [{"type": "resource", "resource": text}, {"type": "resource_link", "name": "m", "uri": "memo://2"}]
 
 
-@server.tool()
-def add(a: int, b: int) -> int:
+def add(a: int, b: int) -> str:
     """Add two numbers."""
-    return a + b
+    return str(a + b)
 
 
-def serve(transport: str, port: int) -> None:
-    """Over HTTP, for those who know the key."""
-    import uvicorn
-    from starlette.responses import PlainTextResponse
+TOOLS: dict[str, Callable[..., Any]] = {
+    "lookup": lookup,
+    "look_around": look_around,
+    "get.item": get_dotted,
+    "get_item": get_plain,
+    "paper": paper,
+    "add": add,
+}
+TYPES = {int: "integer", str: "string"}
 
-    app = server.sse_app() if transport == "sse" else server.streamable_http_app()
 
-    async def guarded(scope, receive, send):
-        headers = dict(scope.get("headers") or ())
-        if scope["type"] == "http" and headers.get(b"x-key") != b"open sesame":
-            await PlainTextResponse("no key", status_code=401)(scope, receive, send)
-            return
-        await app(scope, receive, send)
+def describe(name: str) -> dict[str, Any]:
+    arguments = {key: kind for key, kind in TOOLS[name].__annotations__.items() if key != "return"}
+    properties = {key: {"type": TYPES[kind]} for key, kind in arguments.items()}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": TOOLS[name].__doc__, "inputSchema": schema}
 
-    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
+
+def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        found = TOOLS[name](**arguments)
+    except Exception as error:
+        text = f"Error executing tool {name}: {error}"
+        return {"content": [{"type": "text", "text": text}], "isError": True}
+    return {"content": found if isinstance(found, list) else [{"type": "text", "text": found}]}
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    if method == "initialize":
+        info = {"name": "facts", "version": "1.2.3"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list":
+        return {"tools": [describe(name) for name in TOOLS]}
+    if method == "tools/call":
+        return call(params["name"], params.get("arguments") or {})
+    return {} if method == "ping" else None
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] in (["sse"], ["http"]):
-        serve(sys.argv[1], int(sys.argv[2]))
-        sys.exit()
     if BEHAVE == "no start":
         sys.stderr.write("cannot find the shelf\n")
         sys.exit(4)
-    server.run()
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            result = answer(message["method"], message.get("params") or {})
+            missing = {"error": {"code": -32601, "message": "Method not found"}}
+            reply = {"jsonrpc": "2.0", "id": message["id"], **(missing if result is None else {"result": result})}
+            print(json.dumps(reply), flush=True)

@@ -23,6 +23,7 @@ from fairtrial.store import Store
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.votes import votes
 from fairtrial.suites import code_arena
+from fairtrial.webpage.rendering import Limits
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.pairwise import apair
 from fairtrial.workflows.vote import Poll
@@ -60,8 +61,16 @@ def judge(vision: bool | None = None, **marks: float) -> dict:
     return {"target": "mock:judge", "vision": vision, "options": {"verdict": verdict}}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_limits():
+    """Endless loops end sooner: every one of them keeps a core busy for as long as it may."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairtrial.webpage.render.Limits", partial(Limits, busy=3.0, suspect=1.5))
+        yield
+
+
 @pytest.fixture(scope="module")
-def arena(tmp_path_factory, chromium, worker_id):
+def arena(tmp_path_factory, chromium, worker_id, short_limits):
     """Both prepared models on all twelve prompts, looked at once for all tests of all workers; each has a copy."""
     place = tmp_path_factory.getbasetemp()
     shared = (place if worker_id == "master" else place.parent) / "arena"
@@ -324,7 +333,7 @@ def test_the_built_in_suite_brings_what_pages_need(write_suite):
 
 def test_one_command_runs_everything_offline(tmp_path, capsys):
     code = cli.main(
-        ["arena", "--demo", "--case", "calculator", "--case", "snake", "-o", "arena.html"], standalone_mode=False
+        ["arena", "--demo", "--case", "calculator", "--case", "dark-mode", "-o", "arena.html"], standalone_mode=False
     )
     out = capsys.readouterr()
     assert code == 0 and "careful" in out.out and "hasty" in out.out and "judged by mock:judge" in out.out

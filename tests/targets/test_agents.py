@@ -27,6 +27,7 @@ from fairtrial.workflows.resume import aresume
 from tests.scripted import Say, Turn, look_up
 
 FACTS = str(Path(__file__).parents[1] / "servers" / "facts.py")
+OFFICIAL = str(Path(__file__).parents[1] / "servers" / "official.py")  # made with the protocol's own library
 TOOLS = ("add", "get.item", "get_item", "look_around", "lookup", "paper")
 CASES = [{"id": "code", "input": "What is the code?", "expected": "4711"}]
 
@@ -129,8 +130,9 @@ class TestConfiguration:
 
 class TestPreflight:
     @pytest.mark.slow
-    async def test_the_inventory_is_stored(self, run_suite):
-        run = await run_suite(mcp_servers={"facts": facts()}, conditions=conditions(), cases=CASES)
+    @pytest.mark.parametrize("program", [FACTS, OFFICIAL])
+    async def test_the_inventory_is_stored(self, run_suite, program):
+        run = await run_suite(mcp_servers={"facts": facts(args=[program])}, conditions=conditions(), cases=CASES)
         (server,) = run.context["mcp_servers"]
         assert (server["server"], server["name"], server["version"]) == ("facts", "facts", "1.2.3")
         assert [tool["name"] for tool in server["tools"]] == [
@@ -167,7 +169,7 @@ class TestToolAgent:
         run = await run_suite(
             targets=[f"tool-agent:{provider}:m"],
             scorer="boolean",
-            mcp_servers={"facts": facts()},
+            mcp_servers={"facts": facts(args=[FACTS if provider == "openai" else OFFICIAL])},
             conditions=conditions(require_tool_use=True),
             cases=CASES,
             prices={"m": {"input": 1.0, "output": 2.0}},
@@ -313,7 +315,7 @@ async def test_servers_over_http(run_suite, store, model, monkeypatch, transport
     monkeypatch.setenv("SHELF_KEY", "open sesame")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, FACTS, transport, str(port)])
+    process = subprocess.Popen([sys.executable, OFFICIAL, transport, str(port)])
     try:
         await _listening(port)
         server = {"type": transport, "url": f"http://127.0.0.1:{port}{path}", "headers": {"X-Key": "${SHELF_KEY}"}}
@@ -356,7 +358,7 @@ class TestClaudeCode:
         run = await run_suite(
             targets=[{"id": "claude", "target": "claude-code:claude-test-1"}],
             scorer="boolean",
-            mcp_servers={"facts": facts()},
+            mcp_servers={"facts": facts(args=[OFFICIAL])},
             conditions=conditions(require_tool_use=True, require_tool_success=True),
             cases=CASES,
             concurrency=2,

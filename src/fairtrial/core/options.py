@@ -51,7 +51,7 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
         else:
             fields[known[key]] = _read_value(hints[known[key]], item, problems, (*path, key))
     fields = {name: item for name, item in fields.items() if item is not _FAILED}
-    required = [field for field in msgspec.structs.fields(cls) if field.required]
+    required = _required(cls)
     for field in required:
         if field.encode_name not in value:
             problems.append((path, f"`{field.encode_name}` is missing"))
@@ -81,6 +81,11 @@ def _placeholder(name: str, hint: Any) -> dict[str, Any]:
 @cache
 def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls, include_extras=True)
+
+
+@cache
+def _required(cls: Any) -> list[msgspec.structs.FieldInfo]:
+    return [field for field in msgspec.structs.fields(cls) if field.required]
 
 
 @cache

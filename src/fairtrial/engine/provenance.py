@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -25,7 +26,7 @@ async def run_context(
     arms: Sequence[Arm], targets: Mapping[str, Target], inventory: Sequence[Inventory], *, looks: bool
 ) -> dict[str, Any]:
     """Return what is known when a run starts; `looks` says whether pages will be opened in a browser."""
-    packages = {name: version(name) for name in (*_PACKAGES, *(("mcp",) if inventory else ()))}
+    packages = {name: _version_of(name) for name in (*_PACKAGES, *(("mcp",) if inventory else ()))}
     for target in targets.values():
         packages |= target.versions()
     if looks:
@@ -37,6 +38,11 @@ async def run_context(
         "arms": [{"arm": arm.name, "sent": _sent(arm, targets[arm.target.id])} for arm in arms],
     }
     return {**context, "mcp_servers": msgspec.to_builtins(inventory)} if inventory else context
+
+
+@cache  # reading a package's description takes milliseconds, and every run asks for the same few
+def _version_of(package: str) -> str:
+    return version(package)
 
 
 def _sent(arm: Arm, target: Target) -> dict[str, Any]:

@@ -201,8 +201,12 @@ def _chance_beyond(n: int, total: int, beyond: int, *, single: bool) -> float:
         return math.exp(_log_choose(total - beyond, n) - _log_choose(total, n))
     # The chosen span `width` + 1 places in order of value: total − width ways to place the span, n − 2 chosen inside.
     widths = np.arange(n - 1, total - beyond)
-    logs = [math.log(total - w) + _log_choose(int(w) - 1, n - 2) - _log_choose(total, n) for w in widths]
-    return float(np.sum(np.exp(logs))) if logs else 0.0
+    if not len(widths):
+        return 0.0
+    # One more place multiplies the ways to choose n − 2 inside: C(w, n − 2) = C(w − 1, n − 2) · w / (w − n + 2).
+    growth = np.log(widths[:-1]) - np.log(widths[:-1] - n + 2)
+    inside = np.concatenate([[0.0], np.cumsum(growth)])  # logs; for the narrowest span there is one way
+    return float(np.sum(np.exp(np.log(total - widths) + inside - _log_choose(total, n))))
 
 
 def _log_choose(n: int, k: int) -> float:

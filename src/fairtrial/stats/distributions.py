@@ -7,6 +7,7 @@ the tests check them against scipy to 1e-9.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -41,33 +42,49 @@ def beta_inc(a: float, b: float, x: float) -> float:
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Evaluate the continued fraction with Lentz's method."""
-    c, d = 1.0, 1.0 / _nonzero(1.0 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1.0 / ((1.0 - (a + b) * x / (a + 1)) or _TINY)
     value = d
     for m in range(1, 1000):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for step in (even, odd):
-            d = 1.0 / _nonzero(1.0 + step * d)
-            c = _nonzero(1.0 + step / c)
+            d = 1.0 / ((1.0 + step * d) or _TINY)
+            c = (1.0 + step / c) or _TINY
             value *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
     return value
 
 
-def _nonzero(number: float) -> float:
-    return number if abs(number) > _TINY else _TINY
-
-
 def beta_quantile(p: float, a: float, b: float) -> float:
     """Return the x below which a beta variable falls with probability p."""
-    low, high = 0.0, 1.0
+    if not 0 < p < 1:
+        return 0.0 if p <= 0 else 1.0
+    log_scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+
+    def density(x: float) -> float:
+        return math.exp(log_scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+
+    return _where(lambda x: beta_inc(a, b, x) - p, density, start=a / (a + b), low=0.0, high=1.0)
+
+
+def _where(
+    excess: Callable[[float], float], slope: Callable[[float], float], *, start: float, low: float, high: float
+) -> float:
+    """Return where an increasing function is 0, by Newton's method; halve the range where that would leave it."""
+    x = start
     for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if beta_inc(a, b, middle) < p else (low, middle)
-    return (low + high) / 2
+        value, rise = excess(x), slope(x)
+        low, high = (x, high) if value < 0 else (low, x)
+        step = value / rise if rise else math.inf
+        if abs(step) <= 1e-9 * x:
+            return x - step  # the last step squares what was missing
+        x -= step
+        if not low < x < high:
+            x = (low + high) / 2 if math.isfinite(high) else 2 * low
+            if x in (low, high):
+                break
+    return x
 
 
 def t_cdf(t: float, df: float) -> float:
@@ -95,12 +112,10 @@ def t_quantile(p: float, df: float) -> float:
         return -t_quantile(1 - p, df)
     if p == 0.5:
         return 0.0
-    low, high = 0.0, 2.0
-    while t_cdf(high, df) < p:
-        low, high = high, high * 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if t_cdf(middle, df) < p else (low, middle)
-    return (low + high) / 2
+    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
+
+    def density(t: float) -> float:
+        return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))
+
+    # The tails of t are heavier than normal ones, so the way leads upwards from the normal quantile.
+    return _where(lambda t: t_cdf(t, df) - p, density, start=normal_quantile(p), low=0.0, high=math.inf)
