@@ -178,3 +178,68 @@ def test_plain_suites_have_the_trials_that_they_had(write_suite):
     suite = pipeline.load(write_suite(conditions={"c": {"system": "s", "prompt": "Q: {{input}}"}}))
     (trial,) = trials_of(suite.cases(), suite.arms)
     assert not suite.arms[0].condition.templates and trial.id == "9c77efed6716e007c251"
+
+
+FUNCTIONS = """
+def ask(vars):
+    return f"{vars['input']} in {vars['language']}?"
+
+def chat(vars):
+    return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": vars["input"]}]
+
+def broken(vars):
+    raise KeyError("no such word")
+
+def odd(vars):
+    return 42
+
+async def echo(user_query, system_prompt, mcp_servers, messages, vars):
+    return f"{vars['language']}: {messages[0]['content']} {user_query}"
+"""
+
+
+async def test_a_function_makes_a_prompt(run_suite, tmp_path):
+    (tmp_path / "words.py").write_text(FUNCTIONS)
+    run = await run_suite(
+        targets=["python:words.py:echo"],
+        prompts={"ask": {"python": "words.py:ask"}, "chat": {"python": "words.py:chat"}},
+        cases=[{"id": "a", "input": "cheese", "vars": {"language": "French"}}],
+        scorer={"type": "regex", "pattern": "."},
+    )
+    assert told(run) == {
+        ("python:words.py:echo/ask", "a"): "French: cheese in French? cheese in French?",
+        ("python:words.py:echo/chat", "a"): "French: Be brief. cheese",
+    }
+
+
+@pytest.mark.parametrize(("name", "words"), [("broken", "raised KeyError"), ("odd", "must return a text")])
+async def test_a_function_without_a_prompt_fails_the_trial_and_says_why(run_suite, tmp_path, name, words):
+    (tmp_path / "words.py").write_text(FUNCTIONS)
+    run = await run_suite(prompts={"one": {"python": f"words.py:{name}"}}, cases=[WATER], scorer="match")
+    (trial,) = run.trials()
+    assert words in trial.failure_message
+
+
+def test_functions_that_are_not_there(write_suite):
+    found = problems(write_suite, prompts={"one": {"python": "nowhere.py:f"}, "two": {}}, cases=[WATER])
+    assert any("there is no file" in text for text in found)
+    assert any("exactly one of `file` and `python`" in text for text in found)
+
+
+async def test_targets_have_conditions_and_an_extract_of_their_own(run_suite):
+    run = await run_suite(
+        targets=[
+            {"id": "one", "target": "mock:echo", "conditions": ["plain"], "extract": {"after": "say "}},
+            {"id": "two", "target": "mock:echo"},
+        ],
+        prompts={"plain": "say {{ input }}", "polite": "please say {{ input }}"},
+        cases=[{"id": "a", "input": "eau", "expected": "eau"}],
+        scorer={"type": "match", "verbatim": True},
+    )
+    assert {trial.arm: trial.score for trial in run.trials()} == {"one/plain": 1, "two/plain": 0, "two/polite": 0}
+
+
+def test_conditions_that_a_suite_does_not_have(write_suite):
+    target = {"id": "one", "target": "mock:echo", "conditions": ["plane"]}
+    found = problems(write_suite, targets=[target], prompts={"plain": "say {{ input }}"}, cases=[WATER])
+    assert any("unknown condition `plane`; did you mean `plain`?" in text for text in found)

@@ -104,3 +104,8 @@ def test_problems_are_found_beforehand(options, words):
 def test_what_goes_wrong_is_one_sentence(code, message):
     result = js(code, timeout=0.2)
     assert message in result.message and "\n" not in result.message
+
+
+def test_code_may_have_names_of_its_own():
+    code = "const expected = context.vars.wanted, input = 1; return output === 'x' && input === 1;"
+    assert ft.score("javascript", response="x", expected="y", code=code).value == 1

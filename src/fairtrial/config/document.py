@@ -46,14 +46,18 @@ class MessageEntry(Document, frozen=True, kw_only=True):
 
 
 class PromptFile(Document, frozen=True, kw_only=True):
-    """A prompt in a file of its own: text, or a chat as JSON or YAML."""
+    """A prompt in a file of its own (text, or a chat as JSON or YAML), or made by a function."""
 
-    file: str
+    file: str | None = None
+    python: Annotated[
+        str | None,
+        Meta(description="`file.py:function`; it gets the variables and returns a text or a list of messages."),
+    ] = None
 
 
 Prompt = Annotated[
     str | list[MessageEntry] | PromptFile,
-    Meta(description="A wording: a text, a chat, or a file with either; {{ input }} stands for the case."),
+    Meta(description="A wording: a text, a chat, a file with either, or a function; {{ input }} stands for the case."),
 ]
 Vars = Annotated[dict[str, Any], Meta(description="Values for templates: {{ name }} in prompts and instructions.")]
 
@@ -107,6 +111,10 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     repeats: Repeats | None = None
     options: Annotated[dict[str, Any], Meta(description="Options for this kind of target.")] = {}
     concurrency: Annotated[int, Meta(ge=1)] | None = None
+    conditions: Annotated[
+        list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
+    ] = []
+    extract: Annotated[Extraction | None, Meta(description="What of its answers is scored.")] = None
 
 
 class McpEntry(Document, frozen=True, kw_only=True):

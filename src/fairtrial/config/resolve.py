@@ -57,8 +57,12 @@ def resolve_arms(
     _check_scorer(source, ("scorer",), document.scorer)
     arms: list[Arm] = []
     for path, entry, spec in targets:
+        _check_names(source, (*path, "conditions"), entry.conditions, document)
         for name, condition_entry, condition in conditions:
+            if entry.conditions and name not in entry.conditions:
+                continue
             params, defaulted = _effective(settings, document.params, entry.params, condition_entry.params)
+            extract = entry.extract or document.extract
             scorer = _nearest(document.scorer, entry.scorer, condition_entry.scorer)
             arm = Arm(
                 name=f"{spec.id}/{name}" if document.conditions or document.prompts or styled else spec.id,
@@ -67,7 +71,7 @@ def resolve_arms(
                 params=params,
                 defaulted=defaulted,
                 scorer={"type": scorer} if isinstance(scorer, str) else scorer,
-                extract=document.extract.as_spec() if document.extract else None,
+                extract=extract.as_spec() if extract else None,
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
                 position=len(arms),
             )
@@ -230,7 +234,7 @@ def _chosen_conditions(
         condition = _condition(source, path, entry, document, folder, system)
         for name, wording in chosen.items():
             if not options.conditions or name in options.conditions:
-                yield name, entry, _worded(source, path, condition, wordings[wording], name, document)
+                yield name, entry, _worded(source, path, condition, wordings[wording], name, document, folder)
 
 
 def _condition_name(document: SuiteDocument, entry: str, wording: str) -> str:
@@ -263,7 +267,13 @@ def _condition(
 
 
 def _worded(
-    source: Source, path: KeyPath, condition: Condition, wording: Wording | None, name: str, document: SuiteDocument
+    source: Source,
+    path: KeyPath,
+    condition: Condition,
+    wording: Wording | None,
+    name: str,
+    document: SuiteDocument,
+    folder: Path,
 ) -> Condition:
     """Return a condition with one of the suite's prompts, under its name."""
     if wording is not None:
@@ -276,9 +286,11 @@ def _worded(
             prompts=wording.prompts,
             chat=wording.chat,
             system=wording.system or condition.system,
+            function=wording.function,
+            folder=str(folder.resolve()) if wording.function else "",
         )
     texts = (condition.system, *(message.content for message in condition.chat))
-    templates = needs_templates(texts, condition.prompts) or bool(condition.chat)
+    templates = needs_templates(texts, condition.prompts) or bool(condition.chat or condition.function)
     return msgspec.structs.replace(condition, name=name, templates=templates, vars=document.vars)
 
 
@@ -337,6 +349,15 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         cwd=str((folder / (entry.cwd or ".")).resolve()),
         timeout=entry.timeout,
     )
+
+
+def _check_names(source: Source, path: KeyPath, chosen: list[str], document: SuiteDocument) -> None:
+    """Report conditions of a target that the suite does not have."""
+    entries, wordings = list(document.conditions) or ["default"], list(document.prompts) or [""]
+    names = [_condition_name(document, entry, wording) for entry in entries for wording in wordings]
+    for name in chosen:
+        if name not in names:
+            source.problem(path, f"unknown condition `{name}`{registry.nearest(name, names)}")
 
 
 def _check_choice(source: Source, what: str, chosen: tuple[str, ...], names: list[str]) -> None:

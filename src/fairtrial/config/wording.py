@@ -12,6 +12,7 @@ from fairtrial.config.document import ConditionEntry, MessageEntry, Prompt, Prom
 from fairtrial.config.source import Source
 from fairtrial.core import registry
 from fairtrial.core.chat import Message
+from fairtrial.core.code import load_function
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
@@ -27,6 +28,7 @@ class Wording(NamedTuple):
     prompts: tuple[str, ...] = ()
     chat: tuple[Message, ...] = ()
     system: str = ""
+    function: str = ""
 
 
 def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
@@ -56,7 +58,13 @@ def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pat
 
 def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> Wording | None:
     """Return one entry of `prompts`, checked; None if there is a problem with it."""
+    if isinstance(prompt, PromptFile) and (prompt.file is None) == (prompt.python is None):
+        source.problem(path, "a prompt needs exactly one of `file` and `python`")
+        return None
+    if isinstance(prompt, PromptFile) and prompt.python is not None:
+        return _function_wording(source, (*path, "python"), prompt.python, folder)
     if isinstance(prompt, PromptFile):
+        assert prompt.file is not None
         path = (*path, "file")
         text = _read(source, path, folder / prompt.file)
         if text is None:
@@ -66,6 +74,16 @@ def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> W
     if isinstance(prompt, str):
         return Wording(prompts=(prompt,)) if check_prompt(source, path, prompt) else None
     return _chat_wording(source, path, prompt)
+
+
+def _function_wording(source: Source, path: KeyPath, name: str, folder: Path) -> Wording | None:
+    """Return a prompt that a function makes; report a function that is not there."""
+    try:
+        load_function(name, folder)
+    except ValueError as error:
+        source.problem(path, str(error))
+        return None
+    return Wording(function=name)
 
 
 def _read_chat(source: Source, path: KeyPath, text: str) -> list[MessageEntry]:

@@ -76,6 +76,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
     files: tuple[File, ...] = ()  # images and PDFs
+    vars: dict[str, Any] = {}  # the variables of the case, for functions that ask for them
     embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from fairtrial.core.chat import Chat, Message, single
 from fairtrial.core.file import Attachment
+from fairtrial.core.prompt_function import made_by_function
 from fairtrial.core.templates import fill
 
 DEFAULT_PARAMS: dict[str, Any] = {
@@ -184,6 +186,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     prompts: tuple[str, ...] = ()  # prompts with {{input}} for the case; each repeat takes the next one
     chat: tuple[Message, ...] = ()  # instead of a prompt: a chat that ends with a user's message
+    function: str = ""  # instead of a prompt: `file.py:function` that makes a text or a chat of the variables
+    folder: str = ""  # where the function is
     templates: bool = False  # whether the texts above are templates, beyond {{input}} in a prompt
     vars: dict[str, Any] = {}  # values for templates, for cases that have none of their own
     mcp: tuple[McpServer, ...] = ()
@@ -203,6 +207,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
             identity["prompts"] = self.prompts
         if self.chat:
             identity["chat"] = [[message.role, message.content] for message in self.chat]
+        if self.function:
+            identity["function"] = self.function
         return {**identity, "mcp": [server.identity() for server in self.mcp]} if self.mcp else identity
 
     def render(self, case: Case, repeat: int) -> Chat:
@@ -215,6 +221,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
             return single(INPUT.sub(lambda _: case.input, prompt) if prompt else case.input, self.system)
         values = self.values(case)
         system = fill(self.system, values)
+        if self.function:
+            return made_by_function(self.function, Path(self.folder), values, system)
         if not self.chat:
             prompt = self.prompts[repeat % len(self.prompts)] if self.prompts else ""
             return single(fill(prompt, values) if prompt else case.input, system)

@@ -51,6 +51,7 @@ class Trial(msgspec.Struct, frozen=True):
             input=chat.question,
             history=chat.history,
             files=tuple(files),
+            vars=self.arm.condition.variables(self.case),
             system=chat.system,
             mcp=self.arm.condition.mcp,
             params=params,

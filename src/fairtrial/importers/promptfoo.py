@@ -11,9 +11,10 @@ from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef, Imported, expecting, read_yaml
 from fairtrial.importers._promptfoo.assertions import Assertions
 from fairtrial.importers._promptfoo.cases import Cases
+from fairtrial.importers._promptfoo.check import Workshop
 from fairtrial.importers._promptfoo.code import NAME as CODE
 from fairtrial.importers._promptfoo.code import CodeFile
-from fairtrial.importers._promptfoo.files import Folder
+from fairtrial.importers._promptfoo.files import Folder, dereferenced
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import finish
 from fairtrial.importers._promptfoo.prompts import Prompts
@@ -23,20 +24,29 @@ from fairtrial.importers._promptfoo.transforms import Transforms
 
 _READ = {
     "description", "prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "env", "evaluateOptions",
-    "commandLineOptions", "$schema", "version",
+    "commandLineOptions", "$schema", "version", "providerPromptMap",
 }  # fmt: skip
-_UNUSED = {"writeLatestResults", "metadata"}  # of no consequence for what is asked and how it is scored
+_UNUSED = {
+    "writeLatestResults",
+    "metadata",
+    "assertionTemplates",
+    "definitions",
+    "$defs",
+    "anchors",
+    "templates",
+}  # of no consequence for what is asked and how it is scored
 _ELSEWHERE = {  # what is not part of a suite here
     "outputPath": "give it to the command: `fairtrial run SUITE -o FILE`",
     "sharing": "`fairtrial report RUN -o report.html` makes a page to share",
     "tags": "`fairtrial tag` puts them on a run",
+    "tracing": "agents report their tool calls by themselves (docs/targets.md)",
+    "derivedMetrics": "computed from other scores: `fairtrial export` has the parts of the scores",
+    "basePath": "files are looked for beside the configuration",
 }
 _KEYS = {
-    "derivedMetrics": "compute it from the exported parts of the scores: `fairtrial export`",
     "nunjucksFilters": "write what the filter does in the prompt or the data; Jinja2's filters are there",
     "extensions": "start and stop what is needed around `fairtrial run`",
     "redteam": "red-team plug-ins make their own tests: write those that they made into a file and import again",
-    "tracing": "agents report their tool calls by themselves (docs/targets.md)",
 }
 # promptfoo 0.121 grades with a model of this family where a configuration names no grader and OpenAI's key is set.
 _DEFAULT_JUDGE = "openai:gpt-5.5"
@@ -54,26 +64,29 @@ class Promptfoo:
     def _read(self, file: Path) -> Imported:
         config = read_yaml(file)
         keys = set(config) if isinstance(config, dict) else set()
-        if "prompts" not in keys or not keys & {"tests", "defaultTest", "scenarios", "providers", "targets"}:
+        if not keys & {"prompts", "tests", "scenarios"} or not keys & _READ - {"prompts", "description", "version"}:
             raise FairtrialError(f"{file} is not a promptfoo configuration: it needs `prompts` and `tests`")
-        return _Reader(config, file.parent).read(file)
+        return _Reader(dereferenced(config, config), file.parent).read(file)
 
 
 class _Reader:
     def __init__(self, config: dict[str, Any], path: Path) -> None:
         self.config, self.notes = config, Notes()
+        given = config.get("providerPromptMap")
+        self._mapped: dict[str, list[str]] = given if isinstance(given, dict) else {}
         self.folder, self.code = Folder(path), CodeFile()
         self.environment = self._environment(config.get("env"))
         self.providers = Providers(self.folder, self.notes, self.environment, self.code)
         self.transforms = Transforms(self.folder, self.notes, self.code)
-        self.assertions = Assertions(self.folder, self.notes, self.code, self.transforms, self.environment)
+        workshop = Workshop(self.folder, self.notes, self.code, self.providers.offered, self.providers.embedder)
+        self.assertions = Assertions(workshop, self.transforms, self.environment)
 
     def _environment(self, given: Any) -> dict[str, Any]:
         """Return the values that the configuration sets; keys stay in the environment."""
         values = given if isinstance(given, dict) else {}
         if secret := sorted(name for name in values if is_credential(str(name))):
-            self.notes.lost(
-                f"`env` {', '.join(secret)}", "set keys in the environment or in a .env file beside the suite"
+            self.notes.differs(
+                f"`env`: keys are not copied; set {', '.join(secret)} in the environment or in a .env file"
             )
         return {str(name): value for name, value in values.items() if name not in secret}
 
@@ -82,14 +95,20 @@ class _Reader:
         if not targets:
             self.notes.lost("the providers", "none could be carried over: replace `mock:echo` under targets")
         suite: dict[str, Any] = {**self._name(file), "targets": targets or ["mock:echo"]}
-        prompts = Prompts(self.folder, self.notes, self.environment).read(self.config["prompts"])
+        prompts = Prompts(self.folder, self.notes, self.environment, self.code).read(
+            self.config.get("prompts") or ["{{prompt}}"]
+        )
         tests = Tests(self.folder, self.notes).read(self.config)
-        cases = Cases(self.folder, self.notes, self.environment, self.assertions, self.transforms)
+        keep = "promptfoo_code.py" in repr(targets)  # functions may look at any variable
+        cases = Cases(
+            self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, keep_all=keep
+        )
         body = cases.build(prompts, tests)
         suite |= self._judge(body, cases.graders) | self._options() | body
         if self.providers.servers:
             suite["providers"] = self.providers.servers
-        self._provider_transforms(suite, len(targets))
+        self._settings_of_prompts(suite, prompts)
+        self._by_target(suite, prompts)
         self._note_keys()
         ordered = {**{key: value for key, value in suite.items() if key != "cases"}, "cases": suite["cases"]}
         pieces = self.code.pieces()
@@ -150,21 +169,77 @@ class _Reader:
                 self.notes.lost(f"option `{key}`", "give it to `fairtrial run`, if it has it")
         return options
 
-    def _provider_transforms(self, suite: dict[str, Any], targets: int) -> None:
-        """Carry over a transform of answers that all providers share."""
-        texts = {str(transform) for _, transform in self.providers.transforms}
-        if len(texts) == 1 and len(self.providers.transforms) == targets and "extract" not in repr(suite):
-            extract = self.transforms.extraction(self.providers.transforms[0][1], "providers")
-            suite |= _finished({"extract": extract}) if extract else {}
+    def _settings_of_prompts(self, suite: dict[str, Any], prompts: dict[str, Any]) -> None:
+        """Add the settings that come with prompts to the targets, if all prompts have the same."""
+        configs = [prompt.config for prompt in prompts.values()]
+        if not any(configs):
             return
-        for name, _ in self.providers.transforms:
-            self.notes.lost(
-                f"`transform` of provider {name}",
-                "`extract` is for all targets alike: put it on the suite or on the cases",
+        if any(config != configs[0] for config in configs):
+            self.notes.lost("`config` of some prompts", "set it as `params` of a condition for each prompt")
+            return
+        params = self.providers.settings(configs[0])
+        for index, target in enumerate(suite["targets"]):
+            details = dict(target) if isinstance(target, dict) else {"id": target, "target": target}
+            if not str(details["target"]).startswith(("mock:", "python:", "command")) and "options" not in details:
+                own = details.get("params", {})
+                extra = {**own.get("extra", {}), **params.get("extra", {})}
+                suite["targets"][index] = {
+                    **details, "params": {**own, **params, **({"extra": extra} if extra else {})}
+                }  # fmt: skip
+
+    def _by_target(self, suite: dict[str, Any], prompts: dict[str, Any]) -> None:
+        """Add to the targets what is not for all of them: transforms, prompts and tools."""
+        tools = {name: servers for name, servers in self.providers.tools.items() if servers}
+        mixed = bool(tools) and len(tools) < len(suite["targets"])
+        for index, target in enumerate(suite["targets"]):
+            name = _named(target)
+            details = dict(target) if isinstance(target, dict) else {"id": target, "target": target}
+            if name in self.providers.transforms:
+                extract = self.transforms.extraction(self.providers.transforms[name], name)
+                details |= {"extract": extract} if extract else {}
+            chosen = self._prompts_of(name, prompts, suite)
+            if mixed:
+                kind = "with-tools" if name in tools else "without-tools"
+                listed = chosen or list(suite.get("prompts") or [""])
+                chosen = [f"{kind}/{prompt}" if prompt else kind for prompt in listed]
+            elif tools and chosen:
+                chosen = [f"with-tools/{prompt}" for prompt in chosen]
+            details |= {"conditions": chosen} if chosen else {}
+            suite["targets"][index] = details if len(details) > 2 else target
+        if tools:
+            self._tools(suite, tools, mixed=mixed)
+
+    def _prompts_of(self, name: str, prompts: dict[str, Any], suite: dict[str, Any]) -> list[str]:
+        """Return the prompts that a target gets; none if it gets all."""
+        wanted = self.providers.prompts.get(name) or self._mapped.get(name)
+        if not wanted or not suite.get("prompts"):
+            return []
+        chosen = [
+            label
+            for label in suite["prompts"]
+            if any(
+                label == one or label.startswith(f"{one}-") or one.endswith(f"/{label}") or one == f"file://{label}"
+                or (prompts.get(label) is not None and prompts[label].source == one)
+                for one in wanted
             )
+        ]  # fmt: skip
+        if not chosen:
+            self.notes.lost(f"`prompts` of provider {name}", "no prompt has one of these labels; correct them")
+        return chosen if len(chosen) < len(suite["prompts"]) else []
+
+    def _tools(self, suite: dict[str, Any], tools: dict[str, Any], *, mixed: bool) -> None:
+        """Describe the MCP servers of providers, and the condition in which they are there."""
+        servers = {key: value for named in tools.values() for key, value in named.items()}
+        suite["mcp_servers"] = servers
+        suite["conditions"] = {
+            **({"without-tools": {}} if mixed else {}), "with-tools": {"mcp": list(servers)}
+        }  # fmt: skip
+        self.notes.differs("providers with `mcp` are agents: the model is asked in a loop, and its tools are called")
 
     def _note_keys(self) -> None:
         for key in sorted(set(self.config) - _READ - _UNUSED, key=str):
+            if str(key).startswith(("x-", ".")):  # a place for what is referred to elsewhere
+                continue
             if key in _ELSEWHERE:
                 self.notes.differs(f"`{key}`: {_ELSEWHERE[key]}")
             else:

@@ -88,7 +88,8 @@ class Javascript(Scorer, frozen=True, kw_only=True):
         names = ", ".join(("output", "context", *_NAMES))
         values = ", ".join(("__facts.response", "__context", *(f"__facts.{name}" for name in _NAMES)))
         body = code if _is_body(code) else f"return (\n{code.rstrip(';')}\n);"
-        return f"__show((function ({names}) {{\n{body}\n}})({values}))"
+        # A function inside of the other, so that the code may use a name such as `expected` for something of its own.
+        return f"__show((function ({names}) {{ return (() => {{\n{body}\n}})();\n}})({values}))"
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         facts = context.facts()

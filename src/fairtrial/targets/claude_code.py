@@ -63,6 +63,33 @@ _MAX_MESSAGE = 64 * 2**20
 _UNCONNECTED = {"failed", "needs-auth", "disabled"}
 
 
+_OWN = frozenset(  # what the target sets itself, or has an option for
+    [
+        "setting_sources",
+        "verbatim_prompts",
+        "max_buffer_size",
+        "model",
+        "effort",
+        "max_turns",
+        "max_budget_usd",
+        "cwd",
+        "env",
+        "cli_path",
+        "stderr",
+        "strict_mcp_config",
+    ]
+)
+
+
+def _sdk_settings() -> frozenset[str]:
+    """Return the names of the SDK's settings that a suite may set; all, if the SDK is not installed."""
+    try:
+        from claude_agent_sdk import ClaudeAgentOptions
+    except ImportError:
+        return frozenset()
+    return frozenset(ClaudeAgentOptions.__dataclass_fields__) - _OWN
+
+
 class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
     """Built-in `tools` and the settings of user and project are off unless they are listed here."""
 
@@ -74,6 +101,7 @@ class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     cwd: str | None = None
     env: dict[str, str] = {}
+    sdk: dict[str, Any] = {}  # further settings of the SDK (`ClaudeAgentOptions`), by their names there
 
 
 class ClaudeCode(Target):
@@ -93,6 +121,9 @@ class ClaudeCode(Target):
 
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
+        known = _sdk_settings()
+        for name in sorted(set(options.sdk) - known) if known else ():
+            yield f"the SDK of Claude Code has no setting `{name}`, or it is one of the other options"
         environment = {**os.environ, **options.env}
         if not spec.api_key and not any(environment.get(name) for name in (*_CREDENTIALS, *_CLOUD_CREDENTIALS)):
             alternatives = ", ".join(_CREDENTIALS[1:] + _CLOUD_CREDENTIALS)
@@ -154,17 +185,22 @@ class ClaudeCode(Target):
         work.mkdir()
         # Use files, because every user of the machine can read command lines.
         configs = {server.name: supervised_config(server) for server in request.mcp}
+        configs |= options.sdk.get("mcp_servers") or {}
         (folder / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
         (folder / "system.txt").write_text(request.system, "utf-8")
         limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]
+        settings: dict[str, Any] = {
+            "tools": list(options.tools),
+            "allowed_tools": [*options.tools, *(f"mcp__{name}" for name in configs)],
+            "permission_mode": "dontAsk",
+            "system_prompt": {"type": "file", "path": str(folder / "system.txt")} if request.system else None,
+            **{name: value for name, value in options.sdk.items() if name != "mcp_servers"},
+        }
         return ClaudeAgentOptions(
-            tools=list(options.tools),
-            allowed_tools=[*options.tools, *(f"mcp__{server.name}" for server in request.mcp)],
-            permission_mode="dontAsk",
+            **settings,
             mcp_servers=str(folder / "mcp.json"),
             strict_mcp_config=True,
             setting_sources=list(options.setting_sources),
-            system_prompt={"type": "file", "path": str(folder / "system.txt")} if request.system else None,
             verbatim_prompts=True,  # a case may contain `@/etc/passwd` or `/cost`: that is text, not a command
             max_buffer_size=_MAX_MESSAGE,
             model=self.spec.model or options.model,

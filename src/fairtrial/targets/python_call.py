@@ -21,15 +21,15 @@ from fairtrial.core.target import Target
 
 _ORDER = ("input", "system", "mcp_servers")  # what parameters of other names get, in this order
 _ALIASES = {"user_query": "input", "system_prompt": "system"}
-OFFERED = (*_ORDER, *_ALIASES, "messages", "files", "steps", "params")
+OFFERED = (*_ORDER, *_ALIASES, "messages", "files", "vars", "steps", "params")
 
 
 class PythonCall(Target):
     """A function, sync or async, that returns text or a report as described in `core/reported.py`.
 
     By name, it may ask for `input`, `system` (the system prompt), `messages` (the whole chat: mappings with `role` and
-    `content`), `params`, `files` (images and PDFs of the case, each with `name`, `media` and `body`), `mcp_servers`,
-    and `steps`: an empty list, and what it adds there is kept even if it times out. Required parameters with other
+    `content`), `params`, `vars` (of the case), `files` (its images and PDFs, each with `name`, `media` and `body`),
+    `mcp_servers`, and `steps`: an empty list, and what it adds there is kept even if it times out. Required parameters with other
     names get the input, the system prompt and the MCP servers, in this order.
 
     An object with `invoke` instead gets the input, or the messages if there is more than the input.
@@ -101,6 +101,7 @@ class PythonCall(Target):
             "mcp_servers": {server.name: server.as_config() for server in request.mcp},
             "messages": _messages(request),
             "files": request.files,
+            "vars": request.vars,
             "steps": steps,
             "params": request.params,
         }

@@ -6,22 +6,27 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.assertions import Assertions
+from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, filled_or_same
 from fairtrial.importers._promptfoo.prompts import Prompt, chat_of
+from fairtrial.importers._promptfoo.runtime import javascript
 from fairtrial.importers._promptfoo.tests import Test
 from fairtrial.importers._promptfoo.transforms import Transforms
 
 _TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata"}
 _OPTIONS = {"provider", "transform", "prefix", "suffix", "repeat", "disableVarExpansion", "postprocess", "runSerially",
-            "disableConversationMemory", "disableDefaultAsserts", "rubricPrompt"}  # fmt: skip
+            "disableConversationMemory", "disableDefaultAsserts", "rubricPrompt",
+            "timeout", "providers", "transformVars"}  # fmt: skip
 _QUESTIONS = (
     "input",
     "question",
@@ -65,22 +70,35 @@ class Cases:
     """Builds what a suite has of prompts and tests; `graders` has the models that mark answers."""
 
     def __init__(
-        self, folder: Folder, notes: Notes, environment: dict[str, Any], assertions: Assertions, transforms: Transforms
+        self,
+        folder: Folder,
+        notes: Notes,
+        environment: dict[str, Any],
+        assertions: Assertions,
+        transforms: Transforms,
+        code: CodeFile,
+        *,
+        keep_all: bool = False,  # whether targets want all variables
     ) -> None:
         self._folder, self._notes, self._environment = folder, notes, environment
-        self._assertions, self._transforms = assertions, transforms
+        self._assertions, self._transforms, self._code = assertions, transforms, code
         self.graders: list[Any] = assertions.graders
+        self._keep_all = keep_all
+        self.programs: dict[str, Path] = {}  # that make the value of a variable, by how tests refer to them
 
     def build(self, prompts: dict[str, Prompt], tests: list[Test]) -> dict[str, Any]:
         """Return the keys `prompts`, `vars`, `extract` and `cases` of the suite."""
         rows = [row for number, test in enumerate(tests, 1) for row in self._rows(test, number)]
+        if self.programs:
+            prompts = {label: self._computed(prompt) for label, prompt in prompts.items()}
         prompts, rows = _without_problem(prompts, rows)
         prompts, rows = self._chats_in_variables(prompts, rows)
         prompts, rows = self._attached(prompts, rows)
         prompts, rows = self._conversations(prompts, rows)
         defaults: dict[str, Any] = {}
         prompts, rows = _with_affixes(prompts, rows, defaults)
-        keep = any(_uses_variables(row.test) for row in rows)
+        functions = any(prompt.function for prompt in prompts.values())
+        keep = functions or self._keep_all or any(_uses_variables(row.test) for row in rows)
         prompts, rows, inputs = _with_input(prompts, rows, keep=keep, notes=self._notes)
         self._blanks(prompts, rows, defaults)
         written = _written(prompts, defaults, inputs)
@@ -97,6 +115,15 @@ class Cases:
             for case in cases:
                 del case["extract"]
         return body
+
+    def _computed(self, prompt: Prompt) -> Prompt:
+        """Return a prompt that a function makes, for the values of some variables are not known before."""
+        if prompt.function:
+            return prompt
+        chat = [{"role": role, "content": content} for role, content in prompt.chat]
+        return prompt._replace(
+            function=self._code.computed_prompt(chat or prompt.text, self.programs), chat=(), text=""
+        )
 
     # -- variables ---------------------------------------------------------------------------------
 
@@ -128,9 +155,23 @@ class Cases:
                 self._notes.lost(f"{where}, left out", f"`{name}`: {error}")
                 return
         for variant, items in enumerate(itertools.product(*lists.values())):
-            row = dict(zip(lists, items, strict=True))
+            row = self._transformed(dict(zip(lists, items, strict=True)), options, where)
             values = self._nested(row)
             yield Row(number, variant, values, test, values, attach=tuple(attach.items()))
+
+    def _transformed(self, values: dict[str, Any], options: dict[str, Any], where: str) -> dict[str, Any]:
+        """Return variables as a `transformVars` in JavaScript leaves them; it is run in QuickJS, without any access."""
+        code = options.get("transformVars")
+        if not code:
+            return values
+        if isinstance(code, str) and not code.startswith(PREFIX) and "context" not in code:
+            body = code if "return" in code else f"return ({code});"
+            with suppress(Exception):  # code of the user's, or QuickJS is not installed
+                made = javascript(f"(vars, context) => {{ {body} }}", values)
+                if isinstance(made, dict):
+                    return made
+        self._notes.lost("`transformVars`", "write the variables as the function leaves them", where)
+        return values
 
     def _variables_in_files(self, names: Any, where: str) -> Any:
         values: dict[str, Any] = {}
@@ -153,7 +194,8 @@ class Cases:
             attach[name] = FileRef(path)
             return ""
         if path.suffix in (".py", ".js", ".mjs", ".cjs", ".ts"):
-            raise MissingFileError(f"{path.name} is a program: write the value that it makes")
+            self.programs[value] = path
+            return value
         if path.suffix in (".json", ".yaml", ".yml"):
             return json.dumps(self._folder.data(value), ensure_ascii=False, separators=(",", ":"))
         if path.suffix not in _TEXTS:
@@ -172,7 +214,7 @@ class Cases:
 
     def _note_keys(self, test: Test, where: str) -> None:
         options = test.get("options") or {}
-        provider = options.get("provider")
+        provider = options.get("provider") or options.get("providers")
         if isinstance(provider, dict) and "id" not in provider and ("text" in provider or "embedding" in provider):
             provider = provider.get("text")
         if provider and provider not in self.graders:
@@ -186,15 +228,8 @@ class Cases:
                 "assertScorer": "write how parts are combined as a `python` scorer",
             }.get(str(key), "set it by hand, if fairtrial has it")
             self._notes.lost(f"`{key}` of a test", advice, where)
-        if options.get("rubricPrompt"):
-            self._notes.lost(
-                "`rubricPrompt`",
-                "the judge's task is part of the scorer; put what is special about it under `judge: {instructions: …}`",
-                where,
-            )
         for key in sorted(set(options) - _OPTIONS, key=str):
             advice = {
-                "transformVars": "write the variables as the function leaves them",
                 "storeOutputAs": "cases do not build on each other's answers: write such cases as `turns`",
                 "factuality": "the judge's marks are 0 to 10; put what counts under `judge: {instructions: …}`",
             }.get(str(key), "set it by hand, if fairtrial has it")
@@ -292,7 +327,7 @@ class Cases:
             case["cluster"] = str((test.get("metadata") or {}).get("conversationId") or "conversation")
         if row.attach:
             case["attach"] = list(row.attach)
-        scoring = self._assertions.scoring(test.get("assert") or [], row.given, row.where, test.get("threshold"))
+        scoring = self._assertions.scoring(_asserted(test), row.given, row.where, test.get("threshold"))
         needed = {name for prompt in prompts.values() for name in prompt.names}
         needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
         values = (
@@ -328,6 +363,21 @@ class Cases:
                 "tests without an assertion are asked and shown, but have `weight: 0`: no answer is right or wrong"
             )
         return {"weight": 0, "scorer": {"type": "length", "min": 0}}
+
+
+def _asserted(test: Test) -> list[Any]:
+    """Return the assertions of a test, each with the `rubricPrompt` that the test has for all of them."""
+    entries = test.get("assert") or []
+    options = test.get("options") or {}
+    shared = {"rubricPrompt": options["rubricPrompt"]} if options.get("rubricPrompt") else {}
+    provider = options.get("provider") or options.get("providers")
+    embedder = provider.get("embedding") if isinstance(provider, dict) else None
+    return [
+        {**shared, **({"provider": embedder} if embedder and entry.get("type") == "similar" else {}), **entry}
+        if isinstance(entry, dict)
+        else entry
+        for entry in (entries if isinstance(entries, list) else [entries])
+    ]
 
 
 def _note_blank(name: str, rows: list[Row], notes: Notes) -> bool:
@@ -402,7 +452,7 @@ def _with_input(
         return prompts, rows, [row.turns[-1] for row in rows]
     if len(prompts) == 1 and not used:
         (only,) = prompts.values()
-        if not only.chat:
+        if not only.chat and not only.function:
             return {}, rows, [only.text for _ in rows]
     name = _question(used, prompts, rows)
     if name is None:
@@ -456,11 +506,13 @@ def _written(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs: list[
     """Return the prompts as they stand in the suite; none if the only one is the case itself."""
     if len(prompts) == 1:
         (only,) = prompts.values()
-        if not only.chat and re.fullmatch(r"\{\{-?\s*input\s*-?\}\}", only.text.strip()):
+        if not only.chat and not only.function and re.fullmatch(r"\{\{-?\s*input\s*-?\}\}", only.text.strip()):
             return {}
     written: dict[str, Any] = {}
     for number, (label, prompt) in enumerate(prompts.items(), 1):
-        if not prompt.names:  # it says the same to every case: prompts must have something to fill in
+        if prompt.function:
+            written[label] = {"python": prompt.function}
+        elif not prompt.names:  # it says the same to every case: prompts must have something to fill in
             name = f"prompt_{number}"
             *before, (role, last) = prompt.chat or (("user", prompt.text),)
             defaults[name] = last

@@ -13,6 +13,7 @@ from fairtrial.importers import read_text
 
 PREFIX = "file://"
 _GLOB = ("*", "?", "[")
+_MAX_DEPTH = 16  # of references to references
 
 
 class MissingFileError(Exception):
@@ -69,6 +70,22 @@ def load(path: Path) -> Any:
         return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
         raise MissingFileError(f"{path.name} cannot be read: {' '.join(str(error).split())[:120]}") from None
+
+
+def dereferenced(value: Any, whole: Any, depth: int = 0) -> Any:
+    """Return a configuration with every `$ref: '#/…'` in it replaced by what it refers to."""
+    if isinstance(value, list):
+        return [dereferenced(item, whole, depth) for item in value]
+    if not isinstance(value, dict):
+        return value
+    reference = value.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/") and depth < _MAX_DEPTH:
+        meant = whole
+        for part in reference[2:].split("/"):
+            meant = meant.get(part) if isinstance(meant, dict) else None
+        if meant is not None:
+            return dereferenced(meant, whole, depth + 1)
+    return {key: dereferenced(item, whole, depth) for key, item in value.items()}
 
 
 def resolve(value: Any, folder: Folder) -> Any:

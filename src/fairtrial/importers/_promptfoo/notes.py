@@ -22,6 +22,11 @@ class Notes:
         """Note something that is carried over, but works differently."""
         self._differences[text] = None
 
+    @property
+    def count(self) -> int:
+        """How much was noted as lost so far."""
+        return sum(len(places) + 1 for items in self._lost.values() for places in items.values())
+
     def findings(self) -> list[str]:
         """Return one sentence for each piece of advice, with everything that it is about."""
         return [

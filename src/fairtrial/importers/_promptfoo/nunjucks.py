@@ -49,6 +49,11 @@ def converted(text: str, environment: Mapping[str, Any] | None = None) -> str:
     return _TAG.sub(_rewritten, _ENV.sub(replace, text))
 
 
+def to_jinja(text: str) -> str:
+    """Return a template of Nunjucks as one of Jinja2, in which `env` is a variable like any other."""
+    return _TAG.sub(_rewritten, text)
+
+
 def _rewritten(match: re.Match[str]) -> str:
     parts = _QUOTED.split(match[2])
     for index in range(0, len(parts), 2):  # texts in quotes are left alone

@@ -13,6 +13,7 @@ import yaml
 
 from fairtrial.core.templates import TemplateError, names_in
 from fairtrial.importers import read_text
+from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import converted
@@ -21,6 +22,7 @@ Message = dict[str, str]
 CONVERSATION = "_conversation"
 _TEXTS = (".txt", ".md", ".j2", ".njk", "")
 _FUNCTIONS = (".py", ".js", ".ts", ".mjs", ".cjs")
+_FUNCTION = re.compile(r"(.+(\.py|\.[mc]?[jt]s))(?::([\w.]+))?")
 _SEPARATOR = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
 _ROLES = {
     "system": "system",
@@ -43,6 +45,9 @@ class Prompt(NamedTuple):
     chat: tuple[tuple[str, str], ...] = ()
     conversation: bool = False  # whether earlier turns come before it
     attached: tuple[str, ...] = ()  # variables that hold images
+    function: str = ""  # instead of a text: what makes it
+    source: str = ""  # as the configuration writes it
+    config: Any = None  # settings of the provider that come with it
 
     @property
     def texts(self) -> list[str]:
@@ -63,60 +68,67 @@ class Prompt(NamedTuple):
 class Prompts:
     """Reads the `prompts` of a configuration."""
 
-    def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any]) -> None:
-        self._folder, self._notes, self._environment = folder, notes, environment
+    def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any], code: CodeFile) -> None:
+        self._folder, self._notes, self._environment, self._code = folder, notes, environment, code
 
     def read(self, entries: Any) -> dict[str, Prompt]:
         """Return the prompts by name."""
         if isinstance(entries, dict):  # the older form: {file: label}
             entries = [{"id": key, "label": label} for key, label in entries.items()]
-        found = [pair for entry in (entries if isinstance(entries, list) else [entries]) for pair in self._entry(entry)]
+        found = [
+            (*pair, entry.get("config") if isinstance(entry, dict) else None)
+            for entry in (entries if isinstance(entries, list) else [entries])
+            for pair in self._entry(entry)
+        ]
         named: dict[str, Prompt] = {}
-        for number, (label, text) in enumerate(found, 1):
-            name = label or f"prompt-{number}"
-            prompt = self._prompt(name, text)
+        for number, (label, text, config) in enumerate(found, 1):
+            name = _short(label) or f"prompt-{number}"
+            prompt = text if isinstance(text, Prompt) else self._prompt(name, text)
             if prompt is not None:
-                named[name if name not in named else f"{name}-{number}"] = prompt
+                source = label if isinstance(text, Prompt) else text
+                # A function is told its settings itself.
+                kept = prompt._replace(source=source, config=None if prompt.function else config)
+                named[name if name not in named else f"{name}-{number}"] = kept
         return named
 
-    def _entry(self, entry: Any) -> list[tuple[str, str]]:
+    def _entry(self, entry: Any) -> list[tuple[str, str | Prompt]]:
         """Return (label, text) for every prompt of an entry."""
         if isinstance(entry, dict):
             text, label = str(entry.get("raw") or entry.get("id") or ""), str(entry.get("label") or "")
             label = label or str(entry.get("id") or "" if entry.get("raw") else "")
             for key in sorted(set(entry) - {"raw", "id", "label", "config"}):
                 self._notes.lost(f"`{key}` of prompt {label or text[:_MAX_NAME]!r}", "remove it, or set it by hand")
-            if entry.get("config"):
-                self._notes.lost(
-                    f"`config` of prompt {label or text[:_MAX_NAME]!r}", "set it as `params` of a condition"
-                )
         else:
             text, label = str(entry), ""
         if not text.strip():
             return []
         if text.startswith("exec:"):
-            self._function(text)
+            self._notes.lost(f"prompt {text}", "write what the program prints as a template, or as a Python function")
             return []
+        function = _FUNCTION.fullmatch(text.removeprefix(PREFIX))
+        if function and (text.startswith(PREFIX) or " " not in text):
+            return self._function(function[1], function[3] or "", label, entry)
         if not self._is_file(text):
             return [(label, text)]
         try:
             paths = self._folder.find(text)
         except MissingFileError as error:
-            name, _, function = text.rpartition(":")
-            if name.endswith(_FUNCTIONS) and function.isidentifier():
-                self._function(text)
-            else:
-                self._notes.lost(f"prompt {text}", f"{error}; add the file and import again")
+            self._notes.lost(f"prompt {text}", f"{error}; add the file and import again")
             return []
         return [(f"{label}-{i}" if label and i > 1 else label or name, body)
                 for i, (name, body) in enumerate(self._in_files(paths), 1)]  # fmt: skip
 
-    def _function(self, text: str) -> None:
-        self._notes.lost(
-            f"prompt function {text}",
-            "prompts are templates here: write what the function builds as a template under `prompts`, "
-            "or build the whole request in a `python:` target",
-        )
+    def _function(self, name: str, function: str, label: str, entry: Any) -> list[tuple[str, str | Prompt]]:
+        """Return the prompts that functions of files make."""
+        config = entry.get("config") if isinstance(entry, dict) else None
+        try:
+            paths = self._folder.find(name)
+        except MissingFileError as error:
+            self._notes.lost(f"prompt {name}", f"{error}; add the file and import again")
+            return []
+        self._notes.differs("a function that makes a prompt is told the variables, and not which provider it is for")
+        shown = f"{Path(name).name}:{function}" if function else Path(name).name
+        return [(label or shown, Prompt(function=self._code.prompt(path, function, config))) for path in paths]
 
     def _is_file(self, text: str) -> bool:
         if text.startswith(PREFIX):
@@ -127,11 +139,11 @@ class Prompts:
             or (Path(text).suffix in (".txt", ".json", *_FUNCTIONS) and " " not in text)
         )
 
-    def _in_files(self, paths: list[Path]) -> list[tuple[str, str]]:
-        found: list[tuple[str, str]] = []
+    def _in_files(self, paths: list[Path]) -> list[tuple[str, str | Prompt]]:
+        found: list[tuple[str, str | Prompt]] = []
         for path in paths:
             if path.suffix in _FUNCTIONS:
-                self._function(path.name)
+                found += self._function(str(path.relative_to(self._folder.path)), "", "", None)
             elif path.suffix in (".json", ".yaml", ".yml"):
                 found.append((path.name, read_text(path)))
             elif path.suffix == ".jsonl":
@@ -210,6 +222,12 @@ class Prompts:
 
 class _NoChatError(Exception):
     """A chat that cannot be carried over; the message says what to do."""
+
+
+def _short(label: str) -> str:
+    """Return a label as the name of a condition: what is too long for one, or has several lines, is none."""
+    line = " ".join(label.split())
+    return line if len(line) <= _MAX_NAME else f"{line[: _MAX_NAME - 1]}…"
 
 
 def _messages(text: str) -> list[Any] | None:
