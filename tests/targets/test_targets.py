@@ -223,6 +223,9 @@ class TestCommand:
         assert ended(nap)
 
 
+ANSWERS = ("The capital of France is Paris.", "Paris is France's capital city.", "I like to ride my bicycle.")
+
+
 @pytest.mark.slow
 class TestLocal:
     @pytest.mark.slow
@@ -246,6 +249,17 @@ class TestLocal:
         assert first.prompt_tokens > 5 and 0 < first.completion_tokens <= 12
         assert first.model == "smollm2" and first.cost_usd == 0
         assert first.first_token_ms < first.latency_ms
+
+    @pytest.mark.model
+    async def test_its_embeddings_tell_topics_apart(self, run_suite):
+        from fairtrial.providers.weights import fetch
+
+        fetch("smollm2")
+        cases = [{"id": answer, "input": answer, "expected": "The capital of France is Paris."} for answer in ANSWERS]
+        run = await run_suite(cases=cases, scorer={"type": "similar", "embedder": "local:smollm2"})
+        same, close, far = (trial.score for trial in run.trials())
+        assert same == pytest.approx(1, abs=1e-3) and same > close > far
+        assert run.arms[0].cost_usd == 0
 
     @pytest.mark.model
     async def test_without_weights_it_says_how_to_get_them(self, run_suite, tmp_path, monkeypatch):

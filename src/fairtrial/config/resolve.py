@@ -169,7 +169,10 @@ def resolve_embedders(
     for name in names:
         spec = TargetResolver(source, document, folder, variables).resolve(("scorer",), JudgeEntry(target=name))
         if spec is not None and not registry.load("targets", spec.kind).embeds:
-            source.problem(("scorer",), f"{name} has no embeddings: `embedder` needs a server with OpenAI's API")
+            source.problem(
+                ("scorer",),
+                f"{name} has no embeddings: `embedder` needs a server with OpenAI's API, or `local:smollm2`",
+            )
         elif spec is not None:
             embedders[name] = msgspec.structs.replace(spec, id=f"embedder {name}")
     return embedders

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -36,10 +36,13 @@ class Local(Target):
 
     options_type: ClassVar[type[Options]] = LocalOptions
     takes_chats: ClassVar[bool] = True
+    embeds: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: LocalOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
         self._options = options
+        self._servers: dict[bool, _Server] = {}  # whether for embeddings: llama.cpp has a server for either
+        self._starting = asyncio.Lock()
         self.most_at_once = options.slots  # type: ignore[misc]  # known only per instance
 
     @classmethod
@@ -55,41 +58,58 @@ class Local(Target):
         return f"local:{self.spec.id}"
 
     async def open(self, concurrency: int) -> None:
+        self._concurrency = concurrency
         if self._options.path is not None:
-            path = self.folder / self._options.path
+            self._path = self.folder / self._options.path
         else:
-            path = weights_path(self.spec.model)
+            self._path = path = weights_path(self.spec.model)
             if not await asyncio.to_thread(is_intact, self.spec.model):
                 problem = "are damaged or were altered" if path.is_file() else "have not been downloaded"
                 raise TargetUnusableError(
                     f"{self.spec.id}: the weights {problem}; get them with `fairtrial fetch {self.spec.model}`"
                 )
-        key = secrets.token_hex(16)
-        self._server = await asyncio.to_thread(_start, path, self._options, key)
-        spec = msgspec.structs.replace(self.spec, base_url=f"{self._server.listening_address}/v1", api_key=key)
-        self._client = OpenaiApi(spec, Options(), self.folder)
-        await self._client.open(concurrency)
+        await self._client(embed=False)
+
+    async def _client(self, *, embed: bool) -> OpenaiApi:
+        """Return a client of the server for chats or embeddings, which is started when it is needed."""
+        async with self._starting:
+            if embed not in self._servers:
+                key = secrets.token_hex(16)
+                server = await asyncio.to_thread(_start, self._path, self._options, key, embed=embed)
+                spec = msgspec.structs.replace(self.spec, base_url=f"{server.listening_address}/v1", api_key=key)
+                client = OpenaiApi(spec, Options(), self.folder)
+                await client.open(self._concurrency)
+                self._servers[embed] = _Server(server, client)
+            return self._servers[embed].client
 
     def sent(self, request: Request) -> dict[str, Any]:
-        return self._client.sent(request)
+        return self._servers[False].client.sent(request)
 
     def versions(self) -> dict[str, str]:
         return {"xllamacpp": version("xllamacpp")}
 
     async def ask(self, request: Request) -> Answer | Failure:
-        result = await self._client.ask(request)
+        result = await (await self._client(embed=request.embed)).ask(request)
         # The server reports the path of the file as its model, which must not be recorded.
         return msgspec.structs.replace(result, model=self.spec.model) if isinstance(result, Answer) else result
 
     async def close(self) -> None:
-        if hasattr(self, "_client"):
-            await self._client.close()
-            server = self._server
-            del self._server
-            await asyncio.to_thread(_stop, server)
+        while self._servers:
+            ending = self._servers.popitem()[1]
+            await ending.client.close()
+            holder = [ending.server]
+            del ending
+            await asyncio.to_thread(holder.clear)  # dropping the last reference stops it, and waits for its threads
 
 
-def _start(path: Path, options: LocalOptions, key: str) -> Any:
+class _Server(NamedTuple):
+    """A server of llama.cpp, and the client that talks to it."""
+
+    server: Any
+    client: OpenaiApi
+
+
+def _start(path: Path, options: LocalOptions, key: str, *, embed: bool) -> Any:
     try:
         import xllamacpp
     except ImportError:
@@ -108,12 +128,11 @@ def _start(path: Path, options: LocalOptions, key: str) -> Any:
     threads = options.threads or max(1, (os.cpu_count() or 2) // 2)
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
+    if embed:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+        params.n_batch = params.n_ubatch = options.context  # a text is embedded in one piece
     try:
         return xllamacpp.Server(params)
     except Exception as error:  # llama.cpp gives hardly any reason
         raise TargetUnusableError(f"{path} cannot be loaded ({error}): is it a GGUF model?") from None
-
-
-def _stop(server: Any) -> None:
-    """Stop the server by dropping the last reference; this waits for its threads, so call it in a thread."""
-    del server

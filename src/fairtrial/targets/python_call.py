@@ -29,8 +29,8 @@ class PythonCall(Target):
 
     By name, it may ask for `input`, `system` (the system prompt), `messages` (the whole chat: mappings with `role` and
     `content`), `params`, `vars` (of the case), `files` (its images and PDFs, each with `name`, `media` and `body`),
-    `mcp_servers`, and `steps`: an empty list, and what it adds there is kept even if it times out. Required parameters with other
-    names get the input, the system prompt and the MCP servers, in this order.
+    `mcp_servers`, and `steps`: an empty list, and what it adds there is kept even if it times out. Required parameters
+    with other names get the input, the system prompt and the MCP servers, in this order.
 
     An object with `invoke` instead gets the input, or the messages if there is more than the input.
     """
