@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
 
-from fairtrial.analyse.sent import Exchange, sent_params, transcript
+from fairtrial.analyse.sent import Exchange, conversation, sent_params, transcript
+from fairtrial.core.chat import Chat
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.place import Place, place_of
@@ -102,6 +103,15 @@ class JudgeComment(NamedTuple):
     reasoning: str
 
 
+class Told(NamedTuple):
+    """A trial with its case, the messages that its answer replies to, and the judges' comments on the answer."""
+
+    trial: TrialRecord
+    case: Case
+    chat: Chat | None  # None if the prompt could not be filled in
+    comments: list[JudgeComment]
+
+
 class Run:
     """A stored run; it can be read while it is running and at any time later."""
 
@@ -183,25 +193,46 @@ class Run:
 
     def judged_trials(self) -> Iterator[tuple[TrialRecord, list[JudgeComment]]]:
         """Yield every stored trial with the judges' comments on its answer, in the same order."""
+        comments = self._comments()
+        return ((trial, comments(place)) for place, trial in self.placed_trials())
+
+    def told_trials(self) -> Iterator[Told]:
+        """Yield every stored trial with its chat and the judges' comments, in the same order."""
+        comments = self._comments()
+        for row, case in self._rows(0, self.plan.case_count):
+            place = place_of(row)
+            arm, turns = self.plan_arms[place.arm], self._turns(case, place)
+            chat = conversation(arm, case, place.repeat, turns)
+            yield Told(self._trial(row, case, turns), case, chat, comments(place))
+
+    def _comments(self) -> Callable[[Place], list[JudgeComment]]:
+        """Return a function for the comments on a trial, to be called in the order of places."""
         comments = reasonings(self.store, self.id, self.record.scoring)
         upcoming = next(comments, None)
-        for place, trial in self.placed_trials():
+
+        def comments_at(place: Place) -> list[JudgeComment]:
+            nonlocal upcoming
             own = []
             while upcoming is not None and upcoming[0] <= place:  # both streams are in the order of places
                 if upcoming[0] == place:
                     own.append(JudgeComment(*upcoming[1:]))
                 upcoming = next(comments, None)
-            yield trial, own
+            return own
+
+        return comments_at
 
     def placed_trials(self, first: int = 0, count: int | None = None) -> Iterator[tuple[Place, TrialRecord]]:
         """Yield (case, arm, repeat) and trial for every stored trial, or for a slice of the cases, in that order."""
         end = self.plan.case_count if count is None else first + count
+        return ((place_of(row), self._trial(row, case)) for row, case in self._rows(first, end))
+
+    def _rows(self, first: int, end: int) -> Iterator[tuple[dict[str, Any], Case]]:
+        """Yield the rows of the trials of a range of cases, each with its case."""
         for start in range(first, end, _SLICE):
             size = min(_SLICE, end - start)
             cases = {c.position: c for c in self.store.cases(self.plan.id, start, size)}
             rows = self.store.trial_rows(self.id, self.record.scoring, first=start, count=size)
-            for row in rows:
-                yield place_of(row), self._trial(row, cases[row["case_position"]])
+            yield from ((row, cases[row["case_position"]]) for row in rows)
 
     def trials_at(self, places: Iterable[Place]) -> Iterator[TrialRecord]:
         """Yield the stored trials at these places, in this order; places without a trial are passed over."""
@@ -253,7 +284,8 @@ class Run:
             raise FairtrialError(f"`{name}` matches {len(rows)} trials; give more of the id")
         return rows[0]
 
-    def _trial(self, row: dict[str, Any], case: Case) -> TrialRecord:
+    def _trial(self, row: dict[str, Any], case: Case, turns: list[Exchange] | None = None) -> TrialRecord:
+        turns = self._turns(case, place_of(row)) if turns is None else turns
         arm = self.plan_arms[row["arm_position"]]
         return TrialRecord(
             case_id=case.id,
@@ -262,7 +294,7 @@ class Run:
             condition=arm.condition.name,
             repeat=row["repeat"] + 1,
             status=status_of(row),
-            input=transcript(arm, case, row["repeat"], self._turns(case, place_of(row))),
+            input=transcript(arm, case, row["repeat"], turns),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,

@@ -23,15 +23,29 @@ class Exchange(NamedTuple):
 def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> str:
     """Return the messages of a trial for people to read, without the system prompt."""
     try:
-        messages = list(arm.condition.render(case, repeat).messages)
+        chat = _chat(arm, case, repeat, turns)
     except TemplateError as error:  # the reason why this trial has no answer
         return f"({error})"
+    unsaid = tuple(Message(role="user", content=text) for text in case.turns[len(turns) :])
+    attached = [f"[{file.name}]" for file in case.attach]
+    return "\n".join([*attached, Chat(messages=chat.messages + unsaid).shown()])
+
+
+def conversation(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> Chat | None:
+    """Return what a trial's target was told before its last answer; None if a template could not be filled in."""
+    try:
+        return _chat(arm, case, repeat, turns)
+    except TemplateError:
+        return None
+
+
+def _chat(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange]) -> Chat:
+    chat = arm.condition.render(case, repeat)
+    messages = list(chat.messages)
     for turn in turns:
         messages.append(Message(role="assistant", content=turn.answer))
         messages.append(Message(role="user", content=turn.reply))
-    messages += [Message(role="user", content=text) for text in case.turns[len(turns) :]]  # not yet said
-    attached = [f"[{file.name}]" for file in case.attach]
-    return "\n".join([*attached, Chat(messages=tuple(messages)).shown()])
+    return Chat(system=chat.system, messages=tuple(messages))
 
 
 def sent_params(record: RunRecord, arm: Arm) -> dict[str, Any] | None:

@@ -16,22 +16,36 @@ if TYPE_CHECKING:
     from fairtrial.analyse import Run
     from fairtrial.reports.formats import Format
 
-_HELP = f"The file to write, ending in one of {' '.join(ENDINGS)}, or - for standard output; may be repeated."
+_HELP = (
+    f"The file to write, ending in one of {' '.join(ENDINGS)}, or - for standard output; may be repeated. "
+    "A folder (ending in /) with --format inspect or eee; an address or project, or nothing, with mlflow or wandb."
+)
 
 
 @click.command()
 @click.argument("run", default="latest")
-@option("-o", "--output", "outputs", multiple=True, required=True, metavar="FILE", help=_HELP)
+@option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=_HELP)
 @option("--format", "form", metavar="F", help=f"The format, if no extension says it: one of {' '.join(NAMES)}.")
 @store_option
 def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | None) -> None:
-    """Write RUN to a file; the file's extension decides the format. `-o - --format jsonl` writes to a pipe."""
+    """Write RUN to a file; the file's extension decides the format. `-o - --format jsonl` writes to a pipe.
+
+    `--format mlflow` and `--format wandb` send it to these services, by default to the one that is configured there.
+    """
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
-    from fairtrial.reports.export import export
-    from fairtrial.reports.formats import format_named
+    from fairtrial.reports.export import export, send
+    from fairtrial.reports.formats import SERVICES, format_named
 
     chosen = None if form is None else format_named(form)
+    if chosen in SERVICES:
+        assert chosen is not None
+        stored_run = Run.find(run, open_store(store))
+        for address in outputs or (None,):
+            click.echo(f"sent to {send(stored_run, chosen, address)}", err=True)
+        return
+    if not outputs:
+        raise click.UsageError("name a file with -o")
     if "-" in outputs and chosen is None:
         raise click.UsageError(f"-o - needs --format, one of {', '.join(NAMES)}")
     if outputs.count("-") > 1:

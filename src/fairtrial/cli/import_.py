@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,20 @@ from fairtrial.cli.options import option
 from fairtrial.core.text import counted
 
 
-@click.command()
+class _Import(click.Command):
+    """The command; `traces` as its first word is a command of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["traces"]:
+            from fairtrial.cli.import_traces import command as traces
+
+            return traces.make_context(f"{info_name} traces", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=_Import)
 @click.argument("tool", metavar="TOOL")
 @click.argument("file", type=click.Path(path_type=Path))
 @option(
@@ -22,6 +36,8 @@ def command(tool: str, file: Path, output: Path, force: bool) -> None:
 
     Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
     --no-keys` does; code of the original that it needs is written beside it.
+
+    `fairtrial import traces FILE...` makes cases of recorded calls instead: see `fairtrial import traces --help`.
     """
     from fairtrial.core import registry
     from fairtrial.core.errors import FairtrialError

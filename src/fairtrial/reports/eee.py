@@ -1,19 +1,30 @@
-"""Every Eval Ever: the aggregate record format of shared evaluation collections, one record per target."""
+"""Every Eval Ever: the record format of shared evaluation collections, one record per target.
+
+A file holds the record alone; a folder gets records and the rows of their trials where the collection has them.
+"""
 
 from __future__ import annotations
 
 import datetime
+import hashlib
+import re
+import uuid
+from contextlib import ExitStack
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.run import Told
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
+from fairtrial.reports.eee_samples import rows
 
-SCHEMA_VERSION = "0.2.2"
+SCHEMA_VERSION = "0.3.0"
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 _GENERATION = ("temperature", "top_p", "top_k", "max_tokens")
 
 
@@ -24,7 +35,85 @@ def write(run: Run, file: IO[str]) -> None:
         raise FairtrialError(
             "a .eee.json file holds one model, and this run has several; export to .eee.jsonl, one record per line"
         )
-    file.write(msgspec.json.format(msgspec.json.encode(target_records[0]), indent=2).decode() + "\n")
+    file.write(_formatted(target_records[0]))
+
+
+def _formatted(record: dict[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2).decode() + "\n"
+
+
+def write_folder(run: Run, folder: Path) -> None:
+    """Write the record of every target, and beside it the rows of its trials, in one pass over them."""
+    with ExitStack() as stack:
+        parts = {}
+        for target, record in zip(_targets(run), records(run), strict=True):
+            path = Path("data", _plain(run.record.suite_name), *_model_folders(record), _file_name(run, target))
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            parts[target] = stack.enter_context(_Part(record, folder, path))
+        for told in run.told_trials():
+            parts[told.trial.target].add(told)
+
+
+class _Part:
+    """Writes the rows of one record, then the record with their number and checksum."""
+
+    def __init__(self, record: dict[str, Any], folder: Path, path: Path) -> None:
+        self._record, self._path, self._place = record, path, folder / path
+        self._results: dict[str, dict[str, dict[str, Any]]] = {}
+        for result in record["evaluation_results"]:
+            arm, metric = result["evaluation_result_id"].split("#", 1)
+            self._results.setdefault(arm, {})[metric] = result
+
+    def __enter__(self) -> _Part:
+        self._file = self._place.with_name(f"{self._place.name}_samples.jsonl").open("wb")
+        self._checksum, self._rows, self._unscored = hashlib.sha256(), 0, 0
+        return self
+
+    def add(self, told: Told) -> None:
+        """Add the rows of a trial."""
+        lines = [
+            msgspec.json.encode(row, enc_hook=repr) + b"\n"
+            for row in rows(told, self._record, self._results.get(told.trial.arm.replace("#", "-"), {}))
+        ]
+        self._unscored += not lines
+        for line in lines:
+            self._file.write(line)
+            self._checksum.update(line)
+            self._rows += 1
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        self._file.close()
+        if failed is not None:
+            return
+        self._record["detailed_evaluation_results"] = {
+            "format": "jsonl",
+            "file_path": f"{self._path.as_posix()}_samples.jsonl",
+            "hash_algorithm": "sha256",
+            "checksum": self._checksum.hexdigest(),
+            "total_rows": self._rows,
+            "additional_details": {"trials_without_a_score": str(self._unscored)},
+        }
+        self._place.with_name(f"{self._place.name}.json").write_text(_formatted(self._record), "utf-8")
+
+
+def _targets(run: Run) -> list[str]:
+    return list(dict.fromkeys(arm.target.id for arm in run.plan_arms))
+
+
+def _model_folders(record: dict[str, Any]) -> tuple[str, str]:
+    """Return the folders of a model: its developer, which is the first part of its id, and its name."""
+    developer, _, name = record["model_info"]["id"].rpartition("/")
+    return _plain(developer or "unknown"), _plain(name)
+
+
+def _plain(name: str) -> str:
+    return _NOT_PLAIN.sub("-", name).strip(".-") or "unnamed"
+
+
+def _file_name(run: Run, target: str) -> str:
+    """Return a UUID that is the same whenever this run is exported."""
+    digest = hashlib.sha256(f"{run.id}/{target}".encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
 def records(run: Run) -> list[dict[str, Any]]:
@@ -51,7 +140,11 @@ def _record(run: Run, summary: RunSummary, target: str) -> dict[str, Any]:
             "additional_details": {"run_id": summary.run_id, "status": summary.status},
         },
         "eval_library": {"name": "fairtrial", "version": version("fairtrial")},
-        "model_info": {"name": spec.model or target, "id": f"{spec.provider}/{spec.model}" if spec.model else target},
+        "model_info": {
+            "name": spec.model or target,
+            "id": f"{spec.provider}/{spec.model}" if spec.model else target,
+            "additional_details": {"target": target, "deployment_type": "unknown", "model_availability": "unknown"},
+        },
         "evaluation_results": [result for arm in arms for result in _results(run, summary, arm)],
     }
 
@@ -63,6 +156,8 @@ def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, A
     common = _common(run, summary, arm)
     score = _result(
         f"{summary.suite}/{arm.condition}",
+        _result_id(arm),
+        "score",
         common,
         (0.0, 100.0),
         100 * arm.aggregate.mean,
@@ -77,6 +172,8 @@ def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, A
     others = [
         _result(
             f"{summary.suite}/{arm.condition}/{name}",
+            _result_id(arm, name),
+            name,
             common,
             _both_bounds(metric.scale),
             metric.mean,
@@ -86,6 +183,11 @@ def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, A
         if None not in metric.scale
     ]
     return [score, *others]
+
+
+def _result_id(arm: ArmSummary, metric: str = "") -> str:
+    """Return the key by which rows name their result."""
+    return f"{arm.arm.replace('#', '-')}#{metric}"
 
 
 def _both_bounds(scale: Scale) -> tuple[float, float]:
@@ -131,7 +233,13 @@ def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
 
 
 def _result(
-    name: str, common: dict[str, Any], scale: tuple[float, float], score: float, spread: dict[str, Any]
+    name: str,
+    key: str,
+    metric: str,
+    common: dict[str, Any],
+    scale: tuple[float, float],
+    score: float,
+    spread: dict[str, Any],
 ) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {}
     if spread.get("standard_error") is not None:
@@ -145,9 +253,12 @@ def _result(
     if spread.get("count") is not None:
         uncertainty["num_samples"] = spread["count"]
     return {
+        "evaluation_result_id": key,
         "evaluation_name": name,
         "source_data": common["source_data"],
         "metric_config": {
+            "metric_id": f"fairtrial.{metric}",
+            "metric_name": metric,
             "lower_is_better": scale[1] < scale[0],
             "score_type": "continuous",
             "min_score": min(scale),

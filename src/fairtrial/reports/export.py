@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,7 +16,9 @@ from fairtrial.reports.formats import Format, format_of
 
 
 def export(run: Run, path: str | Path, form: Format | None = None) -> Path:
-    """Write a run to a file; on failure, leave no partial file."""
+    """Write a run to a file, or to a folder if the format has several files; on failure, leave no partial file."""
+    if form is not None and is_folder(path):
+        return _export_folder(run, Path(path), form)
     path = Path(path)
     form = form or format_of(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -28,6 +31,32 @@ def export(run: Run, path: str | Path, form: Format | None = None) -> Path:
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether a path is meant as a folder: it is one, or ends in a slash."""
+    return str(path).endswith(("/", os.sep)) or Path(path).is_dir()
+
+
+def _export_folder(run: Run, folder: Path, form: Format) -> Path:
+    if not form.folder:
+        raise FairtrialError(f"{folder} is a folder, and {form.title} is one file: name the file")
+    try:
+        folder.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".fairtrial-", dir=folder) as unfinished:
+            _module(form).write_folder(run, Path(unfinished))
+            for file in sorted(path for path in Path(unfinished).rglob("*") if path.is_file()):
+                place = folder / file.relative_to(unfinished)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                file.replace(place)
+    except OSError as error:
+        raise FairtrialError(f"{folder} cannot be written: {error.strerror or error}") from None
+    return folder
+
+
+def send(run: Run, form: Format, address: str | None = None) -> str:
+    """Send a run to a service, by default the one that is configured; return where it can be seen."""
+    return str(_module(form).send(run, address))
 
 
 def write(run: Run, form: Format, file: IO[bytes]) -> None:

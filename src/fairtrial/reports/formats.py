@@ -9,12 +9,17 @@ from fairtrial.core.errors import FairtrialError
 
 
 class Format(NamedTuple):
-    """An export format: the module in `reports/` that writes it, and its file extensions."""
+    """An export format: the module in `reports/` that writes it, and its file extensions.
+
+    A module has `write(run, file)`. With `folder`, it also has `write_folder(run, folder)`; a service has
+    `send(run, address)` alone, which returns where the run can be seen.
+    """
 
     module: str
     title: str
     endings: tuple[str, ...]
     binary: bool = False
+    folder: bool = False
 
 
 FORMATS = (
@@ -25,19 +30,24 @@ FORMATS = (
     Format("csv", "One trial per row, for spreadsheets", (".csv",)),
     Format("parquet", "One trial per row, for data frames", (".parquet",), binary=True),
     Format("junit", "Test report for CI", (".junit.xml", ".xml")),
-    Format("eee", "Every Eval Ever, for a run with one model", (".eee.json",)),
+    Format("inspect", "inspect-ai log, for a run with one arm", (".eval",), binary=True, folder=True),
+    Format("inspect_json", "inspect-ai log as JSON, for a run with one arm", (".inspect.json",)),
+    Format("eee", "Every Eval Ever, for a run with one model", (".eee.json",), folder=True),
     Format("eee_lines", "Every Eval Ever, one record per model", (".eee.jsonl",)),
 )
+SERVICES = (
+    Format("mlflow", "MLflow, one run per arm", ()),
+    Format("wandb", "Weights & Biases, one run per arm", ()),
+)
+SINGLE = {"inspect": "arm", "inspect_json": "arm", "eee": "target"}  # what a file of these formats holds one of
 ENDINGS = [form.endings[0] for form in FORMATS]
-
-
-NAMES = [ending.removeprefix(".") for ending in ENDINGS]
+NAMES = [*(ending.removeprefix(".") for ending in ENDINGS), *(form.module for form in SERVICES)]
 
 
 def format_named(name: str) -> Format:
     """Return the format with this name: one of its extensions, with or without the dot, or its short name."""
     wanted = name.lower().removeprefix(".")
-    for form in FORMATS:
+    for form in (*FORMATS, *SERVICES):
         if wanted == form.module or f".{wanted}" in form.endings:
             return form
     raise FairtrialError(f"there is no format `{name}`; the formats are {', '.join(NAMES)}")

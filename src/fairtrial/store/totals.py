@@ -140,6 +140,17 @@ class TrialScores:
         return {case: sum(values) / len(values) for case, values in self.by_case.items()}
 
 
+def scorers(store: Store, run_id: str, scoring: int) -> dict[int, list[str]]:
+    """Return the names of the scorers that scored each arm, by arm position."""
+    table = schema.scores
+    query = select(table.c.arm_position, table.c.scorer).where(table.c.run_id == run_id, table.c.scoring == scoring)
+    names: dict[int, list[str]] = {}
+    with store.reading() as connection:
+        for arm, name in connection.execute(query.distinct().order_by(table.c.arm_position, table.c.scorer)):
+            names.setdefault(arm, []).append(name)
+    return names
+
+
 def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Sequence[int]) -> dict[int, TrialScores]:
     """Return the scores of these arms by position."""
     scores, cases = schema.scores, schema.cases

@@ -20,7 +20,7 @@ from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
-from fairtrial.reports.formats import FORMATS, Format
+from fairtrial.reports.formats import FORMATS, SINGLE, Format
 from fairtrial.web import numbers
 from fairtrial.web.site import Site
 
@@ -81,9 +81,9 @@ class Share:
 
 
 def _formats(run: Run) -> list[Format]:
-    """Return the export formats for a run; the single-model format only if it has one model."""
-    several = len({arm.target.id for arm in run.plan_arms}) > 1
-    return [form for form in FORMATS if not (several and form.module == "eee")]
+    """Return the export formats for a run; those for one model or one arm only if it has just one."""
+    several = {"target": len({arm.target.id for arm in run.plan_arms}) > 1, "arm": len(run.plan_arms) > 1}
+    return [form for form in FORMATS if not several.get(SINGLE.get(form.module, ""))]
 
 
 def _commands(run: Run, store: str) -> list[tuple[str, str]]:

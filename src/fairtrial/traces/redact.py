@@ -1,0 +1,87 @@
+"""Personal data and keys out of recorded texts; what was replaced is counted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from fairtrial.core.errors import FairtrialError
+
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe, Langfuse
+    r"|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|xox[abprs]-|pylf_)[A-Za-z0-9_-]{16,}"
+    r"|\bA(?:KIA|SIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}"
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"  # JSON web tokens
+    r"|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{16,}"
+)
+_CARD = re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-]?\d)")
+_PHONE = re.compile(
+    r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){5,12}"
+    r"|\(\d{2,5}\)[ .-]?\d(?:[ .-]?\d){5,9}|\d{3}[ .-]\d{3}[ .-]\d{4})(?![\w-]|\.\d)"
+)
+
+
+class Redactor:
+    """Replaces what the patterns find; `counts` says how often, by kind.
+
+    Args:
+        rules: `off` for nothing at all, or regular expressions of the user's, which are applied as well.
+    """
+
+    def __init__(self, rules: Sequence[str] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self._off = "off" in rules
+        if self._off and len(rules) > 1:
+            raise FairtrialError("`--redact off` goes with no other --redact")
+        self._own = [_compiled(rule) for rule in rules if rule != "off"]
+
+    def text(self, text: str) -> str:
+        """Return a text without what must not be in it."""
+        if self._off:
+            return text
+        for pattern in self._own:
+            text = self._replaced(pattern, "redacted", text)
+        text = self._replaced(_KEY, "API key", text)
+        text = self._replaced(_EMAIL, "e-mail address", text)
+        text = _CARD.sub(self._card, text)
+        return self._replaced(_PHONE, "phone number", text)
+
+    def all(self, value: Any) -> Any:
+        """Return a value of any shape with its texts redacted."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {name: self.all(item) for name, item in value.items()}
+        return [self.all(item) for item in value] if isinstance(value, list | tuple) else value
+
+    def _replaced(self, pattern: re.Pattern[str], kind: str, text: str) -> str:
+        text, count = pattern.subn(f"[{kind}]", text)
+        if count:
+            self.counts[kind] += count
+        return text
+
+    def _card(self, match: re.Match[str]) -> str:
+        if not _passes_luhn(match[0]):
+            return match[0]
+        self.counts["card number"] += 1
+        return "[card number]"
+
+
+def _compiled(rule: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(rule)
+    except re.error as error:
+        raise FairtrialError(f"--redact `{rule}` is not a regular expression: {error}") from None
+    if pattern.search(""):
+        raise FairtrialError(f"--redact `{rule}` finds something in every text, even an empty one")
+    return pattern
+
+
+def _passes_luhn(text: str) -> bool:
+    """Return whether the check digit of a card number is right."""
+    digits = [int(character) for character in reversed(text) if character.isdigit()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
