@@ -45,6 +45,8 @@ class Bets:
         self._places = {point: int(np.searchsorted(self._candidates, self._inside(point))) for point in tracked}
         self._up, self._down = np.zeros(len(self._candidates)), np.zeros(len(self._candidates))  # logs of capitals
         self._best_up, self._best_down = self._up.copy(), self._down.copy()
+        with np.errstate(divide="ignore"):  # the candidates include 0 and 1
+            self._most_up, self._most_down = _MOST / self._candidates, _MOST / (1 - self._candidates)
         self._open = np.full(len(self._candidates), True)
         self.count, self._sum, self._squares = 0, 0.0, 0.0
 
@@ -62,12 +64,12 @@ class Bets:
         middle = (0.5 + self._sum) / t
         variance = (0.25 + self._squares) / t
         stake = math.sqrt(2 * math.log(2 / self.alpha) / (variance * t * math.log(1 + t)))
-        m = self._candidates
-        with np.errstate(divide="ignore"):
-            up = np.minimum(stake, _MOST / m)
-            down = np.minimum(stake, _MOST / (1 - m))
-        self._up += np.log1p(np.where(m > 0, up * (x - m), 0.0 if x == 0 else np.inf))
-        self._down += np.log1p(np.where(m < 1, -down * (x - m), 0.0 if x == 1 else np.inf))
+        above = x - self._candidates
+        up = np.minimum(stake, self._most_up) * above
+        down = -np.minimum(stake, self._most_down) * above
+        up[0], down[-1] = 0.0 if x == 0 else np.inf, 0.0 if x == 1 else np.inf
+        self._up += np.log1p(up)
+        self._down += np.log1p(down)
         np.maximum(self._best_up, self._up, out=self._best_up)
         np.maximum(self._best_down, self._down, out=self._best_down)
         # Half of the capital bets on each side, so either side has to earn twice as much.
