@@ -96,7 +96,7 @@ ARMS = {
     "pairs": [f"mock:echo/{condition}/{prompt}" for condition in ("kind", "strict") for prompt in ("plain", "please")],
     "braces": ["mock:echo/json"],
     "rag": ["mock:echo/rag", "mock:echo/bare"],
-    "from-files": ["mock:echo/long", "mock:echo/shots"],
+    "from-files": ["mock:echo/long", "mock:echo/shots", "mock:echo/made"],
     "grounded": ["mock:echo/rag"],
 }
 STAND_INS = {
@@ -109,6 +109,7 @@ STAND_INS = {
 async def test_the_suites_on_the_page_about_prompts_run(tmp_path, store):
     """With mocks in the place of models."""
     (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts.py").write_text("def build(vars):\n    return vars['input']\n")
     (tmp_path / "prompts/long.md").write_text("# Task\n{{ input }}\n")
     (tmp_path / "prompts/shots.yaml").write_text("- {role: user, content: '{{ input }}'}\n")
     (tmp_path / "passages.csv").write_text("question,context,answer\nWho?,Ann wrote it.,Ann\n")

@@ -308,3 +308,16 @@ def test_variables_are_transformed_without_access_to_the_machine(tmp_path):
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     result = Promptfoo().read(tmp_path / "c.yaml")
     assert not result.findings and result.suite["cases"][0]["expected"] == "x!"
+
+
+def test_programs_that_make_tests_are_run_if_asked(tmp_path):
+    program = "def generate_tests(config):\n    return [{'vars': {'q': str(n)}} for n in range(config['n'])]\n"
+    (tmp_path / "made.py").write_text(program)
+    tests = [{"path": "file://made.py:generate_tests", "config": {"n": 3}}]
+    config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": tests}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    assert "import with --run-code" in Promptfoo().read(tmp_path / "c.yaml").findings[0]
+    importer = Promptfoo()
+    importer.run_code = True
+    result = importer.read(tmp_path / "c.yaml")
+    assert not result.findings and [case["input"] for case in result.suite["cases"]] == ["0", "1", "2"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +34,8 @@ class _Import(click.Command):
     "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
 )
 @option("--force", is_flag=True, help="Overwrite an existing file.")
-def command(tool: str, file: Path, output: Path, force: bool) -> None:
+@option("--run-code", is_flag=True, help="promptfoo: run the configuration's own programs that make tests.")
+def command(tool: str, file: Path, output: Path, force: bool, run_code: bool) -> None:
     """Convert FILE, a suite of TOOL (k-eval, benchmaker, promptfoo), to a fairtrial suite.
 
     Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
@@ -45,7 +49,12 @@ def command(tool: str, file: Path, output: Path, force: bool) -> None:
 
     _refuse_existing([output], force=force)
     try:
-        imported = registry.load("importers", tool)().read(file)
+        importer = registry.load("importers", tool)()
+        if run_code and not hasattr(importer, "run_code"):
+            raise FairtrialError(f"--run-code is for suites with programs that make tests, which {tool} does not have")
+        if run_code:
+            importer.run_code = True
+        imported = importer.read(file)
     except RecursionError:
         raise FairtrialError(f"{file} is nested too deeply") from None
     written = [output.parent / name for name in imported.files]
@@ -54,11 +63,19 @@ def command(tool: str, file: Path, output: Path, force: bool) -> None:
     click.echo(f"written: {output} ({counted(len(imported.suite.get('cases', [])), 'case')})", err=True)
     for path in written:
         click.echo(f"written: {path} (code of the original)", err=True)
-    for finding in imported.findings:
-        click.echo(f"  not converted: {finding}", err=True)
-    for difference in imported.differences:
-        click.echo(f"  works differently: {difference}", err=True)
+    _list("not converted", imported.findings)
+    _list("works differently", imported.differences)
     _check(output)
+
+
+def _list(title: str, items: list[str]) -> None:
+    """Print one line for each item; in a terminal, wrapped to its width."""
+    for item in items:
+        text = f"  {title}: {' '.join(item.split())}"
+        if sys.stderr.isatty():
+            width = max(shutil.get_terminal_size().columns, 40)
+            text = textwrap.fill(text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        click.echo(text, err=True)
 
 
 def _refuse_existing(paths: list[Path], *, force: bool) -> None:

@@ -54,7 +54,9 @@ _MAX_NAME = 60
 
 
 class Promptfoo:
-    """Imports promptfooconfig.yaml files."""
+    """Imports promptfooconfig.yaml files; `run_code`: also by running programs of theirs that make tests."""
+
+    run_code: bool = False
 
     def read(self, file: Path) -> Imported:
         """Convert a promptfoo configuration into a suite."""
@@ -66,11 +68,12 @@ class Promptfoo:
         keys = set(config) if isinstance(config, dict) else set()
         if not keys & {"prompts", "tests", "scenarios"} or not keys & _READ - {"prompts", "description", "version"}:
             raise FairtrialError(f"{file} is not a promptfoo configuration: it needs `prompts` and `tests`")
-        return _Reader(dereferenced(config, config), file.parent).read(file)
+        return _Reader(dereferenced(config, config), file.parent, run_code=self.run_code).read(file)
 
 
 class _Reader:
-    def __init__(self, config: dict[str, Any], path: Path) -> None:
+    def __init__(self, config: dict[str, Any], path: Path, *, run_code: bool) -> None:
+        self.run_code = run_code
         self.config, self.notes = config, Notes()
         given = config.get("providerPromptMap")
         self._mapped: dict[str, list[str]] = given if isinstance(given, dict) else {}
@@ -98,7 +101,7 @@ class _Reader:
         prompts = Prompts(self.folder, self.notes, self.environment, self.code).read(
             self.config.get("prompts") or ["{{prompt}}"]
         )
-        tests = Tests(self.folder, self.notes).read(self.config)
+        tests = Tests(self.folder, self.notes, run_code=self.run_code).read(self.config)
         keep = "promptfoo_code.py" in repr(targets)  # functions may look at any variable
         cases = Cases(
             self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, keep_all=keep

@@ -12,9 +12,11 @@ from typing import Any
 from fairtrial.importers import read_text
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, load
 from fairtrial.importers._promptfoo.notes import Notes
+from fairtrial.importers._promptfoo.runtime import load as load_function
+from fairtrial.importers._promptfoo.runtime import node
 
 Test = dict[str, Any]
-_PROGRAMS = (".py", ".js", ".ts", ".mjs", ".cjs")
+_PROGRAM = re.compile(r"(.+\.(?:py|[mc]?[jt]s))(?::([\w.]+))?")
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\(\s*(-?[\d.]+)\s*\))?\s*(?::\s*(.*))?", re.DOTALL)
 _SHORT = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric", "javascript": "javascript"}
 _KINDS = {
@@ -36,8 +38,8 @@ _ALONE = {
 class Tests:
     """Reads the tests of a configuration."""
 
-    def __init__(self, folder: Folder, notes: Notes) -> None:
-        self._folder, self._notes = folder, notes
+    def __init__(self, folder: Folder, notes: Notes, *, run_code: bool = False) -> None:
+        self._folder, self._notes, self._run_code = folder, notes, run_code
 
     def read(self, config: dict[str, Any]) -> list[Test]:
         """Return every test, merged with what the configuration says for all."""
@@ -86,22 +88,19 @@ class Tests:
             if isinstance(item, str):
                 yield from self._file(item)
             elif isinstance(item, dict) and isinstance(item.get("path"), str) and "vars" not in item:
-                yield from self._file(item["path"])
+                yield from self._file(item["path"], item.get("config"))
             elif isinstance(item, dict):
                 yield item
             else:
                 self._notes.lost(f"test {item!r}"[:80], "a test is a mapping with `vars` and `assert`")
 
-    def _file(self, name: str) -> Iterator[Test]:
+    def _file(self, name: str, config: Any = None) -> Iterator[Test]:
         if re.match(r"https?:|huggingface:", name):
             self._notes.lost(f"tests {name}", "download the rows as a file, or use `dataset: hf://owner/name`")
             return
-        if name.partition(":")[0].endswith(_PROGRAMS) or name.removeprefix(PREFIX).partition(":")[0].endswith(
-            _PROGRAMS
-        ):
-            self._notes.lost(
-                f"tests {name}", "a program: write the tests that it makes into a .yaml or .csv file and import again"
-            )
+        program = _PROGRAM.fullmatch(name.removeprefix(PREFIX))
+        if program:
+            yield from self._made(program[1], program[2] or "", config)
             return
         try:
             paths = self._folder.find(name)
@@ -110,6 +109,25 @@ class Tests:
             return
         for path in paths:
             yield from self._in_file(path)
+
+    def _made(self, name: str, function: str, config: Any) -> Iterator[Test]:
+        """Return the tests that a program makes, if it may be run."""
+        if not self._run_code:
+            advice = "a program: import with --run-code to run it, or write the tests that it makes into a file"
+            self._notes.lost(f"tests {name}", advice)
+            return
+        given = [config] if config is not None else []
+        try:
+            path = str(self._folder.find(name)[0].resolve())
+            tests = (
+                load_function(path, function or "generate_tests")(*given)
+                if path.endswith(".py")
+                else node(path, function, given)
+            )
+        except (Exception, SystemExit) as error:  # code of the user's may raise anything
+            self._notes.lost(f"tests {name}", f"running it failed: {type(error).__name__}: {error}")
+            return
+        yield from self._tests(tests)
 
     def _in_file(self, path: Path) -> Iterator[Test]:
         if path.suffix == ".csv":
