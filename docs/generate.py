@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+import fairtrial
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
@@ -51,6 +54,14 @@ suite, a target, a condition or a case: the nearest one wins. `extract` can stan
 """
 
 
+PYTHON_INTRO = """\
+# Python
+
+`import fairtrial as ft`; [how to use it](../python.md). Every verb has an async twin, with an `a` before its name:
+`await ft.arun(suite)`. A run may be given as an object, its id, a prefix of it, a tag, or `latest`. Scores are 0–1.
+"""
+_RUN_METHODS = ("summary", "trials", "trial", "by", "frame", "judgements", "files")
+_WIDE = 100
 SCORERS_INTRO = """\
 # Scorers
 
@@ -64,6 +75,7 @@ answer.
 def pages() -> dict[Path, str]:
     return {
         FOLDER / "commands.md": commands_page(),
+        FOLDER / "python.md": python_page(),
         FOLDER / "scorers.md": scorers_page(),
         FOLDER / "suite.md": suite_page(),
     }
@@ -78,6 +90,66 @@ def commands_page() -> str:
         inner = click.Context(command, info_name=name, parent=context, max_content_width=100, terminal_width=100)
         lines += [f"## {name}\n", f"{summary}\n", "```", command.get_help(inner), "```\n"]
     return "\n".join(lines)
+
+
+def python_page() -> str:
+    """Return every public name of the library: what people make, verbs, results."""
+    made = ["Suite", "Case", "RunOptions"]
+    verbs = [name for name in fairtrial.__all__ if f"a{name}" in fairtrial.__all__]
+    others = [name for name in fairtrial.__all__ if name[0].isupper() and name not in made]
+    lines = [NOTE, PYTHON_INTRO, "## What you make\n"]
+    lines += [_python_entry(name, getattr(fairtrial, name)) for name in made]
+    lines += ["## Verbs\n", *(_python_entry(name, getattr(fairtrial, name)) for name in ["load_suite", *verbs])]
+    lines += ["## Run\n", *(_python_entry(f"run.{name}", getattr(fairtrial.Run, name)) for name in _RUN_METHODS)]
+    lines.append("## Other names\n")
+    for name in sorted(others):
+        lines.append(f"- `{name}`: {_first_line(getattr(fairtrial, name))}")
+    lines.append(
+        "- `errors`, `plugins`: modules: exceptions, and [what plug-ins may build on](../../CONTRIBUTING.md).\n"
+    )
+    return "\n".join(lines)
+
+
+def _python_entry(name: str, value: Any) -> str:
+    documented = value.__init__ if value is fairtrial.Suite else value
+    signature = inspect.signature(value)
+    parameters = [_parameter(one) for one in signature.parameters.values() if one.name != "self"]
+    text = f"{name}({', '.join(_with_star(signature, parameters))})" if not isinstance(value, property) else name
+    wrapped = (
+        text if len(text) <= _WIDE else f"{name}(\n    " + ",\n    ".join(_with_star(signature, parameters)) + ",\n)"
+    )
+    return f"### {name}\n\n```python\n{wrapped}\n```\n\n{_arguments(inspect.getdoc(documented) or '')}\n"
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+    hint = "" if one.annotation is one.empty else f": {_hint(one.annotation)}"
+    return f"{stars}{one.name}{hint}" + ("" if one.default is one.empty else f" = {one.default!r}")
+
+
+def _hint(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def _with_star(signature: inspect.Signature, parameters: list[str]) -> list[str]:
+    """Return parameters with `*` before those that must be named."""
+    kinds = [one.kind for one in signature.parameters.values() if one.name != "self"]
+    first = next((place for place, kind in enumerate(kinds) if kind is inspect.Parameter.KEYWORD_ONLY), None)
+    return parameters if first is None else [*parameters[:first], "*", *parameters[first:]]
+
+
+def _arguments(doc: str) -> str:
+    """Return a docstring as Markdown: arguments as a list."""
+    text, _, arguments = doc.partition("\nArgs:\n")
+    items = re.split(r"\n(?=    \w+: )", "\n" + arguments.rstrip()) if arguments else []
+    listed = [" ".join(item.split()) for item in items if item.strip()]
+    return text.strip() + "".join(
+        f"\n- `{item.partition(': ')[0]}`: {item.partition(': ')[2]}" for item in ["", *listed] if item
+    ).replace("\n-", "\n\n-", 1)
+
+
+def _first_line(value: Any) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0]
 
 
 def scorers_page() -> str:

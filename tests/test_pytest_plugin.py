@@ -1,0 +1,88 @@
+"""The pytest fixture `trial`, in sessions of their own."""
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+TESTS = """
+import pytest
+
+def echo(input):
+    return input.rpartition(" ")[2]
+
+@pytest.mark.parametrize(("question", "answer"), [("say Paris", "Paris"), ("say Rome", "rome")])
+def test_capital(trial, question, answer):
+    asked = trial(question, expected=answer)
+    assert asked.answer in question and asked.score == 100 and asked.run.status == "completed"
+
+def test_wrong(trial):
+    trial("say Lyon", expected="Paris", repeats=2)
+
+@pytest.mark.trial(target=echo, scorer=lambda response: 0.5)
+class TestGraded:
+    def test_enough(self, trial):
+        assert trial("say x", min_score=40).score == 50
+
+    def test_too_little(self, trial):
+        trial("say x", min_score=60)
+
+@pytest.mark.trial(target=lambda q: 1 / 0)
+def test_a_failure_is_no_score(trial):
+    trial("say x", expected="x", check=False, retry={"attempts": 1})
+
+async def nothing(): ...
+"""
+INI = "[pytest]\nfairtrial_target = python:answering:echo\n"
+
+
+def session(folder, ini="", *options, tests=TESTS):
+    (folder / "answering.py").write_text("def echo(input):\n    return input.rpartition(' ')[2]\n")
+    (folder / "test_own.py").write_text(tests)
+    (folder / "pytest.ini").write_text(INI + ini)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_questions_feel_like_tests(tmp_path):
+    said = session(tmp_path, "", "--junit-xml=out.xml")
+    assert "3 passed" in said.stdout and "3 failed" in said.stdout, said.stdout
+    assert "score 0 of 100, at least 100, over 2 answers" in said.stdout and "answer:   Lyon" in said.stdout
+    assert "score 50 of 100, at least 60" in said.stdout and "raised ZeroDivisionError" in said.stdout
+    found = {
+        case.get("name"): {one.get("name"): one.get("value") for one in case.iter("property")}
+        for case in ET.parse(tmp_path / "out.xml").iter("testcase")
+    }
+    assert found["test_wrong"]["fairtrial.score"] == "0.0" and found["test_wrong"]["fairtrial.answers"] == "2"
+    assert found["test_enough"]["fairtrial.run"]
+
+
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("n", range(20))
+def test_many(trial, n):
+    trial(f"say {n}", expected=str(n) if n % 10 else "x")
+"""
+
+
+@pytest.mark.slow
+def test_a_gate_over_the_session(tmp_path):
+    said = session(tmp_path, "fairtrial_min_score = 50\n", "-n", "2", tests=MANY)
+    assert "20 passed" in said.stdout and said.returncode == 0, said.stdout
+    assert "gate passed: mean 90.0, 95% CI [" in said.stdout and "n = 20, at least 50" in said.stdout
+    said = session(tmp_path, "", "--fairtrial-min-score=99.9", tests=MANY)
+    assert said.returncode == 1 and "gate failed: mean 90.0" in said.stdout, said.stdout
+    said = session(tmp_path, "", "--fairtrial-min-score=90", tests=MANY)
+    assert said.returncode == 1 and "gate cannot tell" in said.stdout
+    assert session(tmp_path, "fairtrial_unsure = pass\nfairtrial_min_score = 90\n", tests=MANY).returncode == 0
+
+
+def test_without_a_target_it_says_what_to_do(tmp_path):
+    (tmp_path / "test_own.py").write_text("def test_it(trial):\n    trial('x', expected='x')\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "no target: set fairtrial_target" in said.stdout
