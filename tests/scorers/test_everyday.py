@@ -320,7 +320,7 @@ def test_own_functions_see_the_whole_answer(tmp_path):
         "    assert tool_calls == trace['tool_calls'] and vars == {'lang': 'fr'} and messages[-1]['role'] == 'user'\n"
         "    return {'score': 0.25, 'notes': 'seen', 'metrics': {'calls': len(tool_calls)}}\n"
         "def wrong(response):\n    return {'score': 0.5, 'metrics': {'a': 'b'}}\n"
-        "def none(response):\n    return {'result': 1}\n"
+        "def none(response):\n    return {'result': 'good'}\n"
     )
     whole = Answer(
         text="<think>hm</think>4",

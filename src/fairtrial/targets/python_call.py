@@ -42,6 +42,8 @@ class PythonCall(Target):
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
     agent: ClassVar[bool] = True
+    _function: Any = None  # until it is opened
+    _invokes = False
 
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
@@ -76,8 +78,10 @@ class PythonCall(Target):
 
     def sent(self, request: Request) -> dict[str, Any]:
         """Return the parameters if the function asks for them; else it gets none."""
+        if self._function is None or self._invokes:
+            return {}
         asks = any(parameter.name == "params" for parameter in parameters_of(self._function) or ())
-        return request.params if asks and not self._invokes else {}
+        return request.params if asks else {}
 
     async def ask(self, request: Request) -> Answer | Failure:
         steps: list[Any] = []
