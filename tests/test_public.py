@@ -16,6 +16,7 @@ VERBS = {
         "compare_models",
         "export",
         "gate",
+        "import_results",
         "label",
         "multi_run",
         "open_run",
@@ -44,6 +45,7 @@ PLUGINS = {
     *("Imported", "Journal", "Judge", "Judgement", "Listener", "McpServer", "Options", "Panel", "Provider", "Request"),
     *("Scale", "Score", "ScoreContext", "Scorer", "SoFar", "Target", "TargetSpec", "TargetUnusableError", "ToolCall"),
     *("Trace", "Turn", "Unscored", "Usage"),
+    *("Columns", "Contestant", "Log", "Question", "Sample", "Source"),
 }
 
 

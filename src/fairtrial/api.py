@@ -583,6 +583,59 @@ def report(run: AnyRun = "latest", file: str | Path = "report.html", *, store: s
     return export(run, file, store=store)
 
 
+async def aimport_results(
+    data: Any,
+    *,
+    format: str | None = None,
+    case: str | None = None,
+    arm: str | None = None,
+    score: str | None = None,
+    repeat: str | None = None,
+    category: str | None = None,
+    difficulty: str | None = None,
+    cluster: str | None = None,
+    cost: str | None = None,
+    latency: str | None = None,
+    input: str | None = None,
+    expected: str | None = None,
+    answer: str | None = None,
+    scale: tuple[float, float] | dict[str, tuple[float, float]] | None = None,
+    store: str | None = None,
+) -> Run | list[Run]:
+    """Import results of another tool: a file, a folder, several of them, or a data frame. See `import_results`."""
+    from fairtrial.results import Columns
+    from fairtrial.workflows.import_results import aimport_results as import_all
+
+    columns = Columns(
+        case=case,
+        arm=arm,
+        score=score,
+        repeat=repeat,
+        category=category,
+        difficulty=difficulty,
+        cluster=cluster,
+        cost=cost,
+        latency=latency,
+        input=input,
+        expected=expected,
+        answer=answer,
+    )
+    scales = scale if isinstance(scale, dict) else {} if scale is None else {"": scale}
+    done = await import_all(data, store=Store(store), format=format, columns=columns, scales=scales)
+    runs = [one.run for one in done]
+    return runs[0] if len(runs) == 1 else runs
+
+
+def import_results(data: Any, **options: Any) -> Run | list[Run]:
+    """Import results of another tool as runs: one run, or a list if there are several.
+
+    `data` is a file, a folder, a list of them, or a data frame. In a table, `case`, `arm`, `score` and so on name its
+    columns; in a log, `score` names the metric that becomes the score. `scale` is the worst and best value of the
+    score, or of several metrics by name. Importing the same data again returns the same run.
+    """
+    return wait_for(aimport_results(data, **options))
+
+
 def aggregate(run: Run) -> dict[str, Aggregate]:
     """Return each arm's mean, standard deviation, minimum, maximum, count, weight and interval; scores are 0–1."""
     return {arm.arm: arm.aggregate for arm in run.arms}

@@ -276,6 +276,8 @@ def settle_status(store: Store, record: RunRecord) -> None:
 def _completeness(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> str:
     if store.plan(record.plan_id).unfinished:
         return "incomplete"
+    if record.origin is not None:  # failures are final there: nothing can be asked again
+        return "incomplete" if record.origin["unfinished"] else "completed"
     planned = totals.planned_trials(store, record.plan_id, arms)
     scored = sum(arm.scored for arm in totals.arm_totals(store, record.id, record.scoring).values())
     return "completed" if scored == sum(planned) else "incomplete"

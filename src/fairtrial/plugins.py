@@ -1,6 +1,7 @@
 """What plug-ins may build on: the contracts of scorers, targets and importers, and the values that pass between them.
 
-A plug-in is an entry point `fairtrial.scorers`, `fairtrial.targets` or `fairtrial.importers`. A model behind an
+A plug-in is an entry point `fairtrial.scorers`, `fairtrial.targets`, `fairtrial.importers` or `fairtrial.results` (a
+reader of results: `recognises` and `read`). A model behind an
 HTTP API is an `HttpTarget`; named `NAME_api`, it serves `NAME:model`.
 
 Public are `fairtrial`, `fairtrial.plugins` and `fairtrial.pytest_plugin`. Every other module is private and may change
@@ -22,11 +23,14 @@ from fairtrial.importers import Imported
 from fairtrial.providers.conversation import Conversation, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.transport import HttpTarget
+from fairtrial.results import Columns, Contestant, Log, Question, Sample, Source
 
 __all__ = [
     "Answer",
     "Api",
     "Case",
+    "Columns",
+    "Contestant",
     "Conversation",
     "Failure",
     "FairtrialError",
@@ -38,16 +42,20 @@ __all__ = [
     "Judge",
     "Judgement",
     "Listener",
+    "Log",
     "McpServer",
     "Options",
     "Panel",
     "Provider",
+    "Question",
     "Request",
+    "Sample",
     "Scale",
     "Score",
     "ScoreContext",
     "Scorer",
     "SoFar",
+    "Source",
     "Target",
     "TargetSpec",
     "TargetUnusableError",

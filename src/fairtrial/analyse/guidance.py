@@ -21,6 +21,7 @@ def guidance(scores: ScoreTable, pairs: Pairs, comparisons: Sequence[Comparison]
         *_about_weights(scores, pairs, metric),
         *_about_scores(scores, pairs),
         *_about_runs(scores),
+        *_about_imports(scores),
         *_about_stopping(pairs, comparisons),
         *_about_noise(pairs),
     ]
@@ -109,6 +110,25 @@ def _about_runs(scores: ScoreTable) -> Iterator[str]:
         for run in source.runs:
             if run.status not in ("completed", "stopped"):
                 yield f"Run {run.id} is {run.status}: these results are not final."
+
+
+def _about_imports(scores: ScoreTable) -> Iterator[str]:
+    """Say what is not known about runs of other tools."""
+    for source in scores.sources:
+        for run in source.runs:
+            origin = run.record.origin
+            if origin is None:
+                continue
+            unknown = list(origin["missing"])
+            if not scores.clusters and "clusters of cases" not in unknown:
+                unknown.append("clusters of cases")
+            tool = f"{origin['tool']} {origin['version']}".strip()
+            yield f"Run {run.id} was imported from {tool}; not known: {', '.join(unknown) or 'nothing'}."
+    if scores.matched:
+        yield (
+            f"{scores.matched} cases were matched by their question or id alone: the runs write their expected answers "
+            "in different ways."
+        )
 
 
 def _about_stopping(pairs: Pairs, comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fairtrial.analyse.common import Common, common_cases
+from fairtrial.analyse.matching import matched
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stopping import whenever_stopped
 from fairtrial.core.errors import FairtrialError
@@ -48,10 +49,13 @@ class ArmScores:
         self.stop: StopSpec | None = None  # set if its run was allowed to stop early
         self.labels: dict[str, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
 
-    def add(self, case: str, value: float, metrics: Mapping[str, tuple[float, float | None, float | None]]) -> None:
-        """Add one scored trial."""
-        self.scored += 1
-        self.values[SCORE].setdefault(case, []).append(value)
+    def add(
+        self, case: str, value: float | None, metrics: Mapping[str, tuple[float, float | None, float | None]]
+    ) -> None:
+        """Add one scored trial; a trial of another tool may have metrics and no score."""
+        if value is not None:
+            self.scored += 1
+            self.values[SCORE].setdefault(case, []).append(value)
         for name, (metric_value, worst, best) in metrics.items():
             self.scales[name] = (worst, best)
             self.values.setdefault(name, {}).setdefault(case, []).append(metric_value)
@@ -91,6 +95,7 @@ class ScoreTable(NamedTuple):
     weights: dict[str, float]
     clusters: dict[str, str]
     same_cases: bool
+    matched: int  # cases of imported runs that were matched by their question or id alone
     uneven_facts: int  # cases whose weight or cluster differs between runs: the first run named counts
 
     def common(self, a: ArmScores, b: ArmScores, metric: str = SCORE) -> Common:
@@ -177,18 +182,16 @@ def read_scores(sources: Sequence[Source]) -> ScoreTable:
     """Read every arm of the sources. If an arm's name is in several of them, its label includes the source."""
     facts: dict[str, CaseFacts] = {}
     arms: list[ArmScores] = []
-    plans: dict[tuple[str, str], list[CaseFacts]] = {}
+    plans, found = _read_plans(sources)
     uneven = 0
+    for cases in plans.values():
+        for case in cases:
+            first = facts.setdefault(case.key, case)
+            uneven += (first.weight, first.cluster) != (case.weight, case.cluster)
     for source in sources:
         own: dict[str, ArmScores] = {}
         for run in source.runs:
-            place = (run.store.path, run.plan.id)
-            if place not in plans:
-                plans[place] = list(case_facts(run.store, run.plan.id))
-                for case in plans[place]:
-                    first = facts.setdefault(case.key, case)
-                    uneven += (first.weight, first.cluster) != (case.weight, case.cluster)
-            _read(run, source, own, plans[place])
+            _read(run, source, own, plans[run.store.path, run.plan.id])
         arms += own.values()
     names = [entry.arm.name for entry in arms]
     for entry in arms:
@@ -197,7 +200,17 @@ def read_scores(sources: Sequence[Source]) -> ScoreTable:
     same = len({frozenset(case.key for case in cases) for cases in plans.values()}) == 1
     weights = {key: case.weight for key, case in facts.items()}
     clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
-    return ScoreTable(tuple(sources), tuple(arms), facts, weights, clusters, same, uneven)
+    return ScoreTable(tuple(sources), tuple(arms), facts, weights, clusters, same, found, uneven)
+
+
+def _read_plans(sources: Sequence[Source]) -> tuple[dict[tuple[str, str], list[CaseFacts]], int]:
+    """Read the cases of every plan; where a run was imported, cases are also matched by their question or id."""
+    runs = {(run.store.path, run.plan.id): run for source in sources for run in source.runs}
+    cases = [list(case_facts(run.store, run.plan.id)) for run in runs.values()]
+    if len(cases) < 2 or all(run.record.origin is None for run in runs.values()):
+        return dict(zip(runs, cases, strict=True)), 0
+    cases, found = matched(cases)
+    return dict(zip(runs, cases, strict=True)), found
 
 
 def _read(run: Run, source: Source, own: dict[str, ArmScores], cases: Sequence[CaseFacts]) -> None:
@@ -222,7 +235,7 @@ def _read(run: Run, source: Source, own: dict[str, ArmScores], cases: Sequence[C
             continue
         entry.ended += 1
         entry.planned += stopped
-        if ending.value is not None:
+        if ending.value is not None or ending.metrics:
             entry.add(key, ending.value, ending.metrics)
         if ending.failed:
             entry.failed[key] = entry.failed.get(key, 0) + 1

@@ -119,6 +119,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     judging: Judging | None = None
     lifts: list[Lift] = []
     user_cost: Cost = Cost()  # of the simulated user, which is in no arm's cost
+    origin: dict[str, Any] | None = None  # of a run that was imported
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
 
 
@@ -199,6 +200,7 @@ def summarise(
         judging=judging(store, record),
         lifts=lifts(store, record, plan_arms, baseline),
         user_cost=ledger.user_cost(store, record.id),
+        origin=record.origin,
         spent=ledger.spent(store, record.id),
     )
 
@@ -260,7 +262,7 @@ def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adju
     clusters = None
     if scores is not None and scores.clustered:
         cluster_of = dict(zip(scores.positions, scores.clusters, strict=True))
-        clusters = [cluster_of[case] for case in means]
+        clusters = [cluster_of.get(case, f"\0{case}") for case in means]  # other tools: no score, but a metric
     result = aggregate(list(means.values()), list(metric.weights.values()), clusters, scale=metric.scale)
     result = adjust(result, means, limits(metric.scale, np.asarray(list(means.values()))))
     assert result.mean is not None

@@ -167,7 +167,7 @@ def _print_failures(console: Console, failures: Sequence[tuple[str, str, int]]) 
 
 def next_step(summary: RunSummary) -> str | None:
     """Return what to do next about a run that is not complete, or None."""
-    if summary.status == "completed":
+    if summary.status == "completed" or summary.origin is not None:
         return None
     if summary.status == "stopped":
         run = summary.run_id

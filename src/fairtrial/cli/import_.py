@@ -1,10 +1,11 @@
-"""`fairtrial import`."""
+"""`fairtrial import`: suites of other tools, and their results."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,47 +14,69 @@ import click
 from fairtrial.cli.options import option
 from fairtrial.core.text import counted
 
-
-class _Import(click.Command):
-    """The command; `traces` as its first word is a command of its own."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args[:1] == ["traces"]:
-            from fairtrial.cli.import_traces import command as traces
-
-            return traces.make_context(f"{info_name} traces", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+_KINDS = {  # what is imported, if it is not a suite: modules of their own
+    "results": "Import results of other tools as runs: compare, rank, report.",
+    "traces": "Make cases of recorded calls: OpenTelemetry, Langfuse, Logfire.",
+}
+_TOOLS = ("k-eval", "benchmaker", "promptfoo")
 
 
-@click.command(cls=_Import)
-@click.argument("tool", metavar="TOOL")
-@click.argument("file", type=click.Path(path_type=Path))
-@option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
-)
-@option("--force", is_flag=True, help="Overwrite an existing file.")
-@option("--run-code", is_flag=True, help="promptfoo: run the configuration's own programs that make tests.")
-def command(tool: str, file: Path, output: Path, force: bool, run_code: bool) -> None:
-    """Convert FILE, a suite of TOOL (k-eval, benchmaker, promptfoo), to a fairtrial suite.
+class _Imports(click.Group):
+    """Every name that is none of the kinds above is a tool, whose suite is converted."""
 
-    Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
-    --no-keys` does; code of the original that it needs is written beside it.
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_KINDS, *_TOOLS]
 
-    `fairtrial import traces FILE...` makes cases of recorded calls instead: see `fairtrial import traces --help`.
-    """
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _KINDS:
+            command: click.Command = import_module(f"fairtrial.cli.import_{cmd_name}").command
+            return command
+        return _suite_command(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("What to import"):
+            formatter.write_dl([*_KINDS.items(), *((tool, f"Convert a suite of {tool}.") for tool in _TOOLS)])
+
+
+@click.group(cls=_Imports, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def command() -> None:
+    """Import results of other tools or recorded calls, or convert a suite of another tool (`TOOL FILE`)."""
+
+
+def _suite_command(tool: str) -> click.Command:
+    """Return the command that converts suites of a tool, which may come from a plug-in."""
+
+    @click.command(name=tool, help=_SUITE_HELP.format(tool=tool))
+    @click.argument("file", type=click.Path(path_type=Path))
+    @option(
+        "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
+    )
+    @option("--force", is_flag=True, help="Overwrite an existing file.")
+    @option("--run-code", is_flag=True, help="promptfoo: run the configuration's own programs that make tests.")
+    def convert(file: Path, output: Path, force: bool, run_code: bool) -> None:
+        _convert(tool, file, output, force=force, run_code=run_code)
+
+    return convert
+
+
+_SUITE_HELP = """Convert FILE, a suite of {tool}, to a fairtrial suite.
+
+Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
+--no-keys` does; code of the original that it needs is written beside it."""
+
+
+def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool) -> None:
     from fairtrial.core import registry
     from fairtrial.core.errors import FairtrialError
     from fairtrial.importers import write_suite
 
+    importer: Any = registry.load("importers", tool)()
+    if run_code and not hasattr(importer, "run_code"):
+        raise FairtrialError(f"--run-code is for suites with programs that make tests, which {tool} does not have")
+    if run_code:
+        importer.run_code = True
     _refuse_existing([output], force=force)
     try:
-        importer = registry.load("importers", tool)()
-        if run_code and not hasattr(importer, "run_code"):
-            raise FairtrialError(f"--run-code is for suites with programs that make tests, which {tool} does not have")
-        if run_code:
-            importer.run_code = True
         imported = importer.read(file)
     except RecursionError:
         raise FairtrialError(f"{file} is nested too deeply") from None

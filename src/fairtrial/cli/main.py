@@ -42,7 +42,7 @@ COMMANDS = {
     "serve": "Start the web interface: suites, runs, comparisons, judges, votes.",
     "optim": "Compare prompt styles on optimisation problems.",
     "baseline": "Solve an optimisation problem and certify the solution.",
-    "import": "Convert another tool's suite to a fairtrial suite.",
+    "import": "Import results of other tools, or convert their suites.",
     "scorers": "List the scorers and what each is good for.",
     "fetch": "Download the weights of the embedded model.",
     "doctor": "Check what is installed, reachable and configured.",

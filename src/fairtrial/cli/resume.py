@@ -43,9 +43,10 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
     ) -> int:
         from fairtrial.cli.finish import check_outputs, exit_code, finish
         from fairtrial.cli.watch import watcher
-        from fairtrial.workflows.resume import aresume, aresume_series
+        from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
         opened = open_store(store)
+        refuse_imported(opened.find_runs(run)[0], mode)
         load_dotenv_of(run, opened)
         check_outputs(outputs)
         tune_garbage_collector()

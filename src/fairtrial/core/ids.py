@@ -25,6 +25,13 @@ def new_id() -> str:
     return f"{_base32(time.time_ns() // 1_000_000, 9)}-{_base32(secrets.randbits(25), 5)}"
 
 
+def dated_id(created: float | None, digest: bytes) -> str:
+    """Return the id of a run that was made elsewhere: the same for the same content, sorted by when it was made."""
+    bits = int.from_bytes(digest[:8], "big")
+    milliseconds = int((created or 0.0) * 1000) or (bits >> 20)
+    return f"{_base32(milliseconds % 32**9, 9)}-{_base32(bits & (2**25 - 1), 5)}"
+
+
 def canonical_json(value: Any) -> bytes:
     """Encode a value as JSON so that equal content gives equal bytes."""
     return msgspec.json.encode(value, order="deterministic")

@@ -38,6 +38,7 @@ class CaseFacts(NamedTuple):
     difficulty: str | None
     tags: tuple[str, ...]
     scorer: bytes | None  # the case's own scorer, if it has one
+    question: str | None = None  # a hash of the input, without regard to blanks; None if the input is not known
 
 
 def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
@@ -65,7 +66,7 @@ def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
         for row in connection.execute(query):
             metrics = {name: item for name, item in (decode(row[5]) or {}).items() if item[0] is not None}
             for name, value in (("latency_ms", row[6]), ("cost_usd", row[7])):
-                if value is not None:
+                if value is not None and row[2] is not None:
                     metrics.setdefault(name, (value, None, 0.0))  # lower is better
             yield Ending(row[0], row[1], row[2], metrics, bool(row[3]), bool(row[4]))
 
@@ -78,7 +79,8 @@ def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
     occurrences: dict[str, int] = {}
     with store.reading() as connection:
         for row in connection.execute(query.execution_options(yield_per=2000)).mappings():
-            content = _content_key(row["input"], row["expected"])
+            asked = " ".join(row["input"].split())
+            content = _content_key(row["input"], row["expected"]) if asked else _content_key("", f"\0{row['id']}")
             occurrences[content] = occurrences.get(content, 0) + 1
             yield CaseFacts(
                 position=row["position"],
@@ -90,6 +92,7 @@ def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
                 difficulty=row["difficulty"],
                 tags=tuple(decode(row["tags"]) or ()),
                 scorer=row["scorer"],
+                question=_content_key(asked, None) if asked else None,
             )
 
 

@@ -21,7 +21,7 @@ from fairtrial.core.place import COLUMNS, Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
-from fairtrial.store.dialect import Lock, translated
+from fairtrial.store.dialect import Dialect, Lock, translated
 from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.planned import Planned, count_by_position, planned_cases
 from fairtrial.store.statements import INSERT_CASES, UPSERTS, insert_missing, upsert_replacing
@@ -62,6 +62,12 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     suite_name: str
 
+    @property
+    def origin(self) -> dict[str, Any] | None:
+        """Where the run was imported from; None if it was made here."""
+        origin: dict[str, Any] | None = msgspec.json.decode(self.context).get("imported")
+        return origin
+
 
 class ScoringRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One scoring of a run; `how` has the `scorer` and `judge` that differ from the suite's."""
@@ -96,6 +102,11 @@ class Store:
             with self._dialect.lock("schema"), self.engine.begin() as connection:
                 migrate(connection)
 
+    @property
+    def dialect(self) -> Dialect:
+        """The kind of database."""
+        return self._dialect
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a connection for reading; database errors become readable messages."""
@@ -126,7 +137,7 @@ class Store:
         first ones. A plan that is complete is not written again; one that was left unfinished is continued.
         """
         with self._dialect.lock(f"plan-{plan['id']}"):
-            planned, complete = self._begin_plan(plan)
+            planned, complete = self.begin_plan(plan)
             yield planned
             if complete:
                 return
@@ -153,7 +164,7 @@ class Store:
             link = insert_missing(self._dialect, schema.plan_files).values(plan_id=plan_id, sha256=sha256)
             connection.execute(link)
 
-    def _begin_plan(self, plan: dict[str, Any]) -> tuple[Planned, bool]:
+    def begin_plan(self, plan: dict[str, Any]) -> tuple[Planned, bool]:
         """Return the cases of a plan that are stored, and whether these are all."""
         table = schema.plans
         with self.writing() as connection:

@@ -73,5 +73,7 @@ def rows_of(path: Path, options: TableOptions | None = None) -> Iterator[Row]:
         yield from module.rows(path, options)
     except TableError as error:
         yield Row(error.line, {}, str(error))
+    except UnicodeError as error:
+        yield Row(0, {}, f"the file is not text in its encoding ({error}): set `encoding`")
     except OSError as error:
         yield Row(0, {}, f"the file cannot be read: {error.strerror or error}")

@@ -45,6 +45,7 @@ async def aresume(
     """Continue a run (`resume`), or repeat its failed trials (`retry`). No finished call is repeated."""
     store = store or Store(create=False)
     record = store.find_run(name)
+    refuse_imported(record, mode)
     if record.status == "completed":
         return Run(store, record)
     job = stored_job(store, record.id, mode, overrides or {}, functions)
@@ -67,6 +68,15 @@ async def aresume(
         with store.lease(record.id):
             async with feed_of(store, job) as feed:
                 return await work_on(store, job, targets, scoring, feed, watch)
+
+
+def refuse_imported(record: RunRecord, mode: Mode) -> None:
+    """Raise for a run of another tool: only that tool can ask its targets."""
+    if record.origin is not None:
+        raise FairtrialError(
+            f"run {record.id} was imported from {record.origin['tool']} and cannot be continued here: {mode} it there, "
+            "then import the new log"
+        )
 
 
 async def aresume_series(
@@ -161,6 +171,7 @@ async def arescore(
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
+    _check_imported(record, scorer)
     job = stored_job(store, record.id, "rescore", overrides or {}, functions)
     job = with_judge(store, job, judge)
     check_functions(store, job, scorer)
@@ -181,6 +192,19 @@ async def arescore(
                 number = store.add_scoring(record.id, canonical_json(choice) if choice else None)
                 scoring = _scoring(job, scorer, number)
                 return await work_on(store, job, targets, scoring, feed, watch)
+
+
+def _check_imported(record: RunRecord, scorer: ScorerSpec | None) -> None:
+    """Raise if a run of another tool has no answers to score, or no scorer that could be used again."""
+    origin = record.origin
+    if origin is None:
+        return
+    if "the answers" in origin["missing"]:
+        raise FairtrialError(f"{origin['tool']} did not record the answers of run {record.id}: nothing can be scored")
+    if scorer is None:
+        raise FairtrialError(
+            f"run {record.id} was scored by {origin['tool']}: choose a scorer of fairtrial with --scorer NAME"
+        )
 
 
 def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
 from fairtrial.core.money import Cost, total
@@ -216,7 +216,7 @@ def run_notes(summary: RunSummary) -> list[str]:
         notes.append(f"{truncated} answers were cut off at max_tokens.")
     notes += _judge_notes(summary)
     notes += _unseen_notes(summary)
-    return [*notes, *_cost_notes(summary)]
+    return [*notes, *_cost_notes(summary), *origin_notes(summary.origin)]
 
 
 def _judge_notes(summary: RunSummary) -> list[str]:
@@ -259,7 +259,7 @@ def _cost_notes(summary: RunSummary) -> list[str]:
             f"; at most {money(summary.spent.charged)} in total" if summary.spent.charged > summary.spent.known else ""
         )
         notes.append(f"The cost of {calls} is unknown{most}.")
-        notes += _price_notes(summary)
+        notes += _price_notes(summary) if summary.origin is None else []
     return notes
 
 
@@ -275,6 +275,22 @@ def _price_notes(summary: RunSummary) -> list[str]:
             f"{', '.join(unreported)} does not report its cost: have it report `cost_usd`, or set its price under "
             "`prices:` (0 if it costs nothing)."
         )
+    return notes
+
+
+def origin_notes(origin: Mapping[str, Any] | None) -> list[str]:
+    """Say where an imported run came from, and what is not known about it."""
+    if origin is None:
+        return []
+    tool = f"{origin['tool']} {origin['version']}".strip()
+    names = [file["name"] for file in origin["files"]]
+    files = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+    notes = [f"Imported from {f'{files} ({tool})' if files else tool}; {origin['metric'] or 'nothing'} is the score."]
+    if origin["unfinished"]:
+        notes.append(f"Unfinished: {origin['unfinished']}.")
+    notes += [f"{note[:1].upper()}{note[1:]}." for note in origin["notes"]]
+    if origin["missing"]:
+        notes.append(f"Not recorded by {origin['tool']}: {', '.join(origin['missing'])}.")
     return notes
 
 
