@@ -11,6 +11,7 @@ import click
 import msgspec
 
 import fairtrial
+from fairtrial.cli.import_traces import command as import_traces
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
@@ -84,8 +85,12 @@ def pages() -> dict[Path, str]:
 def commands_page() -> str:
     context = click.Context(cli, info_name="fairtrial")
     lines = [NOTE, "# Commands\n", "Every long option is also an environment variable, `FAIRTRIAL_<OPTION>`.\n"]
-    for name, summary in COMMANDS.items():
-        command = cli.get_command(context, name)
+    commands = [(name, summary, cli.get_command(context, name)) for name, summary in COMMANDS.items()]
+    after = list(COMMANDS).index("import") + 1
+    commands.insert(
+        after, ("import traces", "Make cases of recorded calls: see [traces](../traces.md).", import_traces)
+    )
+    for name, summary, command in commands:
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context, max_content_width=100, terminal_width=100)
         lines += [f"## {name}\n", f"{summary}\n", "```", command.get_help(inner), "```\n"]

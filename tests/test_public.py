@@ -17,6 +17,7 @@ VERBS = {
         "export",
         "gate",
         "import_results",
+        "import_traces",
         "label",
         "multi_run",
         "open_run",

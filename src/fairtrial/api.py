@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.score_table import ScoreTable, Source
     from fairtrial.analyse.series import MultiRun, RunSeries
     from fairtrial.stats import RunMeansTest
+    from fairtrial.workflows.traces import TracesRead
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -648,6 +649,24 @@ def multi_run(runs: Sequence[Run]) -> dict[str, MultiRun]:
     return over_runs(runs)
 
 
+def import_traces(
+    files: Sequence[str | Path] | str | Path, output: str | Path = "suite.yaml", **options: Any
+) -> TracesRead:
+    """Turn recorded calls (OTLP, Langfuse, Logfire) into a suite or a dataset; returns what was read and left out.
+
+    Options are those of `fairtrial import traces`: where, by, sample, seed, expected, redact, form, target.
+    """
+    from fairtrial.workflows.traces import TraceOptions
+    from fairtrial.workflows.traces import import_traces as write_cases
+
+    paths = [files] if isinstance(files, str | Path) else list(files)
+    try:
+        chosen = msgspec.convert(options, TraceOptions)
+    except msgspec.ValidationError as error:
+        raise FairtrialError(f"import_traces: {error}") from None
+    return write_cases(paths, output, chosen)
+
+
 def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
     """Compare two arms by their run means (pooled Student t); None with fewer than two runs of either.
 
@@ -718,6 +737,7 @@ areport = _twin(report, "areport")
 aaggregate = _twin(aggregate, "aaggregate")
 amulti_run = _twin(multi_run, "amulti_run")
 acompare_models = _twin(compare_models, "acompare_models")
+aimport_traces = _twin(import_traces, "aimport_traces")
 
 
 @overload

@@ -335,3 +335,27 @@ def test_a_large_file_is_not_held_in_memory(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (read.calls, read.cases) == (2000, 5) and peak < 15_000_000
+
+
+def test_from_python(recorded, tmp_path):
+    import fairtrial as ft
+
+    read = ft.import_traces(recorded, tmp_path / "s.jsonl", where={"model": "other"}, sample=5)
+    assert (read.cases, read.path) == (1, tmp_path / "s.jsonl")
+    with pytest.raises(FairtrialError, match="wher"):
+        ft.import_traces(recorded, tmp_path / "s.jsonl", wher={})
+
+
+def test_what_stands_in_traces_stays_in_its_place(tmp_path):
+    """The name of a model is somebody else's text: it must not become a line of the suite."""
+    row = {
+        "id": "1",
+        "traceId": "t",
+        "type": "GENERATION",
+        "model": "x\ntargets: [command]",
+        "input": "q",
+        "output": "a",
+    }
+    (tmp_path / "t.jsonl").write_text(json.dumps(row))
+    import_traces([tmp_path / "t.jsonl"], tmp_path / "s.yaml", TraceOptions(target="mock:echo"))
+    assert yaml.safe_load((tmp_path / "s.yaml").read_text())["targets"] == ["mock:echo"]

@@ -28,7 +28,7 @@ _NO_LABEL = {"type": "length", "min": 1}
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-class TraceOptions(msgspec.Struct, frozen=True, kw_only=True):
+class TraceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which calls become cases, and how.
 
     by: Every call is a case, or of each trace or session the call with the most turns.
@@ -236,7 +236,10 @@ class _Import:
         """Return the beginning of a suite, with comments on where its cases come from."""
         names = ", ".join(file.name for file in self._files)
         self._read.redacted = self._redactor.counts
-        comments = [f"# Imported from the traces in {names}.", *(f"# {line}" for line in self._read.lines())]
+        comments = [
+            f"# Imported from the traces in {' '.join(names.split())}.",
+            *(f"# {' '.join(line.split())}" for line in self._read.lines()),
+        ]
         suite = {
             "name": self._output.stem,
             "targets": [self._options.target or self._usual_target()],
