@@ -243,3 +243,13 @@ def test_conditions_that_a_suite_does_not_have(write_suite):
     target = {"id": "one", "target": "mock:echo", "conditions": ["plane"]}
     found = problems(write_suite, targets=[target], prompts={"plain": "say {{ input }}"}, cases=[WATER])
     assert any("unknown condition `plane`; did you mean `plain`?" in text for text in found)
+
+
+def test_settings_of_the_sdk_of_claude_code_are_checked(write_suite, monkeypatch):
+    pytest.importorskip("claude_agent_sdk")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    options = {"sdk": {"permission_mode": "acceptEdits", "colour": "blue", "model": "x"}}
+    target = {"id": "agent", "target": "claude-code", "options": options}
+    found = problems(write_suite, targets=[target], cases=[WATER])
+    assert [text for text in found if "has no setting" in text and ("`colour`" in text or "`model`" in text)] == found
+    assert len(found) == 2

@@ -321,3 +321,18 @@ def test_programs_that_make_tests_are_run_if_asked(tmp_path):
     importer.run_code = True
     result = importer.read(tmp_path / "c.yaml")
     assert not result.findings and [case["input"] for case in result.suite["cases"]] == ["0", "1", "2"]
+
+
+def test_settings_of_code_may_refer_to_the_environment(tmp_path, monkeypatch):
+    from fairtrial.core.code import load_function
+
+    (tmp_path / "p.py").write_text("def call_api(prompt, options, context):\n    return options['config']['mode']\n")
+    provider = {"id": "file://p.py", "config": {"mode": "{{ env.MODE | default('plain') }}"}}
+    config = {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "x"}}]}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    write_suite(Promptfoo().read(tmp_path / "c.yaml"), tmp_path / "suite.yaml", source="c.yaml", tool="promptfoo")
+    ask = load_function("promptfoo_code.py:provider_1", tmp_path)
+    question = [{"role": "user", "content": "x"}]
+    assert ask("x", "", {}, question, {}) == "plain"
+    monkeypatch.setenv("MODE", "fast")
+    assert ask("x", "", {}, question, {}) == "fast"

@@ -9,6 +9,7 @@ from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
+from fairtrial.importers._promptfoo.nunjucks import converted
 
 CLAUDE = ("anthropic:claude-agent-sdk", "anthropic:claude-code")
 CODEX = ("openai:codex-sdk", "openai:codex")
@@ -20,9 +21,9 @@ _CLAUDE_SDK = {  # settings of the SDK under the same name
 }  # fmt: skip
 _CLAUDE_LIKE = {"additional_directories": "add_dirs", "extra_args": "extra_args"}
 _IGNORED = {  # how promptfoo itself starts and shows an agent
-    "apiKey", "apiKeyRequired", "base_url", "skip_git_repo_check", "enable_streaming", "deep_tracing", "cache_mcp",
+    "apiKey", "apiKeyRequired", "skip_git_repo_check", "enable_streaming", "deep_tracing", "cache_mcp",
     "debug", "debug_file", "allow_dangerously_skip_permissions", "allow_all_tools", "persist_session", "stderr",
-    "strict_mcp_config", "cli_env", "codex_path_override", "collaboration_mode", "thread_pool_size",
+    "strict_mcp_config", "thread_pool_size",
     "tracing", "cache", "append_system_prompt", "system_prompt", "custom_system_prompt", "custom_allowed_tools",
     "append_allowed_tools", "working_dir", "mcp", "path_to_claude_code_executable", "env",
     "dangerously_allow_browser", "inherit_process_env", "executable", "executable_args",
@@ -91,7 +92,7 @@ class Agents:
         return sdk
 
     def _codex(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        others = {"output_schema", "additional_directories", "cli_config", "images"}
+        others = {"output_schema", "additional_directories", "cli_config", "images", "cli_env"}
         self._note(name, config, {*_CODEX_FLAGS, *_CODEX_CONFIG, *others})
         if "codex" in known_providers():
             options: dict[str, Any] = {}
@@ -117,7 +118,9 @@ class Agents:
         except MissingFileError as error:
             self._notes.lost(f"`output_schema` of {name}", f"{error}; add it and import again")
             schema = None
-        made = self._code.call("call_codex", flags, schema, list(config.get("images") or []))
+        given = config.get("cli_env") if isinstance(config.get("cli_env"), dict) else {}
+        env = {str(key): converted(str(value)) for key, value in (given or {}).items()}
+        made = self._code.call("call_codex", flags, schema, list(config.get("images") or []), env)
         self._notes.differs("Codex is started as `codex exec` in a session of its own for each trial: install its CLI")
         return {"target": f"python:{made}", "id": name}
 

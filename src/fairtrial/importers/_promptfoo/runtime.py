@@ -16,6 +16,7 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
 _MARK = "\u241e"  # before the result, among whatever else a program prints
+_VARIABLE = re.compile("\ue000(\\w+)(?::-([^\ue001]*))?\ue001")  # as an import writes them
 _NODE = """
 const {pathToFileURL} = require('node:url');
 const {createRequire} = require('node:module');
@@ -164,9 +165,20 @@ def prompt_text(messages: list[dict[str, str]]) -> str:
     return messages[0]["content"] if len(messages) == 1 else json.dumps(messages)
 
 
+def expanded(value: Any) -> Any:
+    """Return settings with references to variables of the environment replaced by their values."""
+    if isinstance(value, dict):
+        return {key: expanded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [expanded(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    return _VARIABLE.sub(lambda match: os.environ.get(match[1], match[2] or ""), value)
+
+
 def ask(call: Callable[..., Any], options: Any, messages: list[dict[str, str]], values: dict[str, Any]) -> Any:
     """Call a provider as promptfoo does, and return its answer."""
-    reply = call(prompt_text(messages), {"config": options}, {"vars": values})
+    reply = call(prompt_text(messages), {"config": expanded(options)}, {"vars": values})
     if inspect.isawaitable(reply):
         import asyncio
 
@@ -181,7 +193,7 @@ def ask_in_node(
     file: str, name: str, options: Any, messages: list[dict[str, str]], values: dict[str, Any], kind: str = "provider"
 ) -> Any:
     """Call a provider in JavaScript as promptfoo does, with Node, and return its answer."""
-    args = [prompt_text(messages), {"config": options}, {"vars": values}]
+    args = [prompt_text(messages), {"config": expanded(options)}, {"vars": values}]
     return reported(node(file, name, args, kind=kind))
 
 
@@ -316,7 +328,7 @@ def call_litellm(model: str, params: dict[str, Any], messages: list[dict[str, st
     """Ask a model through LiteLLM (`pip install litellm`), which knows most vendors."""
     import litellm
 
-    reply = litellm.completion(model=model, messages=messages, drop_params=True, **params)
+    reply = litellm.completion(model=model, messages=messages, drop_params=True, **expanded(params))
     choice = reply.choices[0]
     calls = [call.model_dump() for call in choice.message.tool_calls or []]
     return {
@@ -332,7 +344,7 @@ def call_responses(model: str, params: dict[str, Any], messages: list[dict[str, 
     """Ask a model through OpenAI's responses API (`OPENAI_API_KEY`)."""
     import urllib.request
 
-    given = {"max_output_tokens" if key == "max_tokens" else key: value for key, value in params.items()}
+    given = {"max_output_tokens" if key == "max_tokens" else key: value for key, value in expanded(params).items()}
     if form := given.pop("response_format", None):
         shape = form.get("json_schema") or {}
         given["text"] = {"format": {"type": form.get("type"), **{k: v for k, v in shape.items() if v is not None}}}
@@ -353,19 +365,27 @@ def call_responses(model: str, params: dict[str, Any], messages: list[dict[str, 
     }
 
 
-def call_codex(flags: list[str], schema: Any, images: list[str], messages: list[dict[str, str]]) -> dict[str, Any]:
+def call_codex(
+    flags: list[str], schema: Any, images: list[str], env: dict[str, str], messages: list[dict[str, str]]
+) -> dict[str, Any]:
     """Let Codex work on a prompt: `codex exec`, one session of its own."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        words = ["codex", "exec", "--json", *flags]
+        words = ["codex", "exec", "--json", *expanded(flags)]
         if schema is not None:
             file = Path(folder) / "schema.json"
             file.write_text(json.dumps(schema), "utf-8")
             words += ["--output-schema", str(file)]
         words += [word for image in images for word in ("--image", str(FOLDER / image))]
         done = subprocess.run(
-            [*words, "-"], input=prompt_text(messages), capture_output=True, text=True, cwd=FOLDER, check=False
+            [*words, "-"],
+            input=prompt_text(messages),
+            capture_output=True,
+            text=True,
+            cwd=FOLDER,
+            check=False,
+            env={**os.environ, **expanded(env)},
         )
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     items = [event["item"] for event in events if event.get("type") == "item.completed"]

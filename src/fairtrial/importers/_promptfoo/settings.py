@@ -44,7 +44,7 @@ IGNORED = {
     "organization", "retry", "streaming", "apiType", "modelType", "endpoint", "isReasoningModel", "accountId",
     "isReasoning", "o1", "publisher", "credentials", "audioInputCost", "audioOutputCost", "inferenceModelType",
     "inference_config", "vertexai", "expressMode", "baseUrl", "base_url", "useApiKey", "workspaceUrl", "isPayPerToken",
-    "usageContext", "accountIdentifier", "delay", "mcp", "env", "additional_headers", "headers", "azureClientId",
+    "usageContext", "accountIdentifier", "delay", "mcp", "env", "headers", "azureClientId",
     "azureTenantId", "cacheTtl", "version", "modelName", "contentType", "acceptType", "apiBaseUrlRequired",
     "accessKeyId", "secretAccessKey", "sessionToken", "anthropicVersion", "serviceUrl", "oauthToken", "isAnthropic",
 }  # fmt: skip
