@@ -1,7 +1,10 @@
 """Suites made in Python: functions, objects and tables in place of names, with the checks of a file."""
 
 import asyncio
+import importlib
 import inspect
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -291,3 +294,29 @@ def test_a_changed_or_unsourced_function_is_refused():
     assert run.status == "incomplete"
     with pytest.raises(ft.FairtrialError, match="has no source code"):
         ft.retry(run, suite=unsourced)
+
+
+@pytest.mark.slow
+def test_the_command_line_continues_functions_with_a_name(tmp_path, monkeypatch):
+    code = "import os\n\ndef ask(input):\n    if os.environ.get('DOWN'):\n        raise OSError('down')\n    return 'Paris'\n"
+    module = tmp_path / "own_answers.py"
+    module.write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("DOWN", "1")
+    ask = importlib.import_module("own_answers").ask
+    run = ft.run(suite_of(ask, "match"))
+    unnamed = ft.run(suite_of(lambda input: 1 / 0, "match"))
+    monkeypatch.delenv("DOWN")
+
+    def retried(name):
+        command = [sys.executable, "-m", "fairtrial", "retry", name, "--quiet"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    module.write_text(code.replace("Paris", "Rome"))
+    said = retried(run.id)
+    assert said.returncode == 1 and "the code of `own_answers:ask` has changed" in said.stderr
+    module.write_text(code)
+    assert retried(run.id).returncode == 0 and scores(ft.open_run(run.id)) == {"fr": 1.0, "n": 0.0}
+    said = retried(unnamed.id)
+    assert said.returncode == 1 and "`lambda` was given in Python and has no importable name" in said.stderr
+    assert "Traceback" not in said.stderr

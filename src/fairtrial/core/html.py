@@ -15,6 +15,7 @@ _LINE = "1px solid color-mix(in srgb, currentColor 25%, transparent)"
 _CELL = f"padding:.2em .8em;border-bottom:{_LINE};vertical-align:top;white-space:pre-line"
 _WIDTH, _ROW, _LABELS = 560, 24, 200
 _LONGEST = 28
+_WORDS = ("arm", "against", "check", "result", "why", "reason", "verdict")  # columns of text, not numbers
 
 
 class Bar(NamedTuple):
@@ -41,13 +42,14 @@ def lines(texts: Iterable[str]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its first column has names, all others have numbers."""
+    """Return a table; names and texts are on the left, numbers on the right."""
+    sides = ["left" if place == 0 or name in _WORDS else "right" for place, name in enumerate(columns)]
     head = "".join(
-        f'<th style="{_CELL};text-align:{_side(place)}">{_text(name)}</th>' for place, name in enumerate(columns)
+        f'<th style="{_CELL};text-align:{sides[place]}">{_text(name)}</th>' for place, name in enumerate(columns)
     )
     body = "".join(
         "<tr>"
-        + "".join(f'<td style="{_CELL};text-align:{_side(place)}">{_text(cell)}</td>' for place, cell in enumerate(row))
+        + "".join(f'<td style="{_CELL};text-align:{sides[place]}">{_text(cell)}</td>' for place, cell in enumerate(row))
         + "</tr>"
         for row in rows
     )
@@ -89,10 +91,6 @@ def _bar(bar: Bar, number: int) -> str:
     if bar.value is not None:
         parts.append(f'<circle cx="{_x(bar.value)}" cy="{y}" r="4.5" fill="currentColor"/>')
     return "".join(parts)
-
-
-def _side(place: int) -> str:
-    return "left" if place == 0 else "right"
 
 
 def _text(text: object) -> str:
