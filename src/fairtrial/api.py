@@ -114,7 +114,7 @@ def _loaded(suite: AnySuite, options: RunOptions | None) -> Suite:
         return suite
     if isinstance(suite, Mapping):
         return Suite.from_dict({**suite}, options=options)
-    return pipeline.load(suite, options)
+    return pipeline.load(suite, options, whole=False)
 
 
 def _opened(run: AnyRun, store: str | None = None) -> Run:

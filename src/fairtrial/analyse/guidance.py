@@ -123,7 +123,8 @@ def _about_imports(scores: ScoreTable) -> Iterator[str]:
             if not scores.clusters and "clusters of cases" not in unknown:
                 unknown.append("clusters of cases")
             tool = f"{origin['tool']} {origin['version']}".strip()
-            yield f"Run {run.id} was imported from {tool}; not known: {', '.join(unknown) or 'nothing'}."
+            missing = f", which did not record {', '.join(unknown)}" if unknown else ""
+            yield f"Run {run.id} was imported from {tool}{missing}."
     if scores.matched:
         yield (
             f"{scores.matched} cases were matched by their question or id alone: the runs write their expected answers "
