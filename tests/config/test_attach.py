@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -102,3 +104,56 @@ def test_a_target_that_takes_no_files(write_suite, files):
     with pytest.raises(ProblemsError, match=r"command:x cannot be sent cat\.png"):
         pipeline.load(write_suite(targets=[cat], cases=[case("cat.png")]))
     pipeline.load(write_suite(targets=[cat], cases=[case("notes.md")]))
+
+
+@pytest.fixture
+def pictures():
+    """Serve one picture, and count how often it is fetched."""
+    fetched: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            fetched.append(self.path)
+            found = self.path.startswith("/cat.png")
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(PNG if found else b"no")
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", fetched
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_picture_at_a_web_address_is_fetched_once(run_suite, model, pictures, monkeypatch, tmp_path):
+    monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+    address, fetched = pictures
+    served = await model()
+    run = await run_suite(targets=["openai:gpt-5-mini"], cases=[case(f"{address}/cat.png?token=secret")])
+    assert run.status == "completed"
+    picture = base64.b64encode(PNG).decode()
+    image = served.bodies[-1]["messages"][-1]["content"][0]
+    assert image == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+    (stored,) = run.store.cases(run.plan.id, 0, 1)
+    assert [(file.name, file.sha256) for file in stored.attach] == [("cat.png", hashlib.sha256(PNG).hexdigest())]
+    await run_suite(targets=["openai:gpt-5-mini"], cases=[case(f"{address}/cat.png?token=secret")])
+    assert len(fetched) == 1
+
+
+def test_without_keys_nothing_is_fetched(write_suite, pictures, monkeypatch, tmp_path):
+    monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+    address, fetched = pictures
+    path = write_suite(targets=["openai:gpt-5-mini"], cases=[case(f"{address}/cat.png")])
+    assert pipeline.load(path, placeholders=True).case_count == 1 and not fetched
+
+
+@pytest.mark.parametrize("place", ["/dog.png", None])
+def test_an_address_without_a_picture_is_said(write_suite, pictures, monkeypatch, tmp_path, place):
+    monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+    address = f"{pictures[0]}{place}" if place else "http://127.0.0.1:9/x.png"
+    with pytest.raises(ProblemsError, match=r"(dog|x)\.png cannot be fetched \(.+\): attach a file instead"):
+        pipeline.load(write_suite(cases=[case(address)]))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from fairtrial.config.web_files import copy_path, is_address, local_copy, name_at
 from fairtrial.core.file import Attachment, File
 
 _MAX_BYTES = 20 * 2**20  # what most providers accept
@@ -32,25 +33,41 @@ class Attached(NamedTuple):
         return "\n\n".join((*self.texts, text))
 
 
-def read_attached(names: Iterable[str], folder: Path) -> Attached:
-    """Read the files of a case; raise ValueError with what is wrong with one."""
+def read_attached(names: Iterable[str], folder: Path, *, fetch: bool) -> Attached:
+    """Read the files of a case; raise ValueError with what is wrong with one.
+
+    Without `fetch`, a file at a web address that was not fetched before is taken for an image.
+    """
     files: list[Attachment] = []
     texts: list[str] = []
     for name in names:
-        media, text, sha256, size = _read(folder / name)
+        if is_address(name) and not fetch and not copy_path(name).is_file():
+            sha256 = hashlib.sha256(name.encode()).hexdigest()
+            files.append(Attachment(name=name_at(name), media="image/png", sha256=sha256, size=0))
+            continue
+        media, text, sha256, size = _read(_path_of(name, folder))
         if text is None:
-            files.append(Attachment(name=Path(name).name, media=media, sha256=sha256, size=size))
+            files.append(Attachment(name=_shown(name), media=media, sha256=sha256, size=size))
         else:
-            texts.append(f"{Path(name).name}:\n{text.strip()}")
+            texts.append(f"{_shown(name)}:\n{text.strip()}")
     return Attached(tuple(files), tuple(texts))
 
 
-def load_files(paths: Iterable[Path]) -> Iterator[File]:
+def load_files(names: Iterable[str], folder: Path) -> Iterator[File]:
     """Yield images and PDFs with their content, one at a time."""
-    for path in paths:
+    for name in names:
+        path = _path_of(name, folder)
         media, text, _, _ = _read(path)
         if text is None:
-            yield File(name=path.name, media=media, body=path.read_bytes())
+            yield File(name=_shown(name), media=media, body=path.read_bytes())
+
+
+def _path_of(name: str, folder: Path) -> Path:
+    return local_copy(name, _MAX_BYTES) if is_address(name) else folder / name
+
+
+def _shown(name: str) -> str:
+    return name_at(name) if is_address(name) else Path(name).name
 
 
 def _read(path: Path) -> tuple[str, str | None, str, int]:

@@ -44,7 +44,7 @@ def _problems(defaults: CaseSettings, folder: Path) -> Iterable[tuple[str, str]]
     except FairtrialError as error:
         yield "scorer", str(error)
     try:
-        read_attached(attached_names(defaults), folder)
+        read_attached(attached_names(defaults), folder, fetch=False)
     except ValueError as error:
         yield "attach", str(error)
     for key in ("tags", "category", "difficulty", "cluster"):

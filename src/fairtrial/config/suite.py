@@ -18,6 +18,7 @@ from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.source import Source
+from fairtrial.config.web_files import is_address
 from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
 from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.file import File
@@ -227,13 +228,18 @@ class Suite:
     def _open_dataset(self, entry: DatasetEntry) -> Dataset:
         return Dataset(entry, self.folder, self._template_names(), self._row_defaults())
 
+    @property
+    def _fetch(self) -> bool:
+        """Whether attachments at web addresses are fetched: not if the suite is only checked, without keys."""
+        return not self.variables.placeholders
+
     def _row_defaults(self) -> Case | None:
         """Return what every row says unless it says otherwise; None if there is nothing."""
         defaults = self._document.case_defaults
         if defaults == CaseSettings():
             return None
         values = {name: getattr(defaults, name) for name in CaseSettings.__struct_fields__}
-        return _inline_case(CaseEntry(**values), 0, self.folder)
+        return _inline_case(CaseEntry(**values), 0, self.folder, fetch=self._fetch)
 
     def _template_names(self) -> set[str]:
         """Return the names in templates: those in prompts, which may be in files, and those in the suite itself."""
@@ -253,7 +259,7 @@ class Suite:
         for entry in entries:
             digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
             with suppress(ValueError):  # reported with the case
-                files = read_attached(attached_names(entry), self.folder).files
+                files = read_attached(attached_names(entry), self.folder, fetch=self._fetch).files
                 digest.update(b"".join(file.sha256.encode() for file in files))
         for case in self._built_in:
             digest.update(canonical_json([case.id, case.input, case.metadata]) + b"\n")
@@ -312,7 +318,7 @@ class Suite:
             path: KeyPath = ("cases", index)
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
             try:
-                yield place, _inline_case(entry, index, self.folder), ""
+                yield place, _inline_case(entry, index, self.folder, fetch=self._fetch), ""
             except ValueError as error:  # about an attachment
                 yield place, None, str(error)
         for built in self._built_in:
@@ -336,14 +342,14 @@ class Suite:
         """Yield the files that are sent with the cases."""
         entries = (self._document.case_defaults, *self._document.cases)
         names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
-        return load_files(self.folder / name for name in names)
+        return load_files(names, self.folder)
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
         names = [
             name for entry in (self._document.case_defaults, *self._document.cases) for name in attached_names(entry)
         ]
-        files = {Path(self.file), *self._source.files, *(self.folder / name for name in names)}
+        files = {Path(self.file), *self._source.files, *(self.folder / name for name in names if not is_address(name))}
         return files | set(self._dataset.files if self._dataset else ())
 
     def build_scorers(self, *, sound: bool = False) -> list[BuiltScorer]:
@@ -365,15 +371,15 @@ def _built_in_cases(document: SuiteDocument) -> list[Case]:
     first = len(document.cases)
     if document.suite.kind == "code_arena":
         entries = enumerate(arena_entries(document.suite))
-        return [_inline_case(entry, first + number, Path()) for number, entry in entries]
+        return [_inline_case(entry, first + number, Path(), fetch=False) for number, entry in entries]
     from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
 
     return problem_cases(document.suite, first)
 
 
-def _inline_case(entry: CaseEntry, index: int, folder: Path) -> Case:
+def _inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> Case:
     params: ParamsEntry | None = entry.params
-    attached = read_attached(attached_names(entry), folder)
+    attached = read_attached(attached_names(entry), folder, fetch=fetch)
     return Case(
         id=entry.id or f"case-{index + 1}",
         input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),

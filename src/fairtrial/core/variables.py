@@ -59,7 +59,7 @@ class Variables:
     def __init__(
         self, environment: Mapping[str, str], files: Mapping[str, str] | None = None, *, placeholders: bool = False
     ) -> None:
-        self._placeholders = placeholders
+        self.placeholders = placeholders
         self.assumed: set[str] = set()  # variables with a placeholder
         self._files = files or {}
         self.environment: Mapping[str, str] = {**self._files, **environment}
@@ -96,7 +96,7 @@ class Variables:
                 self._use(name, value)
                 filled += 1
                 return value
-            if self._placeholders and (default is None or (not default and is_credential(name))):
+            if self.placeholders and (default is None or (not default and is_credential(name))):
                 self.assumed.update([name] if default is None else [])
                 return PLACEHOLDER
             if default is None:

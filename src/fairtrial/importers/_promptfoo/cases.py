@@ -252,7 +252,10 @@ class Cases:
         for row in rows:
             files = dict(row.attach)
             for name in sorted(wanted - set(files)):
-                if row.values.get(name):
+                value = row.values.get(name)
+                if isinstance(value, str) and value.startswith(("http://", "https://")):
+                    files[name] = value
+                elif value:
                     self._notes.lost(
                         f"the image in `{name}`", "save it as a file and list it under `attach`", row.where
                     )

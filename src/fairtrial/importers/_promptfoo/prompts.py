@@ -211,13 +211,21 @@ class Prompts:
             return content
         texts = []
         for part in content if isinstance(content, list) else [content]:
-            if isinstance(part, dict) and isinstance(part.get("text"), str):
-                texts.append(part["text"])
+            if (text := _text_of(part)) is not None:
+                texts.append(text)
             elif name := re.search(r"\{\{\s*(\w+)\s*\}\}", json.dumps(part)):
                 attached.append(name[1])
             else:
                 raise _NoChatError("a part of a message is neither text nor a variable with a file; use `attach`")
         return "\n".join(texts)
+
+
+def _text_of(part: Any) -> str | None:
+    """Return the text of a part of a message, which Adaline keeps under another name."""
+    if not isinstance(part, dict):
+        return None
+    text = part.get("value") if part.get("modality") == "text" else part.get("text")
+    return text if isinstance(text, str) else None
 
 
 class _NoChatError(Exception):
