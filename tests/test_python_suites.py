@@ -19,6 +19,8 @@ from fairtrial.core.functions import code_hash
 CASES = [ft.Case("Capital of France?", expected="Paris", id="fr"), {"input": "6 x 7?", "expected": 42, "id": "n"}]
 ANSWERS = {"Capital of France?": "Paris", "6 x 7?": "41"}
 
+OWN = {"own": {"base_url": "http://127.0.0.1:9/v1", "api_key": "${OWN_KEY}"}}
+
 
 def answer(input):
     return ANSWERS[input]
@@ -222,13 +224,15 @@ def test_text_in_cases_is_data_and_keys_are_variables(monkeypatch):
     suite = ft.Suite(
         name="s",
         targets=["own:m", "mock:echo"],
-        providers={"own": {"base_url": "http://127.0.0.1:9/v1", "api_key": "${OWN_KEY}"}},
+        providers=OWN,
         cases=[ft.Case("echo ${HOME}", expected="echo ${HOME}")],
         options=ft.RunOptions(targets=("mock:echo",)),
     )
     assert next(suite.cases()).input == "echo ${HOME}" and "sk-very" not in suite.text + repr(suite) + suite.to_yaml()
     assert next(parse_suite(suite.to_yaml(), options=suite.options).cases()).input == "echo ${HOME}"
     assert scores(ft.run(suite)) == {"case-1": 1.0}
+    whole = ft.Suite(name="s", targets=["own:m"], providers=OWN, cases=[ft.Case("x", expected="x")])
+    assert whole.arms[0].target.api_key == "sk-very-secret-4711" and "4711" not in repr(whole.arms)
     with pytest.raises(ft.FairtrialError, match="secret key in the suite") as error:
         suite_of("own:m", providers={"own": {"base_url": "http://x/v1", "api_key": "sk-very-secret-4711"}})
     assert "4711" not in str(error.value)

@@ -128,6 +128,9 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     api: str = ""  # the API kind of an agent's model
     code: str = ""  # a hash of the code, for targets that run the user's own
 
+    def __repr__(self) -> str:
+        return f"<Target {self.id}: {self.kind} {self.model}>"  # options and headers may hold keys
+
     def identity(self) -> dict[str, Any]:
         """Return what identifies this target: everything but the credentials."""
         identity = {
@@ -154,6 +157,9 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     timeout: float = 120.0  # seconds to start and to list its tools: npx, uvx and docker may have to download it
     tools: tuple[str, ...] = ()  # the tools it listed before the run
+
+    def __repr__(self) -> str:
+        return f"<McpServer {self.name}: {self.transport}>"  # arguments, environment and headers may hold keys
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies this server: everything but the credentials."""
