@@ -122,6 +122,19 @@ def test_progress_is_one_line_and_only_where_somebody_sees_it(capsys):
     assert "of 12 trials" in shown and "\n" not in shown and shown.endswith("\x1b[2K")
 
 
+def test_a_function_can_judge():
+    asked = []
+
+    def judge(messages):
+        asked.append(messages)
+        return "I would rather not say."
+
+    run = ft.run(small(judge=judge, scorer="llm_judge", retry={"attempts": 1}))
+    assert asked and all(trial.score is None and trial.unscored_message for trial in run.trials())
+    before = len(asked)
+    assert ft.pairwise(run).failures and len(asked) > before
+
+
 def test_help_is_enough():
     for name in ft.__all__:
         assert getattr(ft, name).__doc__, name

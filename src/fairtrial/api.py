@@ -378,6 +378,7 @@ async def apairwise(
         arms=arms,
         instructions=instructions,
         overrides={"budget_usd": budget_usd},
+        functions=_functions(None, opened),
         store=opened.store,
     )
 

@@ -13,6 +13,7 @@ from fairtrial.config.money import check_prices
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.file import File
+from fairtrial.core.functions import Functions
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
 from fairtrial.core.place import place_of
@@ -42,20 +43,23 @@ async def apair(
     arms: Sequence[str] = (),
     instructions: str = "",
     overrides: dict[str, Any] | None = None,
+    functions: Functions | None = None,
     store: Store | None = None,
     watch: Watch | None = None,
 ) -> PairsSummary:
     """Let judges compare the answers of every two arms, case by case. Earlier comparisons are not repeated."""
     store = store or Store(create=False)
     record = store.find_run(name)
-    job = with_judge(store, stored_job(store, record.id, "rescore", overrides or {}), judge)
+    job = with_judge(store, stored_job(store, record.id, "rescore", overrides or {}, functions), judge)
     if not job.settings.judges:
         raise FairtrialError("this run has no judge: give one with --judge")
     check_keys(job.settings.judges)
     check_prices((), job.settings)
     chosen = _chosen_arms(job.arms, arms)
     specs = [spec.target for spec in job.settings.judges]
-    async with open_targets(specs, job.folder, job.variables, concurrency=job.settings.concurrency) as targets:
+    async with open_targets(
+        specs, job.folder, job.variables, concurrency=job.settings.concurrency, functions=job.functions
+    ) as targets:
         with store.lease(record.id):
             settle_crash(store, record.id)
             async with Saver(store.write) as saver:
