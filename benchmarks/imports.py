@@ -124,10 +124,12 @@ def measure(path: Path, folder: Path) -> tuple[float, float, float]:
 
 def work(path: str, store: str) -> None:
     """Import one file and print what it took."""
+    from fairtrial.cli.options import tune_garbage_collector
     from fairtrial.store import Store
     from fairtrial.workflows.import_results import import_all
 
     opened = Store(store)
+    tune_garbage_collector()  # as the command does
     before = _memory()
     began = time.process_time()  # of this process: other programs do not count
     (done,) = import_all(path, store=opened)

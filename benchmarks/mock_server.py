@@ -147,6 +147,7 @@ class Connection(asyncio.Protocol):
         if text:
             self.state.answered[prompt] += 1
         usage = {"prompt_tokens": len(prompt) // 4 + 1, "completion_tokens": len(text) // 4 + 1}
+        usage["total_tokens"] = sum(usage.values())
         if not stream:
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             self.reply(200, {"id": "c", "model": "mock", "choices": [choice], "usage": usage})

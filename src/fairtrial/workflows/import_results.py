@@ -31,6 +31,7 @@ from fairtrial.store import Store, rows
 from fairtrial.store.imports import ImportedRun, attempts_at, find_imported, is_cared_for
 
 _BATCH = 2000
+_MAX_REPEATS = 2**20
 Happened = Literal["imported", "already there", "older attempt"]
 
 
@@ -235,8 +236,8 @@ class _Writer:
         log = self.log
         self.arms: dict[str, Arm] = {}
         self.ids: dict[str, TrialIds] = {}
-        self.cases: dict[str, Case] = {}
-        self.taken: dict[str, set[tuple[int, int]]] = {}
+        self.positions: dict[str, int] = {}  # of cases: all that is kept of them
+        self.taken: dict[str, set[int]] = {}
         self.counts: dict[tuple[str, int], int] = {}
         self.metrics: dict[str, int] = {}
         self.graded: set[str] = set()
@@ -269,7 +270,7 @@ class _Writer:
         repeats = max(log.repeats or 1, self.repeats)
         arms = [msgspec.structs.replace(arm, repeats=repeats, scorer=self._scorer()) for arm in self.arms.values()]
         blob = canonical_json(self.variables.template_all(msgspec.to_builtins(arms)))
-        self.target.finish(blob, len(self.cases), 0 if log.repeats and origin["unfinished"] else repeats, run)
+        self.target.finish(blob, len(self.positions), 0 if log.repeats and origin["unfinished"] else repeats, run)
         return origin
 
     def _write_samples(self) -> None:
@@ -284,23 +285,24 @@ class _Writer:
         self.target.write(cases, trials, scores)
 
     def _add(self, sample: Sample, cases: list[Any], trials: list[Any], scores: list[Any]) -> None:
-        arm, case = self._arm(sample.arm), self.cases.get(sample.question.id)
-        if case is None:
-            case = self.cases[sample.question.id] = _case(sample.question, len(self.cases))
-            cases.append(rows.case_row(self.target.plan_id, case, self.variables))
-            # Only what trials need is kept.
-            self.cases[case.id] = Case(id=case.id, input="", position=case.position)
-            self.inputs += bool(case.input)
-        place = (sample.arm, case.position)
+        arm, name = self._arm(sample.arm), sample.question.id
+        position = self.positions.get(name)
+        if position is None:
+            position = self.positions[name] = len(self.positions)
+            cases.append(rows.case_row(self.target.plan_id, _case(sample.question, position), self.variables))
+            self.inputs += bool(sample.question.input)
+        case = Case(id=name, input="", position=position)  # what a trial needs
+        place = (sample.arm, position)
         if sample.repeat is None:
             repeat = self.counts[place] = self.counts.get(place, -1) + 1
         else:
             repeat = sample.repeat
             taken = self.taken.setdefault(sample.arm, set())
-            if (case.position, repeat) in taken:
+            place_number = position * _MAX_REPEATS + min(repeat, _MAX_REPEATS - 1)
+            if place_number in taken:
                 self.doubled += 1
                 return
-            taken.add((case.position, repeat))
+            taken.add(place_number)
         self.samples += 1
         self.repeats = max(self.repeats, repeat + 1)
         trial = Trial(self.ids[sample.arm].make(case, repeat, {}), case, arm, repeat, {})
