@@ -107,6 +107,17 @@ def _twin(function: Callable[P, T], name: str) -> Callable[P, Awaitable[T]]:
     return twin
 
 
+def _waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+    """Return the sync twin of an async function."""
+
+    @functools.wraps(function)
+    def twin(*args: P.args, **keywords: P.kwargs) -> T:
+        return wait_for(function(*args, **keywords))
+
+    twin.__name__ = twin.__qualname__ = name
+    return twin
+
+
 def _loaded(suite: AnySuite, options: RunOptions | None) -> Suite:
     if isinstance(suite, Suite):
         if options is not None:
@@ -604,7 +615,12 @@ async def aimport_results(
     scale: tuple[float, float] | dict[str, tuple[float, float]] | None = None,
     store: str | None = None,
 ) -> Run | list[Run]:
-    """Import results of another tool: a file, a folder, several of them, or a data frame. See `import_results`."""
+    """Import results of another tool as runs: one run, or a list if there are several.
+
+    `data` is a file, a folder, a list of them, or a data frame. In a table, `case`, `arm`, `score` and so on name its
+    columns; in a log, `score` names the metric that becomes the score. `scale` is the worst and best value of the
+    score, or of several metrics by name. Importing the same data again returns the same run.
+    """
     from fairtrial.results import Columns
     from fairtrial.workflows.import_results import aimport_results as import_all
 
@@ -628,14 +644,7 @@ async def aimport_results(
     return runs[0] if len(runs) == 1 else runs
 
 
-def import_results(data: Any, **options: Any) -> Run | list[Run]:
-    """Import results of another tool as runs: one run, or a list if there are several.
-
-    `data` is a file, a folder, a list of them, or a data frame. In a table, `case`, `arm`, `score` and so on name its
-    columns; in a log, `score` names the metric that becomes the score. `scale` is the worst and best value of the
-    score, or of several metrics by name. Importing the same data again returns the same run.
-    """
-    return wait_for(aimport_results(data, **options))
+import_results = _waiting(aimport_results, "import_results")
 
 
 def aggregate(run: Run) -> dict[str, Aggregate]:
@@ -651,21 +660,41 @@ def multi_run(runs: Sequence[Run]) -> dict[str, MultiRun]:
 
 
 def import_traces(
-    files: Sequence[str | Path] | str | Path, output: str | Path = "suite.yaml", **options: Any
+    files: Sequence[str | Path] | str | Path,
+    output: str | Path = "suite.yaml",
+    *,
+    where: Mapping[str, Any] | None = None,
+    by: Literal["call", "trace", "session"] = "call",
+    sample: int | None = None,
+    seed: int = 0,
+    expected: str | None = None,
+    redact: Sequence[str] = (),
+    form: str | None = None,
+    target: str | None = None,
 ) -> TracesRead:
     """Turn recorded calls (OTLP, Langfuse, Logfire) into a suite or a dataset; returns what was read and left out.
 
-    Options are those of `fairtrial import traces`: where, by, sample, seed, expected, redact, form, target.
+    The options are those of `fairtrial import traces`.
     """
     from fairtrial.workflows.traces import TraceOptions
     from fairtrial.workflows.traces import import_traces as write_cases
 
-    paths = [files] if isinstance(files, str | Path) else list(files)
+    options = TraceOptions(
+        where={**(where or {})},
+        by=by,
+        sample=sample,
+        seed=seed,
+        expected=expected,
+        redact=tuple(redact),
+        form=form,
+        target=target,
+    )
     try:
-        chosen = msgspec.convert(options, TraceOptions)
+        msgspec.convert(msgspec.to_builtins(options), TraceOptions)
     except msgspec.ValidationError as error:
         raise FairtrialError(f"import_traces: {error}") from None
-    return write_cases(paths, output, chosen)
+    paths = [files] if isinstance(files, str | Path) else list(files)
+    return write_cases(paths, output, options)
 
 
 def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:

@@ -13,6 +13,12 @@ JUDGED = {
     "cases": [ft.Case("x", expected="x")],
 }
 
+SPAN = """{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", "name": "chat", "attributes": [
+{"key": "gen_ai.request.model", "value": {"stringValue": "m"}},
+{"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
+{"key": "gen_ai.prompt.0.content", "value": {"stringValue": "Hi"}},
+{"key": "gen_ai.completion.0.content", "value": {"stringValue": "Hello"}}]}]}]}]}"""
+
 
 def answer(question: str) -> str:
     return "Paris" if "France" in question else "no idea"
@@ -81,6 +87,11 @@ def main(folder: Path) -> None:
     assert pairs.run_id
     calibration: ft.Calibration = ft.calibrate("mock:echo")
     assert calibration.rating
+    marks = [{"id": n, "model": model, "mark": n % 2} for n in range(4) for model in ("a", "b")]
+    table = ft.import_results(marks, case="id", arm="model", score="mark")
+    assert isinstance(table, ft.Run) and len(ft.compare(table).pairs) == 1
+    (folder / "spans.jsonl").write_text(SPAN)
+    assert ft.import_traces(folder / "spans.jsonl", folder / "asked.yaml", target="mock:echo").cases == 1
     asyncio.run(twins(made, run, folder))
 
 
@@ -102,6 +113,9 @@ async def twins(made: ft.Suite, run: ft.Run, folder: Path) -> None:
     assert (await ft.ascore("match", response="a", expected="a")) is not None
     assert (await ft.apairwise(await ft.arun(JUDGED), judge="mock:echo")).run_id
     assert (await ft.acalibrate("mock:echo")).rating
+    table = await ft.aimport_results([{"case": "a", "arm": "m", "score": 1}])
+    assert isinstance(table, ft.Run)
+    assert (await ft.aimport_traces(folder / "spans.jsonl", folder / "again.yaml", sample=1)).path.exists()
     try:
         await ft.arun("nothing.yaml")
     except ft.errors.FairtrialError as error:

@@ -342,8 +342,8 @@ def test_from_python(recorded, tmp_path):
 
     read = ft.import_traces(recorded, tmp_path / "s.jsonl", where={"model": "other"}, sample=5)
     assert (read.cases, read.path) == (1, tmp_path / "s.jsonl")
-    with pytest.raises(FairtrialError, match="wher"):
-        ft.import_traces(recorded, tmp_path / "s.jsonl", wher={})
+    with pytest.raises(FairtrialError, match="by"):
+        ft.import_traces(recorded, tmp_path / "s.jsonl", by="name")
 
 
 def test_what_stands_in_traces_stays_in_its_place(tmp_path):
