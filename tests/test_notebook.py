@@ -9,6 +9,7 @@ PAGE = Path(__file__).parent.parent / "docs/python.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_blocks_of_the_page_run(tmp_path):
     assert len(BLOCKS) > 8
     namespace = {"__name__": "notebook"}

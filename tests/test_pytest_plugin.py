@@ -80,6 +80,7 @@ def test_a_gate_over_the_session(tmp_path):
     assert session(tmp_path, "fairtrial_unsure = pass\nfairtrial_min_score = 90\n", tests=MANY).returncode == 0
 
 
+@pytest.mark.slow
 def test_without_a_target_it_says_what_to_do(tmp_path):
     (tmp_path / "test_own.py").write_text("def test_it(trial):\n    trial('x', expected='x')\n")
     said = subprocess.run(

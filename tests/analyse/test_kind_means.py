@@ -97,6 +97,7 @@ async def test_a_run_that_could_stop_has_intervals_that_hold_whenever_it_did(run
     assert by_kind(run).means["difficulty"]["medium"]["a"].ci95 is None
 
 
+@pytest.mark.slow
 async def test_every_output_has_the_same_numbers(run_suite, shown, tmp_path):
     run = await run_suite(targets=TWO, cases=cases())
     table = next(table for table in kind_tables(by_kind(run), ["good", "poor"]) if table.by == "category")

@@ -107,6 +107,7 @@ def test_gigantic_lines(tmp_path, monkeypatch, name):
     assert "the line is longer than" in problem_of(f"{HEAD}dataset: {name}", tmp_path)
 
 
+@pytest.mark.slow
 def test_gzip_bombs(tmp_path, monkeypatch):
     monkeypatch.setattr(text_limits, "FREE_BYTES", 2**20)
     (tmp_path / "d.csv.gz").write_bytes(gzip.compress(b"input,expected\n" + b"a,b\n" * 2**20, 9))

@@ -124,6 +124,7 @@ class TestEveryReader:
         assert "\n" not in str(error.value) and str(path.parent) not in str(error.value)
         assert not Store(str(tmp_path / "s.db")).runs()
 
+    @pytest.mark.slow
     @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_files_that_only_look_like_it_never_crash(self, name, data, tmp_path):

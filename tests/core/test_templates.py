@@ -1,6 +1,7 @@
 """Templates: what is filled in, and what a template can never do."""
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -88,8 +89,13 @@ def test_a_name_without_a_value_is_an_error():
 )
 def test_nothing_is_executed_and_nothing_grows(text):
     started = time.process_time()
-    with pytest.raises(TemplateError) as caught:
-        fill(text, {"x": [1]})
+    tracemalloc.start()
+    try:
+        with pytest.raises(TemplateError) as caught:
+            fill(text, {"x": [1]})
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20  # one of these once took 9.5 GB
+    finally:
+        tracemalloc.stop()
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
     assert time.process_time() - started < 20
 

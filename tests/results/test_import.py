@@ -62,6 +62,7 @@ class TestTwoLogs:
         verdict = ft.compare([a, b]).pairs[0]
         assert verdict.count == 30 and verdict.verdict == "cannot tell"
 
+    @pytest.mark.slow
     def test_everything_else_works_on_them(self, cli, tmp_path):  # noqa: F811
         run = ft.import_results(A)
         for command in (
@@ -258,6 +259,7 @@ class TestHostileFiles:
         assert code == 0 and "\x1b" not in out and "\u202e" not in out
         assert all(len(arm.name) <= 200 for arm in ft.open_run().plan_arms)
 
+    @pytest.mark.slow
     def test_a_bomb_is_refused_before_it_fills_the_memory(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("_journal/start.json", log([]))
@@ -266,6 +268,7 @@ class TestHostileFiles:
             ft.import_results("b.eval")
         assert not Store().runs()
 
+    @pytest.mark.slow
     def test_a_size_that_lies_does_not_help_a_bomb(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("_journal/start.json", log([]))
@@ -310,6 +313,7 @@ class TestHostileFiles:
         assert scrub(f"{one} 12 {other}"[:11]) == f"{one} 12 {other}"[:11]
         assert "sk-" not in scrub(f"x sk-{'a1' * 10} y")
 
+    @pytest.mark.slow
     @given(st.recursive(st.none() | st.floats() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
     def test_metadata_is_always_json(self, value):
         json.dumps(tidy(value), allow_nan=False)

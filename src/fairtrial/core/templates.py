@@ -173,6 +173,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
                     raise SecurityError("a text this long")
             return super().call_binop(context, operator, left, right)
 
+        def wrap_str_format(self, value: Any) -> None:
+            """Let `is_safe_attribute` decide on `str.format`, as on all methods: a width makes a text of any length."""
+
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
             growing = isinstance(obj, str) and attr in _GROWING_METHODS
             return not growing and super().is_safe_attribute(obj, attr, value)
