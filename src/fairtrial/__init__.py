@@ -81,55 +81,8 @@ if TYPE_CHECKING:
     from fairtrial.judging.calibration import Calibration
     from fairtrial.pipeline import load as load_suite
 
-# Names are imported when they are used: `import fairtrial` costs nothing.
-_API = (
-    "aaggregate",
-    "acalibrate",
-    "acases",
-    "acompare",
-    "acompare_models",
-    "aexport",
-    "agate",
-    "aggregate",
-    "aimport_results",
-    "aimport_traces",
-    "alabel",
-    "amulti_run",
-    "aopen_run",
-    "apairwise",
-    "apower",
-    "arank",
-    "areport",
-    "arescore",
-    "aresume",
-    "aretry",
-    "arun",
-    "ascore",
-    "avariance",
-    "calibrate",
-    "cases",
-    "compare",
-    "compare_models",
-    "export",
-    "gate",
-    "import_results",
-    "import_traces",
-    "label",
-    "multi_run",
-    "open_run",
-    "pairwise",
-    "power",
-    "rank",
-    "report",
-    "rescore",
-    "resume",
-    "retry",
-    "run",
-    "score",
-    "variance",
-)
+# Names are imported when they are used: `import fairtrial` costs nothing. Those that are not listed are in the API.
 _HOMES = {
-    **dict.fromkeys(_API, "fairtrial.api"),
     "Answer": "fairtrial.core.answer",
     "Calibration": "fairtrial.judging.calibration",
     "Case": "fairtrial.config.python",
@@ -140,7 +93,6 @@ _HOMES = {
     "FairtrialError": "fairtrial.core.errors",
     "Gate": "fairtrial.analyse.gate",
     "KindMeans": "fairtrial.analyse.kind_means",
-    "Labels": "fairtrial.api",
     "PairsSummary": "fairtrial.analyse.pairs",
     "Power": "fairtrial.analyse.planning",
     "Ranking": "fairtrial.analyse.rank",
@@ -233,8 +185,8 @@ def __getattr__(name: str) -> Any:
         return import_module("fairtrial.pipeline").load
     if name in _MODULES:
         return import_module(_MODULES[name])
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOMES.get(name, "fairtrial.api")), name)
     raise AttributeError(f"module 'fairtrial' has no attribute {name!r}")
 
 

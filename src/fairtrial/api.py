@@ -250,24 +250,22 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
 async def aresume(
     run: AnyRun, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
 ) -> Run:
-    """Continue a run that was stopped: the async twin of `resume`."""
+    """Continue a run that was stopped; no finished call is repeated.
+
+    `suite` is needed in a new session if the run calls functions that cannot be imported: it gives them again.
+    """
     opened = _opened(run, store)
     functions = _functions(suite, opened)
     return await resuming.aresume(opened.id, store=opened.store, functions=functions, watch=follower(show=progress))
 
 
-def resume(run: AnyRun, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None) -> Run:
-    """Continue a run that was stopped; no finished call is repeated.
-
-    `suite` is needed in a new session if the run calls functions that cannot be imported: it gives them again.
-    """
-    return wait_for(aresume(run, suite=suite, store=store, progress=progress))
+resume = _waiting(aresume, "resume")
 
 
 async def aretry(
     run: AnyRun, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
 ) -> Run:
-    """Repeat the failed trials of a run: the async twin of `retry`."""
+    """Repeat the failed trials of a run; `suite` as for `resume`."""
     opened = _opened(run, store)
     functions = _functions(suite, opened)
     return await resuming.aresume(
@@ -275,30 +273,10 @@ async def aretry(
     )
 
 
-def retry(run: AnyRun, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None) -> Run:
-    """Repeat the failed trials of a run; `suite` as for `resume`."""
-    return wait_for(aretry(run, suite=suite, store=store, progress=progress))
+retry = _waiting(aretry, "retry")
 
 
 async def arescore(
-    run: AnyRun,
-    scorer: AnyScorer | None = None,
-    *,
-    judge: str | None = None,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-) -> Run:
-    """Score the stored answers of a run again: the async twin of `rescore`."""
-    opened = _opened(run, store)
-    spec, own = _spec(scorer)
-    functions = {**(_functions(suite, opened) or {}), **own}
-    return await resuming.arescore(
-        opened.id, scorer=spec, judge=judge, functions=functions, store=opened.store, watch=follower(show=progress)
-    )
-
-
-def rescore(
     run: AnyRun,
     scorer: AnyScorer | None = None,
     *,
@@ -311,13 +289,24 @@ def rescore(
 
     No new answers are requested, and the earlier scores stay in the store.
     """
-    return wait_for(arescore(run, scorer, judge=judge, suite=suite, store=store, progress=progress))
+    opened = _opened(run, store)
+    spec, own = _spec(scorer)
+    functions = {**(_functions(suite, opened) or {}), **own}
+    return await resuming.arescore(
+        opened.id, scorer=spec, judge=judge, functions=functions, store=opened.store, watch=follower(show=progress)
+    )
+
+
+rescore = _waiting(arescore, "rescore")
 
 
 async def ascore(
     scorer: AnyScorer, /, *, response: str, expected: Any = None, input: str = "", **options: Any
 ) -> Score | Unscored:
-    """Score one answer: the async twin of `score`."""
+    """Score one answer: `score("numeric", response="about 42", expected=42, tolerance=0.01)`.
+
+    `expected` is text, a number, a mapping (compared as JSON), or a list of those, any of which is right.
+    """
     case = Case(id="case", input=input, expected=read_expected(expected))
     spec, functions = _spec(scorer)
     built = build_scorer({**(spec or {}), **options})
@@ -327,14 +316,7 @@ async def ascore(
     return await score_answer(built, ScoreContext(response=response, case=case, folder=Path(), functions=functions))
 
 
-def score(
-    scorer: AnyScorer, /, *, response: str, expected: Any = None, input: str = "", **options: Any
-) -> Score | Unscored:
-    """Score one answer: `score("numeric", response="about 42", expected=42, tolerance=0.01)`.
-
-    `expected` is text, a number, a mapping (compared as JSON), or a list of those, any of which is right.
-    """
-    return wait_for(ascore(scorer, response=response, expected=expected, input=input, **options))
+score = _waiting(ascore, "score")
 
 
 # -- judges and people ---------------------------------------------------------------------------
@@ -348,7 +330,7 @@ async def acalibrate(
     runs: int = 1,
     store: str | None = None,
 ) -> Calibration:
-    """Calibrate a judge with answers of known quality: the async twin of `calibrate`."""
+    """Calibrate a judge with answers of known quality; returns samples, summary, rating and recommendation."""
     variables = variables_of()
     return await calibrating.acalibrate(
         judge_named(judge, variables, Path()),
@@ -360,41 +342,10 @@ async def acalibrate(
     )
 
 
-def calibrate(
-    judge: str,
-    *,
-    samples: str | Path | None = None,
-    scorer: AnyScorer | None = None,
-    runs: int = 1,
-    store: str | None = None,
-) -> Calibration:
-    """Calibrate a judge with answers of known quality; returns samples, summary, rating and recommendation."""
-    return wait_for(acalibrate(judge, samples=samples, scorer=scorer, runs=runs, store=store))
+calibrate = _waiting(acalibrate, "calibrate")
 
 
 async def apairwise(
-    run: AnyRun = "latest",
-    *,
-    judge: str | None = None,
-    arms: Sequence[str] = (),
-    instructions: str = "",
-    budget_usd: float | None = None,
-    store: str | None = None,
-) -> PairsSummary:
-    """Let a judge compare stored answers, two arms at a time: the async twin of `pairwise`."""
-    opened = _opened(run, store)
-    return await pairing.apair(
-        opened.id,
-        judge=judge,
-        arms=arms,
-        instructions=instructions,
-        overrides={"budget_usd": budget_usd},
-        functions=_functions(None, opened),
-        store=opened.store,
-    )
-
-
-def pairwise(
     run: AnyRun = "latest",
     *,
     judge: str | None = None,
@@ -408,9 +359,19 @@ def pairwise(
     A preference that changes with the order counts as a tie. Pairs that were compared before are not judged again.
     `judge` is a model's name; by default, the judges of the run.
     """
-    return wait_for(
-        apairwise(run, judge=judge, arms=arms, instructions=instructions, budget_usd=budget_usd, store=store)
+    opened = _opened(run, store)
+    return await pairing.apair(
+        opened.id,
+        judge=judge,
+        arms=arms,
+        instructions=instructions,
+        overrides={"budget_usd": budget_usd},
+        functions=_functions(None, opened),
+        store=opened.store,
     )
+
+
+pairwise = _waiting(apairwise, "pairwise")
 
 
 class Labels(msgspec.Struct, frozen=True, kw_only=True):
