@@ -1,0 +1,228 @@
+"""The headline of a run: who leads, and how sure that is. The same words in the terminal, reports and web pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from fairtrial.analyse.wording.comparisons import Scale
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.comparison import Verdict
+    from fairtrial.analyse.tiers import Contender, Distance, Tiers
+
+GLYPHS: dict[Verdict, str] = {
+    "better": "▲",
+    "worse": "▼",
+    "equivalent": "≈",
+    "cannot tell": "?",
+    "depends on failures": "?",
+}
+_MOST_NAMES = 3  # of the leading arms in the headline; the others are counted
+_WHOLE_POINTS = 3  # from here on, a sentence gives whole points
+
+
+class Part(NamedTuple):
+    """A piece of a headline; the name of an arm, or the words between names."""
+
+    text: str
+    arm: str = ""  # the arm that this piece names
+
+
+def headline(tiers: Tiers) -> str:
+    """Say who leads, and how far the next is behind, in one sentence."""
+    return "".join(part.text for part in headline_parts(tiers))
+
+
+def headline_parts(tiers: Tiers) -> list[Part]:
+    """Return the headline in pieces, so that a page can link the arms that it names."""
+    if not tiers.tiers:
+        return [Part("No answer has a score yet.")]
+    leading, behind = tiers.tiers[0], tiers.next_tier
+    first = leading[0]
+    if len(tiers.places) == 1:
+        return [_arm(first), Part(f" scores {_alone(first, tiers)}.")]
+    by = f" by {tiers.metric}" if tiers.metric else ""
+    if len(leading) == 1:
+        assert behind is not None
+        distance = tiers.distances[first.label][behind.label]
+        if len(tiers.places) == 2:
+            words = f" is {_amount(distance, tiers)} better than "
+            return [_arm(first), Part(words), _arm(behind), Part(f"{by}{_bounds(distance, tiers)}.")]
+        next_arm = [Part("; "), _arm(behind), Part(f", the next, is {_amount(distance, tiers)} behind")]
+        return [_arm(first), Part(f" leads{by}"), *next_arm, Part(f"{_bounds(distance, tiers)}.")]
+    if behind is None:
+        return _all_level(tiers, by)
+    distance = tiers.distances[first.label][behind.label]
+    return [
+        *_names(leading),
+        Part(f" lead{by} and {_undecided(leading, tiers)}; "),
+        _arm(behind),
+        Part(f" is {_amount(distance, tiers)} behind{_bounds(distance, tiers)}."),
+    ]
+
+
+def _all_level(tiers: Tiers, by: str) -> list[Part]:
+    """Say that no arm is behind the first one."""
+    leading = tiers.tiers[0]
+    if len(leading) > 2:
+        verdicts = {distance.verdict for others in tiers.distances.values() for distance in others.values()}
+        if verdicts == {"equivalent"}:
+            return [Part(f"All {len(leading)} arms are equivalent{by}, within {_margin(tiers)}.")]
+        if verdicts & {"better", "worse"}:
+            return [*_names(leading), Part(f" lead{by} and {_undecided(leading, tiers)}.")]
+        return [Part(f"None of the {len(leading)} arms can be told apart{by} yet.")]
+    distance = tiers.distances[leading[0].label][leading[1].label]
+    if distance.verdict == "depends on failures":
+        which = "one failed trial" if tiers.failed == 1 else f"{tiers.failed} failed trials"
+        middle = Part(f"Whether {leading[0].label} is better than {leading[1].label}{by} depends on the {which}")
+        return [middle, Part(f"{_bounds(distance, tiers)}.")]
+    return [*_names(leading), Part(f" {_undecided(leading, tiers)}{by}{_difference(distance, tiers)}.")]
+
+
+def _undecided(leading: Sequence[Contender], tiers: Tiers) -> str:
+    """Say why the leading arms share a tier."""
+    verdicts = {
+        tiers.distances[one.label][other.label].verdict
+        for place, one in enumerate(leading)
+        for other in leading[place + 1 :]
+    }
+    if verdicts == {"equivalent"}:
+        return f"are equivalent within {_margin(tiers)}"
+    return "cannot be told apart"
+
+
+def _arm(contender: Contender) -> Part:
+    return Part(contender.label, contender.label)
+
+
+def _names(leading: Sequence[Contender]) -> list[Part]:
+    """Return the names of the leading arms: `a and b`, `a, b and c`, `a, b and 4 more`."""
+    shown = [_arm(one) for one in leading]
+    if len(leading) > _MOST_NAMES:
+        shown = [*shown[:2], Part(f"{len(leading) - 2} more")]
+    parts: list[Part] = []
+    for place, name in enumerate(shown):
+        between = "" if place == 0 else " and " if place == len(shown) - 1 else ", "
+        parts += [Part(between), name] if between else [name]
+    return parts
+
+
+def _margin(tiers: Tiers) -> str:
+    scale = Scale(tiers.metric)
+    return f"{signs(f'{scale.factor * (tiers.margin or 0.0):g}')}{scale.unit}"
+
+
+def _alone(contender: Contender, tiers: Tiers) -> str:
+    """Give the score of the only arm."""
+    scale, numbers = Scale(tiers.metric), contender.aggregate
+    value = f"{scale.plain(numbers.mean)}{f' by {tiers.metric}' if tiers.metric else ''}"
+    if numbers.ci95 is None:
+        return f"{value} on {'one case' if numbers.count == 1 else f'{numbers.count} cases'}"
+    return f"{value} (95 % CI {interval_words(numbers.ci95, tiers.metric)})"
+
+
+def _amount(distance: Distance, tiers: Tiers) -> str:
+    """Give the size of a decided difference: `10 points`, `0.4 points`, `1 point`, `0.120 in latency_s`."""
+    shown = _digits([abs(distance.difference or 0.0)], tiers.metric, _sentence_digits(distance, tiers))[0]
+    unit = Scale(tiers.metric).unit
+    return f"{shown}{unit.removesuffix('s') if shown == '1' and not tiers.metric else unit}"
+
+
+def _bounds(distance: Distance, tiers: Tiers) -> str:
+    """Give the interval of a decided difference, as a positive number: ` (95 % CI 5 to 15)`."""
+    if distance.ci95 is None:
+        return ""
+    low, high = distance.ci95
+    if high < 0:
+        low, high = -high, -low
+    shown = _digits([low, high], tiers.metric, _sentence_digits(distance, tiers))
+    return f" (95 % CI {shown[0]} to {shown[1]})"
+
+
+def _difference(distance: Distance, tiers: Tiers) -> str:
+    """Give an undecided difference: ` (0.5 points between them, 95 % CI −3.8 to 4.8)`."""
+    if distance.difference is None:
+        return ": they have no cases in common"
+    scale = Scale(tiers.metric)
+    if distance.count == 1:
+        return ": there is only one case"
+    bounds = "" if distance.ci95 is None else f", 95 % CI {interval_words(distance.ci95, tiers.metric)}"
+    return f" ({scale.plain(abs(distance.difference))}{scale.unit} between them{bounds})"
+
+
+def _sentence_digits(distance: Distance, tiers: Tiers) -> int:
+    scale = Scale(tiers.metric)
+    return 0 if not tiers.metric and abs(distance.difference or 0.0) * scale.factor >= _WHOLE_POINTS else scale.digits
+
+
+def _digits(values: Sequence[float], metric: str, digits: int) -> list[str]:
+    """Format values with at least so many digits, and with as many as it takes to keep each on its side of 0."""
+    factor = Scale(metric).factor
+    exact = [factor * value for value in values]
+    while digits < 9 and any((round(value, digits) == 0) != (value == 0) for value in exact):
+        digits += 1
+    return [signs(f"{round(value, digits) + 0.0:.{digits}f}") for value in exact]
+
+
+def interval_words(bounds: tuple[float, float], metric: str = "", margin: float | None = None) -> str:
+    """Format an interval as in a table: `79.7 to 87.6`, with the digits that show on which side of 0 a limit lies."""
+    low, high = Scale(metric).interval(bounds, margin)[1:-1].split(", ")
+    return f"{signs(low.removeprefix('+'))} to {signs(high.removeprefix('+'))}"
+
+
+def distance_words(distance: Distance | None, metric: str = "") -> str:
+    """Say how far an arm is from the first one, in a table: `10.4 behind`, `0.5 apart`."""
+    if distance is None or distance.difference is None:
+        return ""
+    shown = signs(Scale(metric).plain(abs(distance.difference)))
+    words = {"worse": "behind", "better": "ahead", "equivalent": "apart, equivalent"}
+    return f"{shown} {words.get(distance.verdict, 'apart')}"
+
+
+def tier_words(tiers: Tiers, number: int) -> str:
+    """Name a tier by its distance to the first arm: `10 to 12 points behind, cannot be told apart`."""
+    tier = tiers.tiers[number]
+    several = f", {_undecided(tier, tiers)}" if len(tier) > 1 else ""
+    if number == 0:
+        return f"Leading{several}"
+    scale = Scale(tiers.metric)
+    distances = [abs(one.to_first.difference or 0.0) for one in tier if one.to_first is not None]
+    shown = [f"{scale.factor * distance:.{0 if not tiers.metric else scale.digits}f}" for distance in distances]
+    ends = sorted({shown[distances.index(min(distances))], shown[distances.index(max(distances))]}, key=float)
+    unit = " point" if ends == ["1"] and not tiers.metric else scale.unit
+    return f"{' to '.join(ends)}{unit} behind{several}"
+
+
+def rank_words(contender: Contender) -> str:
+    """Format the ranks that an arm may have: `1`, `1–2`."""
+    if contender.rank == contender.worst_rank:
+        return str(contender.rank)
+    return f"{contender.rank}–{contender.worst_rank}"
+
+
+def settle_words(tiers: Tiers) -> str:
+    """Say what would settle the tie of the first two arms; empty where it is settled."""
+    leading = tiers.tiers[0] if tiers.tiers else []
+    if len(leading) < 2:
+        return ""
+    distance = tiers.distances[leading[0].label][leading[1].label]
+    if distance.verdict in ("equivalent", "depends on failures"):
+        return ""
+    scale = Scale(tiers.metric)
+    parts = []
+    if distance.detectable is not None:
+        shown = f"{scale.plain(distance.detectable)}{scale.unit}"
+        cases = "1 case shows" if distance.count == 1 else f"{distance.count:,} cases show"
+        parts.append(f"{cases} differences of {shown} or more.")
+    if tiers.to_settle is not None:
+        delta, cases_needed = tiers.to_settle
+        unit = "point" if scale.factor * delta == 1 else "points"
+        names = f"{leading[0].label} and {leading[1].label}"
+        parts.append(f"To see {scale.factor * delta:g} {unit} between {names} takes about {cases_needed:,} cases.")
+    return " ".join(parts)
+
+
+def signs(text: str) -> str:
+    """Write a minus sign as typographers do."""
+    return text.replace("-", "−")
