@@ -99,7 +99,7 @@ async def test_one_arm_and_none(run_suite):
     assert headline(run_tiers(run)) == f"only scores 75.0 (95 % CI {bounds})." and settle_words(run_tiers(run)) == ""
     run = await run_suite(targets=[arm("only", 1)], cases=cases(1))
     assert headline(run_tiers(run)) == "only scores 100.0 on one case."
-    failing = {"id": "broken", "target": "mock:x", "options": {"faults": {"refused": 1.0}}}
+    failing = {"id": "broken", "target": "mock:x", "options": {"answer": "x", "faults": {"refused": 1.0}}}
     run = await run_suite(targets=[failing], cases=cases(2), retry={"attempts": 1})
     assert headline(run_tiers(run)) == "No answer has a score yet." and run_tiers(run).unscored == ["broken"]
 
