@@ -52,7 +52,7 @@ def addresses(run: str) -> list[str]:
     own = ["", "?page=100", "?show=failed", "?show=unscored", "?show=differing", "?show=claims", "?show=disagreeing"]
     own += ["?sort=spread&descending=True", "?sort=2", "?text=777", "?category=geo&difficulty=hard", "/cases/500"]
     own += ["/cases/500/3/2", "/cases/500/3/2?show=failed", "/share", "/label", "/vote", "/board", "/pages"]
-    rest = ["/", "/suites", "/suites/edit?file=large.yaml", "/arena", "/runs", f"/compare?runs={run}"]
+    rest = ["/", "/suites", "/suites/edit?file=large.yaml", "/new", "/runs", f"/compare?runs={run}"]
     rest += [f"/compare?runs={run}&a=arm-0&b=arm-1", "/board", "/judges", "/code", "/optimisation"]
     return [*rest, *(f"/runs/{run}{end}" for end in own)]
 
@@ -141,7 +141,7 @@ async def live(folder: Path) -> list[str]:
             executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
         )
         page = await browser.new_page(extra_http_headers=_KNOWN)
-        await page.goto(f"{site}/arena?file=live.yaml")
+        await page.goto(f"{site}/new?file=live.yaml")
         await page.get_by_role("button", name="Run", exact=True).click()
         await page.wait_for_url("**/runs/*")
         run = page.url.rsplit("/", 1)[1]

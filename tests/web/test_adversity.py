@@ -80,7 +80,7 @@ def test_every_odd_suite_can_be_opened(client: TestClient, tmp_path: Path, more:
     (tmp_path / "odd.yaml").write_text(f"name: odd\n{more}")
     page = client.get("/suites/edit?file=odd.yaml")
     assert page.status_code == 200, page.text[-300:]
-    assert client.get("/arena?file=odd.yaml").status_code == 200
+    assert client.get("/new?file=odd.yaml").status_code == 200
 
 
 def test_arguments_are_those_of_a_shell() -> None:
@@ -113,7 +113,7 @@ async def test_runs_are_found_by_their_target(client: TestClient, run_suite: Any
 def test_an_estimate_tells_no_secret(client: TestClient, write_suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-very-secret-value-0042")
     write_suite(params={"extra": {"user": "${MY_KEY}"}})
-    page = client.get("/arena/estimate?file=suite.yaml")
+    page = client.get("/new/estimate?file=suite.yaml")
     assert page.status_code == 200 and "${MY_KEY}" in page.text and "very-secret" not in page.text
 
 
@@ -125,7 +125,7 @@ def test_numbers_are_those_that_the_command_line_takes(
 ) -> None:
     write_suite()
     form = {"file": "suite.yaml", "target": "mock:echo", "condition": "default", field[0]: field[1]}
-    assert client.post("/arena/run", data=form).status_code == 400
+    assert client.post("/new/run", data=form).status_code == 400
     assert not store.runs()
 
 
@@ -154,7 +154,7 @@ def test_a_run_of_the_page_has_the_text_of_the_file(client: TestClient, store: S
         "judge": "",
         "runs": "1",
     }
-    client.post("/arena/run", data=form, follow_redirects=False)
+    client.post("/new/run", data=form, follow_redirects=False)
     run = _ended(store)
     assert run.plan.suite_text == CAPITALS
     assert _run(["run", "capitals.yaml", "-q", "--store", store.path]) == 0
@@ -175,7 +175,7 @@ def test_the_command_that_is_shown_repeats_the_run(
         "budget_usd": "1234567.5",
         "runs": "1",
     }
-    client.post("/arena/run", data=form, follow_redirects=False)
+    client.post("/new/run", data=form, follow_redirects=False)
     run = _ended(store)
     page = client.get(f"/runs/{run.id}/share").text
     command = page.split('id="command-1">')[1].split("<")[0].replace("&#39;", "'")

@@ -58,8 +58,8 @@ async def addresses(tmp_path: Path, store: Store) -> list[str]:
     calibration = store.engine.connect().exec_driver_sql("select id from calibrations").scalar()
     run = runs[-1].id
     return [
-        "/", "/suites", "/suites/edit?file=capitals.yaml", "/suites/edit?file=broken.yaml", "/arena?file=capitals.yaml",
-        "/arena?file=broken.yaml", "/runs", "/runs?text=nothing", f"/runs/{run}", f"/runs/{run}?show=failed", "/series/s1",
+        "/", "/suites", "/suites/edit?file=capitals.yaml", "/suites/edit?file=broken.yaml", "/new?file=capitals.yaml",
+        "/new?file=broken.yaml", "/runs", "/runs?text=nothing", f"/runs/{run}", f"/runs/{run}?show=failed", "/series/s1",
         f"/runs/{run}/cases/3", f"/runs/{run}/cases/3/2/1", f"/runs/{run}/share", f"/runs/{run}/label", f"/runs/{run}/vote",
         f"/runs/{run}/board", f"/runs/{run}/pages", "/compare", f"/compare?runs={run}",
         f"/compare?runs={run}&a=good&b=poor&margin=5", "/board", "/code", "/judges", f"/judges/{calibration}",

@@ -86,7 +86,7 @@ async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(40)]
     write_suite(targets=[slow], cases=cases, concurrency=4)
     page = visitor
-    await page.goto(f"{site}/arena")
+    await page.goto(f"{site}/new")
     await page.get_by_role("button", name="Run", exact=True).click()
     await page.wait_for_url("**/runs/*")
     # Answers are seen as they are given, then scored; counters move; nothing is reloaded meanwhile.
@@ -110,7 +110,7 @@ async def test_several_runs_show_their_analysis_by_themselves(
 ) -> None:
     (tmp_path / "capitals.yaml").write_text(CAPITALS)
     page = visitor
-    await page.goto(f"{site}/arena")
+    await page.goto(f"{site}/new")
     await page.get_by_label("Benchmark mode").check()
     assert await page.locator("[name=param_temperature]").is_disabled()
     await page.get_by_role("button", name="Run 3 times").click()
@@ -215,7 +215,7 @@ async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_su
     process, address = await serve()
     await stranger.goto(address)
     await stranger.wait_for_url(f"http://127.0.0.1:{port}/")
-    await stranger.goto(f"http://127.0.0.1:{port}/arena")
+    await stranger.goto(f"http://127.0.0.1:{port}/new")
     await stranger.get_by_role("button", name="Run", exact=True).click()
     await stranger.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
     os.kill(process.pid, signal.SIGKILL)

@@ -142,7 +142,7 @@ def test_a_stranger_gets_nothing_but_the_door(site: Site) -> None:
     for path in [*addresses, "/enter/", "/Enter", "//enter", "/static/%2e%2e/runs", "/tasks/x/state", "/models?q=x"]:
         reply = own.get(path, headers={"origin": HERE})
         assert reply.status_code == (404 if path.startswith("/static/") else 401), path
-    for path in ("/suites/new", "/arena/run", "/suites/check", "/runs/x/delete", "/suites/import", "/judges/calibrate"):
+    for path in ("/suites/new", "/new/run", "/suites/check", "/runs/x/delete", "/suites/import", "/judges/calibrate"):
         assert own.post(path, data={"name": "x"}, headers={"origin": HERE}).status_code == 401, path
     assert own.get("/enter").status_code == 200 and own.get("/static/enter.js").status_code == 200
     assert own.request("HEAD", "/runs").status_code == 401
@@ -248,7 +248,7 @@ async def test_nothing_of_a_suite_or_an_answer_becomes_html_of_ours(client: Test
         "/board",
         "/suites",
         "/suites/edit?file=suite.yaml",
-        "/arena",
+        "/new",
         f"/compare?runs={run.id}",
         "/judges",
     ]
@@ -273,7 +273,7 @@ async def test_the_value_of_a_key_never_leaves_the_server(
         cases=[{"id": "a", "input": "What is ${MY_KEY}?", "expected": "x"}],
     )
     assert "OPENAI_API_KEY is set" in client.get("/").text
-    paths = ["/", "/models?q=gpt", "/suites/edit?file=suite.yaml", "/arena", "/suites/export?file=suite.yaml"]
+    paths = ["/", "/models?q=gpt", "/suites/edit?file=suite.yaml", "/new", "/suites/export?file=suite.yaml"]
     paths += [f"/runs/{run.id}{end}" for end in ("", "/cases/1", "/cases/1/1/1", "/share", "/suite.yaml", "/label")]
     paths += [f"/runs/{run.id}/export/{name}" for name in ("json", "csv", "html", "md")]
     for path in paths:

@@ -253,6 +253,10 @@ class Run:
         matches = (trial for here, trial in self.placed_trials(place[0], 1) if here == place)
         return next(matches, None)
 
+    def chat_at(self, place: Place, case: Case) -> Chat | None:
+        """Return the messages that the answer at this place replies to; None if the prompt could not be filled in."""
+        return conversation(self.plan_arms[place.arm], case, place.repeat, self._turns(case, place))
+
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
         """Return the files kept when a trial was scored, such as screenshots: media type and bytes, by name."""
         return self.files_at(place_of(self._row(name)))

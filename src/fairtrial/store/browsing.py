@@ -8,13 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Select, and_, case, func, or_, select
 
+from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.case_kinds import tagged_cases
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord, Store, run_query
 
-Show = Literal["all", "low", "failed", "unscored", "disagreeing", "claims", "differing"]
-SHOWS: tuple[Show, ...] = ("all", "low", "failed", "unscored", "disagreeing", "claims", "differing")
+Show = Literal["all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims"]
+SHOWS: tuple[Show, ...] = ("all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims")
 LOW = 0.5  # a mean below this (0–1) is low
 DISAGREEING = 0.25  # judges that differ by at least this much (0–1) disagree
 
@@ -128,13 +129,11 @@ def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:
     of_scoring = and_(scores.c.run_id == run.id, scores.c.scoring == run.scoring)
     if show == "unscored":
         return select(scores.c.case_position).where(of_scoring, scores.c.unscored_kind.is_not(None))
-    if show == "low":
+    if show in ("low", "hard", "differing"):
         means = _arm_means(run).subquery()
-        return select(means.c.case_position).where(means.c.mean < LOW)
-    if show == "differing":
-        means = _arm_means(run).subquery()
-        spread = func.max(means.c.mean) - func.min(means.c.mean)
-        return select(means.c.case_position).group_by(means.c.case_position).having(spread > 0)
+        lowest, highest = func.min(means.c.mean), func.max(means.c.mean)
+        wanted = {"low": lowest < LOW, "hard": highest < LOW, "differing": highest > lowest}
+        return select(means.c.case_position).group_by(means.c.case_position).having(wanted[show])
     verdicts = and_(judgements.c.run_id == run.id, judgements.c.scoring == run.scoring)
     if show == "claims":
         return select(judgements.c.case_position).where(verdicts, func.length(judgements.c.claims) > 2)
@@ -221,6 +220,29 @@ def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[Cell]:
     )
     with store.reading() as connection:
         return [Cell(*row) for row in connection.execute(query)]
+
+
+def snippets(store: Store, run: RunRecord, positions: Sequence[int], length: int) -> dict[tuple[int, int], str]:
+    """Return the beginning of each arm's first answer to these cases, or why there is none, by case and arm."""
+    trials = schema.trials
+    text = func.substr(func.coalesce(trials.c.answer, trials.c.failure_message, ""), 1, length)
+    query = select(trials.c.case_position, trials.c.arm_position, text).where(
+        trials.c.run_id == run.id, trials.c.case_position.in_(positions), trials.c.repeat == 0
+    )
+    with store.reading() as connection:
+        return {(case, arm): display(words) for case, arm, words in connection.execute(query)}
+
+
+def show_counts(store: Store, run: RunRecord) -> dict[str, int]:
+    """Return how many cases each filter shows, without those that show none."""
+    counts: dict[str, int] = {}
+    with store.reading() as connection:
+        for show in SHOWS[1:]:
+            found = _filtered_positions(run, show).subquery()
+            count = connection.scalar(select(func.count(found.c[0].distinct()))) or 0
+            if count:
+                counts[show] = count
+    return counts
 
 
 def stamp(store: Store, run: RunRecord) -> str:

@@ -13,8 +13,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fairtrial import charts
 from fairtrial.core.errors import FairtrialError
-from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.code import Code
 from fairtrial.web.compare import Compare
@@ -22,6 +22,7 @@ from fairtrial.web.guard import BodyLimit
 from fairtrial.web.home import Home
 from fairtrial.web.judges import Judges
 from fairtrial.web.live import Live
+from fairtrial.web.new_run import NewRun
 from fairtrial.web.optimisation import Optimisation
 from fairtrial.web.runs import Runs
 from fairtrial.web.share import Share
@@ -32,14 +33,17 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, Arena, Live, Runs, Trials, Compare, Board, Code, Votes, Judges, Optimisation, Share,
+    Home, Suites, NewRun, Live, Runs, Trials, Compare, Board, Code, Votes, Judges, Optimisation, Share,
 )  # fmt: skip
 
 
 def make_app(site: Site) -> ASGIApp:
     """Return the whole application for a site."""
     routes = [route for section in SECTIONS for route in section(site).routes]
-    static = Mount("/static", StaticFiles(directory=PAGES / "static"))
+    static = [
+        Mount("/static/charts", StaticFiles(directory=charts.FOLDER)),
+        Mount("/static", StaticFiles(directory=PAGES / "static")),
+    ]
 
     def refused(request: Request, error: Exception) -> Response:
         """Answer a user error with one sentence that says what to do."""
@@ -56,7 +60,7 @@ def make_app(site: Site) -> ASGIApp:
         return _error_page(site, request, 500, "Internal error", "See the terminal where the server runs for details.")
 
     handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}
-    app = Starlette(routes=[*routes, Route("/enter", enter_view(site)), static], exception_handlers=handlers)
+    app = Starlette(routes=[*routes, Route("/enter", enter_view(site)), *static], exception_handlers=handlers)
     return Timed(BodyLimit(app))
 
 

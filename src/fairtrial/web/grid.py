@@ -13,30 +13,48 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
 from fairtrial.web.site import Site, url
 
-CASES = 50
+CASES = 25
+_FEWEST_CASES, _MAX_CELLS = 10, 600  # of one page: with many arms, it has fewer cases
+_MAX_ANSWERS = 8  # arms up to which there is room for their answers
+_SNIPPET = 140  # characters of an answer
 _ORDERS: dict[Any, Sequence[int]] = {}  # of finished runs
 _ORDERS_LOCK = Lock()
 _MAX_ORDERS = 50
 
 
-def grid(site: Site, run: Run, params: QueryParams) -> dict[str, Any]:
-    """Return the values of one page of the grid."""
+def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the values of one page of the grid; its columns are the arms in this order, then those not named in it."""
     query = case_query(params)
     number = page_number(params)
+    size = max(_FEWEST_CASES, min(CASES, _MAX_CELLS // len(run.plan_arms)))
     everything = ordered(site, run, query)
-    positions = everything[(number - 1) * CASES : number * CASES]
+    positions = everything[(number - 1) * size : number * size]
     cases = site.store.cases_at(run.plan.id, positions)
     cells: dict[tuple[int, int], Cell] = {
         (cell.case, cell.arm): cell for cell in browsing.cells(site.store, run.record, positions)
     }
-    kept = {**query._asdict(), "show": "" if query.show == "all" else query.show}
+    columns = sorted(run.plan_arms, key=lambda arm: order.index(arm.name) if arm.name in order else len(order))
+    many = len(columns) > _MAX_ANSWERS
+    view = "scores" if params.get("view") == "scores" or many else ""
+    texts = {} if view else browsing.snippets(site.store, run.record, positions, _SNIPPET)
+    kept = {**query._asdict(), "show": "" if query.show == "all" else query.show, "view": view}
     return {
-        "grid": [(case, [cells.get((case.position, arm.position)) for arm in run.plan_arms]) for case in cases],
+        "grid": [
+            (
+                case,
+                [
+                    (arm, cells.get((case.position, arm.position)), texts.get((case.position, arm.position), ""))
+                    for arm in columns
+                ],
+            )
+            for case in cases
+        ],
+        "columns": columns,
         "case_query": query,
         "kept": kept,
         "kinds": browsing.kinds_of_cases(site.store, run.plan.id),
         "grid_total": len(everything),
-        "pager": pager(f"/runs/{run.id}", kept, number, len(everything), CASES, anchor="#cases"),
+        "pager": pager(f"/runs/{run.id}", kept, number, len(everything), size, anchor="#cases"),
     }
 
 

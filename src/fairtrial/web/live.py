@@ -12,12 +12,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.wording.runs import money
 from fairtrial.core.money import total
 from fairtrial.engine.progress import Progress
 from fairtrial.store import browsing, totals
 from fairtrial.web.grid import is_position
-from fairtrial.web.site import Site
+from fairtrial.web.site import Site, dollars
 from fairtrial.web.tasks import Task
 
 _INTERVAL = 0.4  # seconds between two updates of a run of this server
@@ -121,7 +120,9 @@ def _counts(progress: Progress) -> dict[str, Any]:
         "done": progress.done,
         "total": progress.total,
         "bad": sum(arm["bad"] for arm in arms),
-        "cost": money(total(arm.cost for arm in progress.arms)),
+        "cost": dollars(total(arm.cost for arm in progress.arms)),
+        "note": "another program has locked the store: waiting" if progress.locked else progress.note,
+        "failures": [],
         "arms": arms,
     }
 

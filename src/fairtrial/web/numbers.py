@@ -13,11 +13,13 @@ from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
+from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.rank import Ranking, rank, rank_sets
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, pick, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.wording.cases import case_findings
+from fairtrial.store.browsing import show_counts
 
 _MAX_CASES = 200
 
@@ -27,17 +29,32 @@ def summary(runs: Sequence[Run]) -> RunSummary:
     return runs[0].summary()
 
 
-class RunVerdicts(msgspec.Struct):
-    """The comparison of a run's arms, None if there is none, and notes on how informative its cases are."""
+class RunNumbers(msgspec.Struct):
+    """What the page of a run shows first: who leads, all cases, and how many of them each filter shows."""
+
+    summary: RunSummary
+    overview: Overview
+    kinds: KindMeans
+    counts: dict[str, int]
+
+
+def run_numbers(runs: Sequence[Run]) -> RunNumbers:
+    """Return the numbers of one run."""
+    run = runs[0]
+    return RunNumbers(run.summary(), run_overview(run), by_kind(run), show_counts(run.store, run.record))
+
+
+class RunDetails(msgspec.Struct):
+    """The whole comparison of a run's arms, None if there is none, and notes on how informative its cases are."""
 
     comparisons: Comparisons | None
     cases: list[str] = []
 
 
-def verdicts(runs: Sequence[Run]) -> RunVerdicts:
-    """Compare every pair of arms of one run."""
+def run_details(runs: Sequence[Run]) -> RunDetails:
+    """Compare every pair of arms of one run in detail."""
     comparisons = compared(runs[0])
-    return RunVerdicts(comparisons=comparisons, cases=case_findings(runs[0]) if comparisons else [])
+    return RunDetails(comparisons=comparisons, cases=case_findings(runs[0]) if comparisons else [])
 
 
 def series(runs: Sequence[Run]) -> SeriesSummary:

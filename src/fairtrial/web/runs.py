@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.kind_means import KindMeans
-from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
-from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
-from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
-from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
-from fairtrial.analyse.wording.runs import failure_line, reporting_line
+from fairtrial.analyse.wording.tiers import interval_words, standing_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
@@ -30,17 +24,14 @@ from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
-from fairtrial.web.numbers import RunVerdicts
+from fairtrial.web.result import details_of, numbers_of, result_of
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
 
 _PAGE_SIZE = 25
 _START_SECONDS = 1.5  # that a form waits for its run to begin
 _FIRST_CASES = 50  # cases that are checked to find out which scorers a run uses
-_MIN_SPAN = 10.0  # points that the score axis covers at least
-_LABEL_HEIGHT = 14.0  # of a label in a figure
 STATUSES = ("running", "completed", "incomplete", "interrupted", "stopped")
-_MAX_LIVE_TRIALS = 20_000  # a larger run in progress shows means only; its analysis waits for its end
 
 
 class Runs:
@@ -52,8 +43,8 @@ class Runs:
             Route("/runs", self._list),
             Route("/runs/{run}", self._overview, name="run"),
             Route("/runs/{run}/brief", self._brief),
-            Route("/runs/{run}/numbers", self._numbers),
-            Route("/runs/{run}/verdicts", self._verdicts),
+            Route("/runs/{run}/result", self._result),
+            Route("/runs/{run}/details", self._details),
             Route("/runs/{run}/stop", form_view(self._stop), methods=["POST"]),
             Route("/runs/{run}/resume", form_view(self._resume), methods=["POST"]),
             Route("/runs/{run}/retry", form_view(self._retry), methods=["POST"]),
@@ -90,18 +81,8 @@ class Runs:
         return self._site.page(request, "parts/run_brief.html.j2", row=self._row(run, wait=LONG))
 
     def _row(self, run: Run, *, wait: float) -> dict[str, Any]:
-        summary = self._summary(run, wait=wait)
-        arms = ranked(summary.arms) if summary else []
-        return {
-            "run": run.record,
-            "arms": len(run.plan_arms),
-            "cases": run.plan.case_count,
-            "best": arms[0] if arms and arms[0].aggregate.mean is not None else None,
-            "summary": summary,
-            "scored": sum(arm.scored for arm in arms),
-            "trials": sum(arm.trials for arm in arms),
-            "waits": summary is None and run.status != "running",
-        }
+        """Return one line of the list: who leads, and how sure that is."""
+        return {"waits": False, **run_line(self._site, run, wait=wait)}
 
     # -- one run ---------------------------------------------------------------------------------
 
@@ -119,77 +100,35 @@ class Runs:
             task=task,
             progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series,
-            multi=self._multi(series, wait=PATIENCE) if len(series) > 1 else None,
-            series_columns=SERIES_COLUMNS,
             run_again=self._run_again_url(run),
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
-            **self._numbers_of(run, wait=PATIENCE),
-            **self._verdicts_of(run, wait=PATIENCE),
-            **grid(self._site, run, request.query_params),
+            result=None if run.status == "running" else result_of(self._site.cache, run, wait=PATIENCE),
+            **self._grid(run, request.query_params),
         )
+
+    def _grid(self, run: Run, params: QueryParams) -> dict[str, Any]:
+        """Return the values of the grid, with its arms in the order of the ranking where that is known."""
+        known = numbers_of(self._site.cache, run, wait=0.0) if run.status != "running" else None
+        order = [one.label for one in known.overview.tiers.places] if known else []
+        return {**grid(self._site, run, params, order), "counts": known.counts if known else {}}
 
     def _run_again_url(self, run: Run) -> str:
-        """Return the arena address of the run's suite, empty if it is not in this folder."""
+        """Return the address where the run's suite can be run again, empty if it is not in this folder."""
         matches = [file for file in suite_files(self._site.folder) if file.name == run.record.suite_name]
-        return url("/arena", file=matches[0].path) if matches else ""
+        return url("/new", file=matches[0].path) if matches else ""
 
-    def _numbers(self, request: Request) -> Response:
+    def _result(self, request: Request) -> Response:
+        """Show the result once it is computed."""
         run = self._site.run(request.path_params["run"])
-        return self._site.page(request, "parts/run_numbers.html.j2", run=run.record, **self._numbers_of(run, wait=LONG))
+        result = result_of(self._site.cache, run, wait=LONG)
+        return self._site.page(request, "parts/run_result.html.j2", run=run.record, result=result)
 
-    def _verdicts(self, request: Request) -> Response:
+    def _details(self, request: Request) -> Response:
+        """Show every pair in words."""
         run = self._site.run(request.path_params["run"])
-        return self._site.page(
-            request, "parts/run_verdicts.html.j2", run=run.record, **self._verdicts_of(run, wait=LONG)
-        )
-
-    def _summary(self, run: Run, *, wait: float) -> RunSummary | None:
-        if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _MAX_LIVE_TRIALS:
-            return None
-        return self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
-
-    def _numbers_of(self, run: Run, *, wait: float) -> dict[str, Any]:
-        summary = self._summary(run, wait=wait)
-        if summary is None:
-            return {"summary": None}
-        kinds = self._site.cache.get(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
-        if kinds is None:
-            return {"summary": None}
-        arms = ranked(summary.arms)
-        return {
-            "summary": summary,
-            "kind_tables": kind_tables(kinds, [arm.arm for arm in arms]),
-            "kinds_note": NOTE,
-            "more_kinds": more_text,
-            "positions": {arm.name: str(arm.position) for arm in run.plan_arms},
-            "ranked": arms,
-            "line": {arm.arm: reporting_line(arm) for arm in arms},
-            "lines": {arm.arm: arm_lines(summary, arm) for arm in arms},
-            "notes": notes(summary),
-            "failures": [failure_line(failure) for failure in summary.failures],
-            "scatter": _scatter(arms),
-            "variables": variables(run),
-        }
-
-    def _verdicts_of(self, run: Run, *, wait: float) -> dict[str, Any]:
-        """Return which arms are better than others, and which cannot be told apart."""
-        none: dict[str, Any] = {"verdicts": [], "verdicts_wait": False, "verdict_notes": [], "case_notes": []}
-        if len(run.plan_arms) < 2 or run.status == "running":
-            return none
-        try:
-            verdicts = self._site.cache.get(f"compare/{run.id}", [run], RunVerdicts, numbers.verdicts, wait=wait)
-        except FairtrialError:
-            return none
-        if verdicts is None:
-            return {**none, "verdicts_wait": True}
-        comparisons = verdicts.comparisons
-        margin = comparisons.margin if comparisons else None
-        pairs = comparisons.pairs if comparisons else []
-        items = [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs]
-        items.sort(key=lambda item: item[0].verdict == "cannot tell")
-        remarks = comparisons.notes if comparisons else []
-        return {**none, "verdicts": items, "verdict_notes": remarks, "case_notes": verdicts.cases}
+        details = details_of(self._site.cache, run, wait=LONG)
+        return self._site.page(request, "parts/run_details.html.j2", run=run.record, details=details)
 
     # -- actions ---------------------------------------------------------------------------------
 
@@ -275,44 +214,38 @@ class Runs:
         )
 
 
+def run_line(site: Site, run: Run, *, wait: float) -> dict[str, Any]:
+    """Return what a list says about a run: its leading arms with their verdict, and how many trials have a score."""
+    known = None if run.status == "running" else numbers_of(site.cache, run, wait=wait)
+    line: dict[str, Any] = {
+        "run": run.record,
+        "arms": len(run.plan_arms),
+        "cases": run.plan.case_count,
+        "waits": known is None and run.status != "running",
+        "leader": None,
+    }
+    if known is None:
+        return line
+    tiers = known.overview.tiers
+    arms = known.summary.arms
+    line |= {"scored": sum(arm.scored for arm in arms), "trials": sum(arm.trials for arm in arms)}
+    if tiers.tiers:
+        first = tiers.places[0]
+        line |= {
+            "leader": first,
+            "leading": [one.label for one in tiers.tiers[0]],
+            "standing": standing_words(tiers),
+            "bounds": interval_words(first.aggregate.ci95, tiers.metric) if first.aggregate.ci95 else "",
+            "metric": tiers.metric,
+            "spent": known.summary.spent,
+        }
+    return line
+
+
 def await_run(task: Task) -> Response:
     """Redirect to the run that a task starts, or to the task's page if the run does not begin at once."""
     task.begun.wait(_START_SECONDS)
     return go_to(task.address)
-
-
-def _scatter(arms: Sequence[ArmSummary]) -> dict[str, Any] | None:
-    """Return the points of score against cost, or against latency if nothing has a cost."""
-    scored = [(arm, 100 * arm.aggregate.mean) for arm in arms if arm.aggregate.mean is not None]
-    paid = [
-        (arm.arm, (arm.cost_usd or 0.0) / max(1, arm.scored), y, arm.aggregate.ci95)
-        for arm, y in scored
-        if arm.cost_usd
-    ]
-    timed = [(arm.arm, (arm.latency_ms.p50 or 0.0) / 1000, y, arm.aggregate.ci95) for arm, y in scored]
-    points = paid or [point for point in timed if point[1] >= 0.001]
-    if len(points) < 2:
-        return None
-    if len({(round(x, 9), round(y, 6)) for _, x, y, _ in points}) == 1:
-        return None  # all points coincide: nothing to see
-    most = max(x for _, x, _, _ in points) or 1.0
-    bounds = [100 * bound for _, _, _, ci in points if ci for bound in ci] + [y for _, _, y, _ in points]
-    low, high = max(0.0, min(bounds) - 2), min(100.0, max(bounds) + 2)
-    if high - low < _MIN_SPAN:
-        low = max(0.0, min(low, 100 - _MIN_SPAN))
-        high = low + _MIN_SPAN
-    drawn = []
-    lines: list[float] = []  # heights of the labels so far: they must not overlap
-    for name, x, y, ci in sorted(points, key=lambda point: -point[2]):
-        height = 220 - 200 * (y - low) / (high - low)
-        line = height - 6
-        while any(abs(line - taken) < _LABEL_HEIGHT for taken in lines):
-            line += 2
-        lines.append(line)
-        interval = tuple(220 - 200 * (100 * bound - low) / (high - low) for bound in ci) if ci else None
-        drawn.append({"name": name, "x": 50 + 568 * x / most, "y": height, "line": line, "ci": interval, "at": (x, y)})
-    ticks = [(low + (high - low) * step / 4, 220 - 50 * step, most * step / 4, 50 + 142 * step) for step in range(5)]
-    return {"points": drawn, "axis": "USD per answer" if paid else "median seconds", "ticks": ticks}
 
 
 def has_scorer(run: Run, *names: str) -> bool:

@@ -46,7 +46,7 @@ class Site:
             lstrip_blocks=True,
         )  # fmt: skip
         self._templates.filters.update(
-            score=number, money=_money, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
+            score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
             shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
         )  # fmt: skip
         self._templates.globals.update(url=url)
@@ -163,7 +163,8 @@ def span(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _money(value: Cost | float | None) -> str:
+def dollars(value: Cost | float | None) -> str:
+    """Format an amount of money; nothing spent is `$0`."""
     shown = money(value)
     return "$0" if shown == "0" else shown
 

@@ -77,7 +77,7 @@ class Trials:
         arm = run.plan_arms[place.arm]
         return self._site.page(
             request,
-            "trial.html.j2",
+            "parts/trial.html.j2" if request.query_params.get("panel") else "trial.html.j2",
             run=run.record,
             case=case,
             arm=arm,
@@ -86,6 +86,9 @@ class Trials:
             trial=_shortened(trial) if trial else None,
             others=trials,
             prompt=trial.input if trial else transcript(arm, case, place.repeat),
+            chat=run.chat_at(place, case),
+            attached=[file.name for file in case.attach],
+            tools=_timeline(trial),
             judgements=run.judgements_at(place) if trial else [],
             difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,
@@ -160,6 +163,47 @@ class _Texts(NamedTuple):
 def _shortened(trial: TrialRecord) -> _Texts:
     answer = trial.answer or ""
     return _Texts(trial, answer[:_MAX_CHARACTERS], len(answer) > _MAX_CHARACTERS)
+
+
+class ToolStep(NamedTuple):
+    """One call of a tool: when it began and how long it took, in percent of the trial, and what is known about it."""
+
+    name: str
+    start: float
+    width: float
+    failed: bool
+    words: str
+    arguments: Any
+    result: str
+
+
+def _timeline(trial: TrialRecord | None) -> list[ToolStep]:
+    """Return the tool calls of a trial in order. Calls whose times are not known follow each other."""
+    calls = (trial.trace or {}).get("tool_calls") if trial else None
+    known = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    durations = [_milliseconds(call.get("duration_ms")) for call in known]
+    whole = max(trial.latency_ms or 0.0 if trial else 0.0, sum(durations), 1.0)
+    steps, at = [], 0.0
+    for call, duration in zip(known, durations, strict=True):
+        start = _milliseconds(call.get("started_ms")) or at
+        at = start + duration
+        state = "failed" if call.get("error") else "returned no result" if call.get("unfinished") else ""
+        steps.append(
+            ToolStep(
+                f"{call.get('server') or 'built-in'}.{call.get('tool')}",
+                min(98.0, 100 * start / whole),
+                max(1.5, min(100.0, 100 * duration / whole)),
+                bool(state),
+                state or (f"{duration:,.0f} ms" if duration else ""),
+                call.get("arguments") or "",
+                str(call.get("result") or ""),
+            )
+        )
+    return steps
+
+
+def _milliseconds(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and value > 0 else 0.0
 
 
 def difference(expected: str | None, answer: str | None) -> list[tuple[str, str]] | None:

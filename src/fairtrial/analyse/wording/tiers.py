@@ -194,6 +194,19 @@ def tier_words(tiers: Tiers, number: int) -> str:
     return f"{' to '.join(ends)}{unit} behind{several}"
 
 
+def standing_words(tiers: Tiers) -> tuple[str, str]:
+    """Return the glyph and the words for how the first arm stands: `▲ ahead by 8.1`, `? a tie of 3`."""
+    leading, behind = tiers.tiers[0], tiers.next_tier
+    if len(tiers.places) == 1:
+        return "", "the only arm"
+    if len(leading) == 1 and behind is not None:
+        ahead = tiers.distances[leading[0].label][behind.label].difference
+        return GLYPHS["better"], f"ahead by {Scale(tiers.metric).plain(abs(ahead or 0.0))}"
+    if _undecided(leading, tiers).startswith("are equivalent"):
+        return GLYPHS["equivalent"], "equivalent"
+    return GLYPHS["cannot tell"], "a tie" if len(leading) == 2 else f"a tie of {len(leading)}"
+
+
 def rank_words(contender: Contender) -> str:
     """Format the ranks that an arm may have: `1`, `1–2`."""
     if contender.rank == contender.worst_rank:

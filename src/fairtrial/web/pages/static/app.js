@@ -28,6 +28,7 @@ async function fetchPending(root = document) {
       const nodes = place.tagName === "TR" ? [...part.querySelectorAll("tr")] : fresh ? [...fresh.childNodes] : [...part.body.childNodes];
       localTimes(part);
       place.replaceWith(...nodes);
+      document.dispatchEvent(new Event("part-loaded"));
     } catch {
       place.textContent = "Loading failed; reload the page to try again.";
     }
@@ -65,9 +66,48 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
-// Selecting a filter option submits the form at once.
+// Filters apply at once: choices when they are made, texts when typing pauses.
+let typingTimer = 0;
 document.addEventListener("change", (event) => {
-  if (event.target.matches(".filters select")) event.target.form.requestSubmit();
+  if (event.target.matches(".filters select, .filters [type=checkbox]")) event.target.form.requestSubmit();
+});
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("[data-instant] [type=search]")) return;
+  clearTimeout(typingTimer);
+  typingTimer = setTimeout(() => event.target.form.requestSubmit(), 500);
+});
+
+// One of several charts in a card.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-tab]");
+  if (!button) return;
+  const card = button.closest("[data-tabs]");
+  for (const other of card.querySelectorAll("[data-tab]")) other.setAttribute("aria-pressed", String(other === button));
+  for (const panel of card.querySelectorAll("[data-panel]")) panel.hidden = panel.dataset.panel !== button.dataset.tab;
+  card.querySelector("h2").textContent = card.querySelector("h2").textContent.replace(/\w+$/, button.textContent.toLowerCase());
+});
+
+// A fold whose content is fetched when it is opened.
+document.addEventListener(
+  "toggle",
+  async (event) => {
+    const fold = event.target;
+    if (!fold.open || !fold.dataset?.load) return;
+    const address = fold.dataset.load;
+    delete fold.dataset.load;
+    const reply = await fetch(address, { headers: { Accept: "text/html" } });
+    const part = new DOMParser().parseFromString(await reply.text(), "text/html");
+    fold.querySelector("[data-place]").replaceChildren(...part.body.childNodes);
+  },
+  true,
+);
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || typing(event)) return;
+  const search = document.querySelector("[data-slash]");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
 });
 
 document.addEventListener("click", async (event) => {
@@ -77,6 +117,13 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
   say("Copied");
 });
+
+// Say in sight of everybody that the server does not answer; an empty text takes it back.
+export function lost(message) {
+  const place = document.getElementById("lost");
+  place.textContent = message;
+  place.hidden = !message;
+}
 
 export function typing(event) {
   return event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, [contenteditable], dialog");

@@ -1,8 +1,10 @@
-// Keyboard navigation in the grid.
-import { typing } from "./app.js";
+// The grid: keyboard, and a panel with the whole trial beside it.
+import { localTimes, say, typing } from "./app.js";
 
 const grid = document.getElementById("grid");
+const panel = document.getElementById("panel");
 const MOVES = { j: [1, 0], ArrowDown: [1, 0], k: [-1, 0], ArrowUp: [-1, 0], l: [0, 1], ArrowRight: [0, 1], h: [0, -1], ArrowLeft: [0, -1] };
+let open = null; // the cell whose trial the panel shows
 
 // The page reloads when a run ends: restore the focus in the grid.
 const focused = sessionStorage.getItem("focus");
@@ -13,17 +15,70 @@ function links(row) {
   return [...row.querySelectorAll("a")];
 }
 
-document.addEventListener("keydown", (event) => {
-  const move = MOVES[event.key];
-  const inside = grid?.contains(document.activeElement);
-  const arrow = event.key.startsWith("Arrow");
-  if (!grid || !move || typing(event) || (arrow && !inside)) return;
+function moved(from, [down, across]) {
   const rows = [...grid.tBodies[0].rows];
-  const row = document.activeElement.closest?.("tr");
-  const y = inside ? rows.indexOf(row) : -1;
-  const x = inside && y >= 0 ? links(row).indexOf(document.activeElement) : 1;
-  const next = rows[Math.max(0, Math.min(rows.length - 1, y < 0 ? 0 : y + move[0]))];
-  const across = links(next);
+  const row = from?.closest?.("tr");
+  const y = row && grid.contains(row) ? rows.indexOf(row) : -1;
+  const x = y >= 0 ? links(row).indexOf(from) : 1;
+  const next = rows[Math.max(0, Math.min(rows.length - 1, y < 0 ? 0 : y + down))];
+  const cells = links(next);
+  return cells[Math.max(0, Math.min(cells.length - 1, y < 0 ? x : x + across))];
+}
+
+async function show(cell) {
+  open?.removeAttribute("aria-current");
+  open = cell;
+  open.setAttribute("aria-current", "true");
+  const address = new URL(cell.href);
+  address.searchParams.set("panel", "1");
+  const reply = await fetch(address, { headers: { Accept: "text/html" } });
+  if (open !== cell) return;
+  const part = new DOMParser().parseFromString(await reply.text(), "text/html");
+  if (open !== cell) return;
+  localTimes(part);
+  panel.replaceChildren(...part.body.childNodes); // our own template, texts escaped
+  panel.hidden = false;
+  panel.scrollTop = 0;
+  say(panel.querySelector("h2")?.textContent ?? "");
+}
+
+function close() {
+  panel.hidden = true;
+  panel.replaceChildren();
+  open?.removeAttribute("aria-current");
+  open?.focus();
+  open = null;
+}
+
+grid?.addEventListener("click", (event) => {
+  const cell = event.target.closest("td.cell a");
+  if (!cell || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  across[Math.max(0, Math.min(across.length - 1, y < 0 ? x : x + move[1]))]?.focus();
+  show(cell);
+});
+
+panel?.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-panel-do]");
+  if (!button) return;
+  if (button.dataset.panelDo === "close") close();
+  else step({ next: [1, 0], before: [-1, 0] }[button.dataset.panelDo]);
+});
+
+function step(move) {
+  const next = moved(open, move);
+  if (!next?.closest("td.cell")) return;
+  next.focus();
+  show(next);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (!grid || typing(event)) return;
+  if (event.key === "Escape" && open) return close();
+  const move = MOVES[event.key];
+  const inside = grid.contains(document.activeElement);
+  const arrow = event.key.startsWith("Arrow");
+  if (!move || (arrow && !inside) || event.defaultPrevented) return;
+  event.preventDefault();
+  if (open) return step(move);
+  moved(inside ? document.activeElement : null, move)?.focus();
 });

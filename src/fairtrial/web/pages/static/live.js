@@ -1,9 +1,10 @@
 // A run in progress: update counters and cells as they change. Model output is inserted as text, never as HTML.
-import { say } from "./app.js";
+import { lost, say } from "./app.js";
 
 const panel = document.getElementById("live");
 const byId = (id) => document.getElementById(id);
 const grid = byId("grid");
+const columns = grid ? [...grid.tHead.rows[0].cells].slice(1).map((head) => Number(head.dataset.arm)) : [];
 const cases = grid ? [...grid.tBodies[0].rows].map((row) => row.dataset.case) : [];
 
 function span(seconds) {
@@ -12,29 +13,29 @@ function span(seconds) {
   return minutes ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.round(seconds)} s`;
 }
 
-function tone(cell) {
-  return cell.mean === null ? "t-none" : `t-${Math.max(0, Math.min(9, Math.floor(cell.mean / 10)))}`;
+function step(cell) {
+  if (cell.mean === null) return cell.failed || cell.unscored ? "kx" : "kn";
+  return `k${Math.max(0, Math.min(5, Math.floor(cell.mean / 20 + 0.5)))}`;
 }
 
 function fill(key, cell) {
   const [position, arm] = key.split(".").map(Number);
   const row = grid.querySelector(`tr[data-case="${position}"]`);
-  const place = row?.cells[arm + 1];
+  const place = row?.cells[columns.indexOf(arm) + 1];
   if (!place) return;
-  place.className = `cell ${tone(cell)}`;
+  const far = place.classList.contains("far") ? " far" : "";
+  place.className = `cell ${step(cell)}${far}`;
   const link = place.querySelector("a");
   link.removeAttribute("aria-label");
-  link.className = "";
-  link.replaceChildren();
-  if (cell.mean !== null) link.append(cell.mean.toFixed(0));
-  if (cell.failed) link.append(mark("✗", "bad", " failed"));
-  if (cell.unscored) link.append(mark("?", "warn", " without a score"));
-  if (cell.saying !== undefined && cell.mean === null) {
-    const saying = document.createElement("span");
-    saying.className = "saying";
-    saying.textContent = cell.saying || "…";
-    link.append(saying);
-  } else if (!link.childNodes.length) link.append("…");
+  const number = document.createElement("b");
+  if (cell.mean !== null) number.append(cell.mean.toFixed(0));
+  if (cell.failed) number.append(mark("✗", "bad", " failed"));
+  if (cell.unscored) number.append(mark("?", "warn", " without a score"));
+  if (!number.childNodes.length) number.append("…");
+  const words = document.createElement("span");
+  words.className = "clamp saying";
+  words.textContent = cell.saying ?? link.querySelector(".clamp")?.textContent ?? "";
+  link.replaceChildren(number, words);
 }
 
 function mark(sign, kind, label) {
@@ -61,6 +62,7 @@ function show(state) {
     byId("cost").textContent = state.cost;
     byId("bad").textContent = state.bad;
     byId("part").textContent = state.part ?? "";
+    byId("why").textContent = state.note;
     state.arms.forEach((arm, index) => {
       const row = panel.querySelector(`tr[data-arm="${index}"]`);
       row.querySelector("progress").value = arm.done;
@@ -106,6 +108,12 @@ function listen() {
   if (document.hidden) return;
   events = new EventSource(`${panel.dataset.events}?${query}`);
   events.onmessage = receive;
+  events.onopen = () => lost("");
+  events.onerror = () => {
+    lost("The server does not answer. The run may have stopped; what was answered is kept. Trying again …");
+    byId("left").textContent = "–";
+    byId("rate").textContent = "–";
+  };
 }
 
 document.addEventListener("visibilitychange", listen);

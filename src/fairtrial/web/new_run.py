@@ -1,4 +1,4 @@
-"""The arena: choose a suite, targets, conditions and parameters, see an estimate, and start a run."""
+"""A new run: choose a suite, targets, conditions and parameters, see an estimate, and start a run."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _INTEGER_OPTIONS = ("repeats", "concurrency", "limit")
 RUN_COUNTS = (1, 3, 5, 10)
 
 
-class Arena:
+class NewRun:
     """The page for starting runs."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.routes = [
-            Route("/arena", self._show),
-            Route("/arena/estimate", self._first_estimate, methods=["GET"]),
-            Route("/arena/estimate", form_view(self._estimate), methods=["POST"]),
-            Route("/arena/run", form_view(self._run), methods=["POST"]),
+            Route("/new", self._show),
+            Route("/new/estimate", self._first_estimate, methods=["GET"]),
+            Route("/new/estimate", form_view(self._estimate), methods=["POST"]),
+            Route("/new/run", form_view(self._run), methods=["POST"]),
         ]
 
     def _show(self, request: Request) -> Response:
@@ -58,7 +58,7 @@ class Arena:
             except FairtrialError as error:
                 values["error"] = str(error)
         return self._site.page(
-            request, "arena.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUN_COUNTS, **values
+            request, "new_run.html.j2", params=PARAMS, lock=BENCHMARK_LOCK, counts=RUN_COUNTS, **values
         )
 
     def _load(self, file: str, text: str, options: RunOptions | None = None) -> Suite:

@@ -8,7 +8,7 @@ let latest = 0;
 
 async function estimate() {
   const request = ++latest;
-  const reply = await fetch("/arena/estimate", { method: "POST", body: new URLSearchParams(new FormData(form)) });
+  const reply = await fetch("/new/estimate", { method: "POST", body: new URLSearchParams(new FormData(form)) });
   const html = await reply.text();
   if (request === latest) document.getElementById("estimate").innerHTML = html; // our own template, texts escaped
 }

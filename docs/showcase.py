@@ -1,0 +1,203 @@
+"""A store with realistic results, for the pictures of the documentation: everything in it is made up and runs offline.
+
+`python -m docs.showcase FOLDER` writes suites and runs into a folder; `fairtrial serve` there shows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fairtrial import pipeline
+from fairtrial.config import judge_named
+from fairtrial.config.suite import RunOptions
+from fairtrial.core.variables import Variables
+from fairtrial.store import Store
+from fairtrial.workflows.calibrate import acalibrate
+
+SERVER = Path(__file__).parent.parent / "examples" / "agents" / "graph_server.py"
+ITEMS = ("headphones", "desk lamp", "keyboard", "backpack", "coffee grinder", "monitor", "router", "camera")
+# category: (question, the facts that a right answer has, a right answer, a half-right one, a wrong one)
+QUESTIONS = {
+    "returns": [
+        ("I opened the box of the {item}. Can I still send it back?", "14 days; 15 % fee",
+         "Yes, within 14 days and with all parts. A 15 % fee for restocking applies.",
+         "Yes, within 14 days if it is complete.", "Unfortunately, an opened {item} cannot be returned for hygiene reasons."),
+        ("The {item} was a gift and I have no receipt. Can I return it?", "order number; voucher",
+         "With the giver’s order number you can; the value comes back as a voucher.",
+         "Please ask for the order number, then we can look it up.", "Sorry, no return without a receipt."),
+    ],
+    "billing": [
+        ("Put our VAT number on last month’s invoice for the {item}, please.", "corrected invoice; cancelled",
+         "Done: a corrected invoice is on its way, and the old one is cancelled.",
+         "I can send a corrected invoice for the {item}.", "Invoices cannot be changed once they are issued."),
+        ("Why was I charged twice for the {item}?", "reservation; 3 days",
+         "The second line is a reservation by your bank; it disappears within 3 days.",
+         "One of them is a reservation, not a charge.", "You ordered the {item} twice."),
+    ],
+    "delivery": [
+        ("Tracking says that the {item} was delivered, but nothing is here.", "neighbours; trace",
+         "Please look at your neighbours’ first. I have opened a trace with the carrier as well.",
+         "Please ask your neighbours, and write to us tomorrow.", "Then it was delivered. Please wait."),
+        ("Can the {item} still come this week?", "express; before noon",
+         "Yes: choose express and order before noon today.", "Yes, with express delivery.", "Delivery takes five working days."),
+    ],
+    "account": [
+        ("Delete my account but keep the invoice of the {item}.", "deleted; 10 years",
+         "Your account is deleted; invoices stay in the archive for 10 years, as the law says.",
+         "I have deleted your account.", "I have deleted your account and all invoices."),
+    ],
+    "technical": [
+        ("How do I reset the {item}?", "hold; ten seconds",
+         "Hold the button on the back for ten seconds until the light blinks.",
+         "Hold the button on the back until it restarts.", "The {item} cannot be reset."),
+    ],
+}  # fmt: skip
+# name: (share of right answers, share of half-right ones, milliseconds, dollars for a million tokens, weak category)
+MODELS = {
+    "claude-haiku": (0.79, 0.12, 19, (1.0, 5.0), "account"),
+    "gpt-5-mini": (0.78, 0.13, 26, (0.25, 2.0), ""),
+    "llama-70b": (0.66, 0.16, 14, (0.3, 0.5), "returns"),
+    "mistral-small": (0.62, 0.2, 12, (0.2, 0.6), "billing"),
+    "qwen3-8b": (0.36, 0.25, 7, (0.05, 0.1), ""),
+}
+FACTS = '''\
+"""Score an answer by the share of the expected facts that it contains."""
+
+
+def facts(response, expected):
+    wanted = [fact.strip() for fact in expected.split(";")]
+    found = [fact for fact in wanted if fact.lower() in response.lower()]
+    missing = [fact for fact in wanted if fact not in found]
+    return {"score": len(found) / len(wanted), "notes": f"missing: {', '.join(missing)}" if missing else "every fact"}
+'''
+
+
+def cases(count: int) -> list[dict[str, Any]]:
+    """Questions of customers, each with its facts."""
+    kinds = [(category, question) for category, questions in QUESTIONS.items() for question in questions]
+    made = []
+    numbers: dict[str, int] = {}
+    for number, (category, question) in zip(range(count), cycle(kinds), strict=False):
+        item = ITEMS[(number // len(kinds)) % len(ITEMS)]
+        numbers[category] = numbers.get(category, 0) + 1
+        made.append(
+            {
+                "id": f"{category}-{numbers[category]:03}",
+                "input": question[0].format(item=item),
+                "expected": question[1],
+                "category": category,
+                "difficulty": ("easy", "medium", "hard")[number % 3],
+                "answers": [text.format(item=item) for text in question[2:]],
+            }
+        )
+    return made
+
+
+def target(name: str, questions: list[dict[str, Any]], seed: int, faults: float = 0.0) -> dict[str, Any]:
+    """A mock of a model that answers with its own share of right answers."""
+    right, half, latency, _, weak = MODELS[name]
+    answers = {}
+    for case in questions:
+        common = random.Random(case["id"]).random()  # what is hard for one model is hard for the others
+        roll = 0.55 * common + 0.45 * random.Random(f"{seed}/{name}/{case['id']}").random()
+        worse = 0.14 if case["category"] == weak else 0.0
+        answers[case["id"]] = case["answers"][
+            0 if roll < right - worse - 0.05 else 1 if roll < right + half - worse else 2
+        ]
+    options: dict[str, Any] = {"answers": answers, "latency_ms": latency, "jitter_ms": latency, "seed": seed}
+    if faults:
+        options["faults"] = {"refused": faults}
+    return {"id": name, "target": f"mock:{name}", "options": options}
+
+
+def support_suite(folder: Path, *, seed: int, count: int = 200, models: int = 5) -> Path:
+    """Write the suite of support questions."""
+    questions = cases(count)
+    names = list(MODELS)[:models]
+    document = {
+        "name": "support-qa",
+        "description": "Questions of customers, answered from the shop's rules",
+        "system": "You answer customers of a shop. Be brief, and say only what the rules say.",
+        "targets": [target(name, questions, seed, 0.02 if name == "qwen3-8b" else 0.0) for name in names],
+        "prices": {name: dict(zip(("input", "output"), MODELS[name][3], strict=True)) for name in names},
+        "scorer": {"type": "python", "function": "facts.py:facts"},
+        "concurrency": 40,
+        "cases": [{key: value for key, value in case.items() if key != "answers"} for case in questions],
+    }
+    (folder / "facts.py").write_text(FACTS)
+    path = folder / "support-qa.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    return path
+
+
+def agent_suite(folder: Path) -> Path:
+    """Write a suite of an agent with and without tools, judged on three metrics."""
+    questions = cases(40)
+    right = {case["id"]: case["answers"][0 if random.Random(case["id"]).random() < 0.85 else 1] for case in questions}
+    document = {
+        "name": "refund-agent",
+        "targets": [
+            {
+                "id": "agent",
+                "target": "mock:agent",
+                "options": {
+                    "answers": right,
+                    "latency_ms": 15,
+                    "tool_calls": [{"server": "policy", "tool": "search"}, {"server": "policy", "tool": "fee", "share": 0.5}],
+                },
+            }
+        ],
+        "mcp_servers": {"policy": {"command": sys.executable, "args": [str(SERVER)]}},
+        "conditions": {"plain": {"system": "Answer."}, "policy-tools": {"system": "Use the tools.", "mcp": ["policy"]}},
+        "judge": {
+            "target": "mock:judge",
+            "options": {"verdict": {"marks": {"15 %": 5, "voucher": 5, "3 days": 5, "express": 4}, "otherwise": 3, "noise": 0.4}},
+        },
+        "scorer": "golden_judge",
+        "repeats": 2,
+        "cases": [{key: value for key, value in case.items() if key != "answers"} for case in questions],
+    }  # fmt: skip
+    path = folder / "refund-agent.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    return path
+
+
+STYLES = {
+    "name": "prompt-styles",
+    "targets": [{"id": "m", "target": "mock:m", "options": {"answer": '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'}}],
+    "suite": {"kind": "optimisation", "ids": ["original-10", "box_qp-10"]},
+    "repeats": 1,
+}  # fmt: skip
+
+
+async def build(folder: Path) -> dict[str, str]:
+    """Fill a folder with suites and its store with runs; return the ids of the runs by name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = Store(f"sqlite:///{folder / '.fairtrial' / 'fairtrial.db'}")
+    runs: dict[str, str] = {}
+    for seed in (1, 2, 3):
+        suite = pipeline.load(support_suite(folder, seed=seed, models=5 if seed == 3 else 3))
+        runs["support"] = (await pipeline.arun(suite, store=store)).id
+    small = pipeline.load(support_suite(folder, seed=3), RunOptions(limit=60))
+    for number in range(3):
+        del number
+        runs["series"] = (await pipeline.arun(small, store=store, series=pipeline.Series("nightly", 3))).id
+    (folder / "prompt-styles.yaml").write_text(yaml.safe_dump(STYLES))
+    runs["styles"] = (await pipeline.arun(pipeline.load(folder / "prompt-styles.yaml"), store=store)).id
+    runs["agent"] = (await pipeline.arun(pipeline.load(agent_suite(folder)), store=store)).id
+    judge = judge_named("mock:echo", Variables({}), folder, "name: judge\ntargets: [mock:echo]\n")
+    await acalibrate(judge, store=store)
+    store.set_tag("baseline", runs["support"])
+    return runs
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(build(Path(sys.argv[1]))), indent=2))

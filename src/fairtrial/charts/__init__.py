@@ -1,0 +1,52 @@
+"""Charts for pages, reports and notebooks: HTML and SVG drawn from plain numbers.
+
+Positions are percentages, so one drawing fits every width without a script, follows the colours of its page and prints.
+There is no style attribute and no script in a drawing: a strict content security policy allows it. Texts are escaped.
+"""
+
+from fairtrial.charts.axis import Axis, linear_axis, log_axis
+from fairtrial.charts.bars import balance, histogram, shares
+from fairtrial.charts.boxes import Box, boxes
+from fairtrial.charts.curve import Curve, curves, sparkline
+from fairtrial.charts.forest import Forest, ForestRow, ForestTier, forest, small_forest
+from fairtrial.charts.heat import HeatRow, strips
+from fairtrial.charts.matrix import Matrix, MatrixCell, matrix
+from fairtrial.charts.points import Point, agreement, scatter
+from fairtrial.charts.runs import RunDots, runs_chart
+from fairtrial.charts.style import FOLDER, script, style
+from fairtrial.charts.trellis import TrellisCell, TrellisRow, trellis
+
+__all__ = [
+    "FOLDER",
+    "Axis",
+    "Box",
+    "Curve",
+    "Forest",
+    "ForestRow",
+    "ForestTier",
+    "HeatRow",
+    "Matrix",
+    "MatrixCell",
+    "Point",
+    "RunDots",
+    "TrellisCell",
+    "TrellisRow",
+    "agreement",
+    "balance",
+    "boxes",
+    "curves",
+    "forest",
+    "histogram",
+    "linear_axis",
+    "log_axis",
+    "matrix",
+    "runs_chart",
+    "scatter",
+    "script",
+    "shares",
+    "small_forest",
+    "sparkline",
+    "strips",
+    "style",
+    "trellis",
+]

@@ -1,0 +1,162 @@
+"""The ranking as a picture: every arm with its interval, in tiers, and its paired difference to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairtrial.charts.axis import Axis, linear_axis
+from fairtrial.charts.marks import Interval, Tone, drawing, grid_lines, mark, spoken, tick_labels, verdict_mark
+from fairtrial.charts.svg import line, tag, words
+
+_ROW, _HEAD = 40, 22
+
+
+class ForestRow(NamedTuple):
+    """One arm. Numbers are on the axis; texts are what the table says."""
+
+    label: str
+    value: float | None
+    ci: Interval | None = None
+    shown: str = ""
+    bounds: str = ""
+    rank: str = ""
+    href: str = ""
+    tip: str = ""
+    difference: float | None = None
+    difference_ci: Interval | None = None
+    difference_words: str = ""
+    tone: Tone = ""
+    pair_href: str = ""
+    more: tuple[str, ...] = ()
+
+
+class ForestTier(NamedTuple):
+    """Arms that cannot be told from the first of them."""
+
+    words: str
+    rows: Sequence[ForestRow]
+
+
+class Forest(NamedTuple):
+    """Everything that a forest shows."""
+
+    tiers: Sequence[ForestTier]
+    value_name: str = "Score"
+    more_names: tuple[str, ...] = ()
+    within: tuple[float, float] | None = (0.0, 100.0)
+    first: str = ""  # the arm that differences are to; empty if there is only one arm
+
+    @property
+    def rows(self) -> list[ForestRow]:
+        """Return the arms of all tiers."""
+        return [row for tier in self.tiers for row in tier.rows]
+
+
+def forest(chart: Forest) -> str:
+    """Return the table."""
+    ends = [end for row in chart.rows for end in (*(row.ci or ()), *(() if row.value is None else (row.value,)))]
+    axis = linear_axis(ends, within=chart.within, least=20 if chart.within else 0)
+    others = [row for row in chart.rows if row.difference is not None]
+    gaps = [end for row in others for end in (*(row.difference_ci or ()), row.difference or 0.0)]
+    gap_axis = linear_axis(gaps, include=(0.0,), most=5) if chart.first and others else None
+    leader = next((row.value for row in chart.rows if row.value is not None), None)
+    bodies = [_tier(chart, tier, number, axis, gap_axis, leader) for number, tier in enumerate(chart.tiers)]
+    return tag("table", _head(chart, axis, gap_axis), *bodies, class_="forest")
+
+
+def _head(chart: Forest, axis: Axis, gap_axis: Axis | None) -> str:
+    cells = [
+        tag("th", "Rank", class_="rank opt", scope="col"),
+        tag("th", "Arm", class_="opt", scope="col"),
+        tag("td", drawing(_HEAD, tick_labels(axis)), class_="plot p1"),
+        tag("th", words(chart.value_name), class_="num opt", scope="col"),
+        tag("th", "95 % CI", class_="opt", scope="col"),
+    ]
+    if gap_axis is not None:
+        cells += [
+            tag("td", drawing(_HEAD, tick_labels(gap_axis, signed=True)), class_="plot p2"),
+            tag("th", f"To {words(chart.first)}", class_="vs", scope="col"),
+        ]
+    cells += [tag("th", words(name), class_="num opt", scope="col") for name in chart.more_names]
+    return tag("thead", tag("tr", *cells))
+
+
+def _tier(chart: Forest, tier: ForestTier, number: int, axis: Axis, gap_axis: Axis | None, leader: float | None) -> str:
+    width = 5 + (2 if gap_axis is not None else 0) + len(chart.more_names)
+    several = len(chart.rows) > 1
+    head = tag("tr", tag("th", words(tier.words), colspan=width, scope="rowgroup"), class_="tier") if several else ""
+    rows = [_row(row, axis, gap_axis, leader if several else None, lead=number == 0 and several) for row in tier.rows]
+    return tag("tbody", head, *rows, class_="t1 lead" if number == 0 and several else None)
+
+
+def _row(row: ForestRow, axis: Axis, gap_axis: Axis | None, leader: float | None, *, lead: bool) -> str:
+    name = tag("a", words(row.label), href=row.href, data_tip=row.tip or None) if row.href else words(row.label)
+    reference = "" if leader is None else line(axis.at(leader), axis.at(leader), 0, _ROW, "ref")
+    drawn = mark(axis, row.value, row.ci, y=_ROW // 2, tone="lead" if lead else "")
+    cells = [
+        tag("td", words(row.rank), class_="rank"),
+        tag("th", name, class_="arm", scope="row"),
+        tag(
+            "td",
+            drawing(_ROW, grid_lines(axis, _ROW), reference, drawn, says=spoken(row.shown, row.bounds)),
+            class_="plot p1",
+        ),
+        tag("td", words(row.shown), class_="score"),
+        tag("td", words(row.bounds or "–"), class_="ivt"),
+    ]
+    if gap_axis is not None:
+        cells += _gap_cells(row, gap_axis)
+    cells += [tag("td", words(text), class_="num opt ink2") for text in row.more]
+    return tag("tr", *cells)
+
+
+def _gap_cells(row: ForestRow, axis: Axis) -> list[str]:
+    grid = grid_lines(axis, _ROW, zero=0.0)
+    if row.difference is None:
+        return [tag("td", drawing(_ROW, grid), class_="plot p2"), tag("td", class_="vs")]
+    drawn = mark(axis, row.difference, row.difference_ci, y=_ROW // 2, r=5, tone=row.tone)
+    said = verdict_mark(row.tone, words(row.difference_words))
+    return [
+        tag("td", drawing(_ROW, grid, drawn, says=row.difference_words), class_="plot p2"),
+        tag("td", tag("a", said, href=row.pair_href) if row.pair_href else said, class_="vs"),
+    ]
+
+
+def small_forest(
+    rows: Sequence[ForestRow],
+    *,
+    name: str,
+    number_name: str,
+    zero: float | None = None,
+    within: tuple[float, float] | None = None,
+) -> str:
+    """Return a small table with a mark per row: values or differences by kind of case."""
+    ends = [end for row in rows for end in (*(row.ci or ()), *(() if row.value is None else (row.value,)))]
+    axis = linear_axis(ends, include=() if zero is None else (zero,), within=within, most=5)
+    signed = zero is not None
+    head = tag(
+        "tr",
+        tag("th", words(name), scope="col"),
+        tag("td", drawing(20, tick_labels(axis, signed=signed, y=14)), class_="catp"),
+        tag("th", words(number_name), class_="num", scope="col"),
+    )
+    body = [
+        tag(
+            "tr",
+            tag("th", words(row.label), tag("small", words(row.rank)) if row.rank else "", scope="row"),
+            tag(
+                "td",
+                drawing(
+                    26,
+                    grid_lines(axis, 26, zero=zero),
+                    mark(axis, row.value, row.ci, y=13, r=5, tone=row.tone),
+                    says=spoken(row.shown, row.bounds),
+                ),
+                class_="catp",
+            ),
+            tag("td", tag("b", words(row.shown)), " ", tag("small", words(row.bounds)), class_="num"),
+        )
+        for row in rows
+    ]
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")

@@ -1,0 +1,114 @@
+"""The result of a run as its page shows it: the headline, who leads, every pair, cost, kinds of cases, all cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.figures import Links, case_strips, cost_figures, kind_figures, leaders, pair_matrix
+from fairtrial.analyse.figures.leaders import decided_words
+from fairtrial.analyse.lines import arm_lines, notes
+from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.variables import variables
+from fairtrial.analyse.wording.comparisons import brief_lines, sentence
+from fairtrial.analyse.wording.runs import failure_line
+from fairtrial.analyse.wording.tiers import headline_parts, settle_words
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.money import total
+from fairtrial.store.opinions import judges_asked
+from fairtrial.web import numbers
+from fairtrial.web.cache import NumberCache
+from fairtrial.web.numbers import RunDetails, RunNumbers
+from fairtrial.web.site import url
+
+_MAX_LIVE_TRIALS = 20_000  # a larger run in progress shows means only; its analysis waits for its end
+_MOST_FAILURES = 20
+_MOST_PAIRS = 60  # in the fold of all pairs; the comparison page has every one
+
+
+def numbers_of(cache: NumberCache, run: Run, *, wait: float) -> RunNumbers | None:
+    """Return the numbers of a run; None until they are computed."""
+    if run.status == "running" and run.plan.case_count * len(run.plan_arms) > _MAX_LIVE_TRIALS:
+        return None
+    return cache.get(f"run/{run.id}", [run], RunNumbers, numbers.run_numbers, wait=wait)
+
+
+def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | None:
+    """Return the values of the result; None until they are computed."""
+    known = numbers_of(cache, run, wait=wait)
+    if known is None:
+        return None
+    tiers, summary = known.overview.tiers, known.summary
+    arms = {arm.arm: arm for arm in summary.arms}
+    links = _links(run)
+    order = [one.label for one in tiers.places]
+    return {
+        "summary": summary,
+        "tiers": tiers,
+        "headline": headline_parts(tiers),
+        "arm_href": links.arm,
+        "leaders": leaders(tiers, arms, links),
+        "settle": settle_words(tiers),
+        "matrix": pair_matrix(tiers, links) if len(order) > 2 else "",
+        "decided": decided_words(tiers),
+        "costs": cost_figures(tiers, arms, links),
+        "kinds": kind_figures(known.kinds, order, {arm.arm: arm.aggregate.mean for arm in summary.arms}),
+        "strips": case_strips(known.overview) if known.overview.cases > 1 else "",
+        "case_count": known.overview.cases,
+        "facts": _facts(run, summary),
+        "ranked": ranked(summary.arms),
+        "arm_lines": {arm.arm: lines for arm in summary.arms if (lines := arm_lines(summary, arm))},
+        "notes": notes(summary),
+        "failures": [failure_line(failure) for failure in summary.failures[:_MOST_FAILURES]],
+        "variables": variables(run),
+    }
+
+
+def details_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | None:
+    """Return every pair in words, and notes about them; None until they are computed."""
+    if len(run.plan_arms) < 2:
+        return {"verdicts": [], "more": 0, "notes": [], "cases": []}
+    try:
+        found = cache.get(f"details/{run.id}", [run], RunDetails, numbers.run_details, wait=wait)
+    except FairtrialError as error:
+        return {"verdicts": [], "more": 0, "notes": [str(error)], "cases": []}
+    if found is None:
+        return None
+    comparisons = found.comparisons
+    pairs = comparisons.pairs if comparisons else []
+    margin = comparisons.margin if comparisons else None
+    return {
+        "verdicts": [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs[:_MOST_PAIRS]],
+        "more": max(0, len(pairs) - _MOST_PAIRS),
+        "notes": comparisons.notes if comparisons else [],
+        "cases": found.cases,
+    }
+
+
+def _links(run: Run) -> Links:
+    positions = {arm.name: str(arm.position) for arm in run.plan_arms}
+    return Links(
+        arm=lambda arm: f"{url(f'/runs/{run.id}', sort=positions.get(arm, ''))}#cases",
+        pair=lambda a, b: url("/compare", runs=run.id, a=a, b=b),
+    )
+
+
+def _facts(run: Run, summary: RunSummary) -> dict[str, Any]:
+    """Return the line below the headline: how many cases, answers and failures, which judge, how long, what it cost."""
+    scored = sum(arm.scored for arm in summary.arms)
+    failed = sum(arm.failed for arm in summary.arms)
+    unscored = sum(arm.unscored for arm in summary.arms)
+    waiting = sum(arm.waiting for arm in summary.arms)
+    judges = [judge for judge, _, _ in judges_asked(run.store, run.id, run.record.scoring)] if summary.judging else []
+    cost = summary.spent or total(arm.cost for arm in summary.arms)
+    return {
+        "cases": summary.case_count,
+        "arms": len(summary.arms),
+        "scored": scored,
+        "trials": sum(arm.trials for arm in summary.arms),
+        "failed": failed,
+        "unscored": unscored,
+        "waiting": waiting,
+        "judges": judges,
+        "cost": cost if cost.charged or cost.unknown else None,
+    }
