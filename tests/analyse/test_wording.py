@@ -11,7 +11,7 @@ from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.series_summary import series_line
 from fairtrial.analyse.wording.cases import case_lines
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_columns, sentence
-from fairtrial.analyse.wording.comparisons import headline as headline_of_comparisons
+from fairtrial.analyse.wording.comparisons import subject_line as headline_of_comparisons
 from fairtrial.analyse.wording.judges import judging_notes, label_lines, order_line
 from fairtrial.analyse.wording.runs import (
     headline,

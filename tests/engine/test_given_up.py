@@ -174,3 +174,9 @@ class TestInARun:
         )
         run = await run_suite(targets=["python:brisk:query", "python:brisk:broken"], cases=CASES)
         assert [trial.trace["tool_calls"][0]["tool"] for trial in run.trials()] == ["read", "read"]
+
+
+async def test_a_price_that_the_suite_states_counts_for_a_mock_too(run_suite):
+    arm = {"id": "m", "target": "mock:m", "options": {"answer": "x" * 400}}
+    run = await run_suite(targets=[arm], cases=CASES, prices={"m": {"input": 0, "output": 10_000}})
+    assert run.arms[0].cost_usd == pytest.approx(len(CASES) * 100 * 0.01)

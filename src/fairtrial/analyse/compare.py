@@ -74,13 +74,15 @@ def compare(
     largest: float | None = None,
     earlier: ScoreTable | None = None,
     others: Sequence[str] | None = None,
+    family: Pairs | None = None,
 ) -> Comparisons:
     """Compare every pair by one metric, and by every other metric that both arms have.
 
     The default metric is the one that the suites call primary (the score, unless they name another). The default
     margin is the one that a run was allowed to stop by. `largest` is the largest difference that a case can show,
     if that is less than the scale allows. `earlier` is a run of the same arms on more cases; its differences show how
-    these cases compare with the rest. `others` limits the other metrics; the default is all of them.
+    these cases compare with the rest. `others` limits the other metrics; the default is all of them. `family` are all
+    pairs that the verdicts must hold for together, where these pairs were picked from more.
     """
     if not pairs:
         raise FairtrialError("a comparison needs two arms: there is only one")
@@ -90,7 +92,7 @@ def compare(
     if margin is None and metric == SCORE:
         margin = next((arm.stop.margin for arm in arms if arm.stop is not None), None)
     try:
-        comparisons = decided(scores, pairs, [metric], margin=margin, largest=largest, earlier=earlier)
+        comparisons = decided(scores, pairs, [metric], margin=margin, largest=largest, earlier=earlier, family=family)
     except ValueError as error:
         raise FairtrialError(str(error)) from None
     if not any(pair.count for pair in comparisons):
@@ -149,28 +151,40 @@ def decided(
     earlier: ScoreTable | None = None,
     primary: bool = True,
     qualified: bool | None = None,
+    family: Pairs | None = None,
 ) -> list[Comparison]:
     """Compare every pair by every metric as one family: the verdicts hold for all of them together.
 
     Other tests, kinds of cases and the like are computed if `qualified`; by default, only for the primary metric.
+    `family` may be larger than the pairs that are wanted.
     """
+    everything = pairs if family is None else family
     builders = [
         _PairComparer(
             Evidence(
-                scores, a, b, metric, margin=margin, largest=largest, earlier=earlier, family=len(metrics) * len(pairs)
+                scores,
+                a,
+                b,
+                metric,
+                margin=margin,
+                largest=largest,
+                earlier=earlier,
+                family=len(metrics) * len(everything),
             ),
             margin,
         )
         for metric in metrics
-        for a, b in pairs
+        for a, b in everything
     ]
     levels = _levels([pair.evidence.estimate for pair in builders], margin)
     adjusted = _adjusted([pair.evidence.estimate for pair in builders])
+    wanted = {(a.label, b.label) for a, b in pairs}
     return [
         pair.comparison(
             level, p, family=len(builders), primary=primary, whole=primary if qualified is None else qualified
         )
         for pair, level, p in zip(builders, levels, adjusted, strict=True)
+        if (pair.evidence.a.label, pair.evidence.b.label) in wanted
     ]
 
 

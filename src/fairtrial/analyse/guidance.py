@@ -35,10 +35,7 @@ def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Itera
         shown = f"{min(cases)}" if min(cases) == max(cases) else f"{min(cases)} to {max(cases)}"
         yield f"The runs have different cases: they are compared on the {shown} that they have in common."
     if min(cases) < _FEW_CASES:
-        yield (
-            f"Few cases ({min(cases)}): only large differences can be detected; "
-            "`fairtrial power` says how many cases are needed."
-        )
+        yield f"Few cases ({min(cases)}): only large differences can be detected."
     clusters = [units for count, units in counts if 0 < units < count]
     if clusters and min(clusters) < _FEW_CLUSTERS:
         yield f"Few clusters ({min(clusters)}): only large differences can be detected."
@@ -49,7 +46,7 @@ def _about_method(comparisons: Sequence[Comparison]) -> Iterator[str]:
     if any(pair.method.startswith("bounded") for pair in comparisons):
         yield (
             "There are few cases, or few of them account for the difference: its interval allows for what other cases "
-            "could show (bounded by the scale). `--largest POINTS` narrows it if no case can differ by more than that."
+            "could show (bounded by the scale). Stating the largest difference that a case can show narrows it."
         )
     if any(pair.rough for pair in comparisons):
         yield (
@@ -92,7 +89,7 @@ def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[str]:
     a, b = max(pairs, key=lambda pair: abs(pair[0].coverage - pair[1].coverage))
     if abs(a.coverage - b.coverage) > 1e-9:
         low, high = (a, b) if a.coverage < b.coverage else (b, a)
-        failures = "; --details shows what the failures could change" if a.failed or b.failed else ""
+        failures = "; the details say what the failures could change" if a.failed or b.failed else ""
         yield (
             f"Different coverage: {high.label} has a score for {100 * high.coverage:.0f} % of its trials, {low.label} "
             f"for {100 * low.coverage:.0f} %{failures}."
@@ -162,5 +159,5 @@ def _about_noise(pairs: Pairs) -> Iterator[str]:
     if unrepeated:
         yield (
             "Judged by a model, with one answer per case: how much another run would differ is not known; "
-            "--repeats 3 or --runs 3 measures it."
+            "three repeats or runs measure it."
         )

@@ -121,7 +121,7 @@ def _chance(run: Run) -> Iterator[Variable]:
         control="uncontrolled",
         value=f"{'–'.join(map(str, dict.fromkeys((repeats[0], repeats[-1]))))} repeats per case",
         impact="the same question gets different answers",
-        mitigation="repeats are independent and averaged first; intervals are over cases; `--runs` makes a series",
+        mitigation="repeats are independent and averaged first; intervals are over cases; several runs make a series",
     )
     yield Variable(
         name="network and load",

@@ -9,11 +9,10 @@ from fairtrial.charts.marks import Interval, drawing, key_line
 from fairtrial.charts.svg import label, line, percent, tag, words
 
 _HEIGHT = 230
-_BINS = 20
 
 
 def histogram(
-    differences: Sequence[float],
+    counts: Sequence[int],
     *,
     mean: float | None,
     ci: Interval | None,
@@ -22,12 +21,11 @@ def histogram(
     scale: float = 100.0,
     lower_is_better: bool = False,
 ) -> str:
-    """Return how many cases differ by how much, without those that do not: their bar would hide the rest."""
-    width = 2 * scale / _BINS
-    counts = [0] * _BINS
-    for value in differences:
-        if value:
-            counts[min(_BINS - 1, max(0, int((value + scale) // width)))] += 1
+    """Return how many cases differ by how much, from −scale to +scale in equal steps.
+
+    Cases that do not differ are not among the counts: their bar would hide the rest.
+    """
+    bins, width = len(counts), 2 * scale / len(counts)
     y_axis = linear_axis([0, *counts], most=4)
     top = max(y_axis.high, 1.0)
     x_axis = linear_axis((-scale, scale), most=9)
@@ -42,8 +40,8 @@ def histogram(
             tag(
                 "rect",
                 class_="bar lead" if ahead else "bar behind",
-                x=percent(100 * number / _BINS + 0.4),
-                width=percent(100 / _BINS - 0.8),
+                x=percent(100 * number / bins + 0.4),
+                width=percent(100 / bins - 0.8),
                 y=percent(100 - 100 * count / top),
                 height=percent(100 * count / top),
                 data_tip=f"{count} {'case' if count == 1 else 'cases'}|{_span(centre, width)}",

@@ -90,13 +90,16 @@ def _tier(chart: Forest, tier: ForestTier, number: int, axis: Axis, gap_axis: Ax
     return tag("tbody", head, *rows, class_="t1 lead" if number == 0 and several else None)
 
 
+def _name(row: ForestRow) -> str:
+    return tag("a", words(row.label), href=row.href, data_tip=row.tip or None) if row.href else words(row.label)
+
+
 def _row(row: ForestRow, axis: Axis, gap_axis: Axis | None, leader: float | None, *, lead: bool) -> str:
-    name = tag("a", words(row.label), href=row.href, data_tip=row.tip or None) if row.href else words(row.label)
     reference = "" if leader is None else line(axis.at(leader), axis.at(leader), 0, _ROW, "ref")
     drawn = mark(axis, row.value, row.ci, y=_ROW // 2, tone="lead" if lead else "")
     cells = [
         tag("td", words(row.rank), class_="rank"),
-        tag("th", name, class_="arm", scope="row"),
+        tag("th", _name(row), class_="arm", scope="row"),
         tag(
             "td",
             drawing(_ROW, grid_lines(axis, _ROW), reference, drawn, says=spoken(row.shown, row.bounds)),
@@ -144,7 +147,7 @@ def small_forest(
     body = [
         tag(
             "tr",
-            tag("th", words(row.label), tag("small", words(row.rank)) if row.rank else "", scope="row"),
+            tag("th", _name(row), tag("small", words(row.rank)) if row.rank else "", scope="row"),
             tag(
                 "td",
                 drawing(

@@ -21,7 +21,7 @@ from fairtrial.analyse.wording.comparisons import (
     pair_columns,
     sentence,
 )
-from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
 from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.cli.console import Console

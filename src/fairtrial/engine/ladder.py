@@ -24,7 +24,7 @@ from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.retry import Retries
-from fairtrial.providers.prices import FREE, Price, find_price
+from fairtrial.providers.prices import FREE, Price, find_price, stated_price
 
 Gate = AbstractAsyncContextManager[None]
 Lookup = Callable[[str], Awaitable[Answer | None]]
@@ -230,7 +230,7 @@ class Ladder:
 def price_of(target: Target, prices: Mapping[str, PriceSpec]) -> Price | Awaitable[Price | None]:
     """Return the price of a target's calls; if the price list has to be read, that happens in a thread."""
     if not target.priced:
-        return FREE
+        return stated_price(target.spec, prices) or FREE
     return asyncio.ensure_future(asyncio.to_thread(find_price, target.spec, prices))
 
 

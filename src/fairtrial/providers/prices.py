@@ -53,6 +53,14 @@ FREE = Price((Rate(),))
 
 def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
     """Return the price of a target's tokens, or None if it is unknown."""
+    stated = stated_price(spec, own)
+    if stated is not None or spec.provider == "ollama":  # Ollama runs on the user's own machine
+        return stated or FREE
+    return _listed_price(spec)
+
+
+def stated_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
+    """Return the price that the suite states for a target, or None."""
     for name in (spec.id, f"{spec.provider}:{spec.model}", f"{spec.provider}/{spec.model}", spec.model):
         if name in own and not own[name].input and not own[name].output:
             return FREE  # it costs nothing, whether or not it reports token counts
@@ -64,7 +72,7 @@ def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
                 cache_write=own[name].input / _MILLION,
             )
             return Price((rate,))
-    return FREE if spec.provider == "ollama" else _listed_price(spec)  # Ollama runs on the user's own machine
+    return None
 
 
 def _listed_price(spec: TargetSpec) -> Price | None:

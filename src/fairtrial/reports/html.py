@@ -25,7 +25,7 @@ from fairtrial.analyse.summary import ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_cells, pair_columns, sentence
-from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
 from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline
 from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line

@@ -14,7 +14,7 @@ from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, sentence
-from fairtrial.analyse.wording.comparisons import headline as comparison_headline
+from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
 from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
 from fairtrial.core.text import one_line

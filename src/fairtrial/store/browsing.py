@@ -16,6 +16,7 @@ from fairtrial.store.store import RunRecord, Store, run_query
 
 Show = Literal["all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims"]
 SHOWS: tuple[Show, ...] = ("all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims")
+_FIRST_SCORES = 50
 LOW = 0.5  # a mean below this (0–1) is low
 DISAGREEING = 0.25  # judges that differ by at least this much (0–1) disagree
 
@@ -231,6 +232,25 @@ def snippets(store: Store, run: RunRecord, positions: Sequence[int], length: int
     )
     with store.reading() as connection:
         return {(case, arm): display(words) for case, arm, words in connection.execute(query)}
+
+
+def stored_trials(store: Store, run_id: str) -> int:
+    """Return how many trials of a run have an answer or a failure."""
+    with store.reading() as connection:
+        query = select(func.count()).select_from(schema.trials).where(schema.trials.c.run_id == run_id)
+        return connection.scalar(query) or 0
+
+
+def metric_names(store: Store, run: RunRecord) -> list[str]:
+    """Return the metrics of a run besides the score, judging by its first scores."""
+    scores = schema.scores
+    query = (
+        select(scores.c.metrics)
+        .where(scores.c.run_id == run.id, scores.c.scoring == run.scoring, scores.c.metrics.is_not(None))
+        .limit(_FIRST_SCORES)
+    )
+    with store.reading() as connection:
+        return list(dict.fromkeys(name for (body,) in connection.execute(query) for name in decode(body) or ()))
 
 
 def show_counts(store: Store, run: RunRecord) -> dict[str, int]:

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse.comparison import Comparison
+from fairtrial.analyse.comparison import Comparison, Comparisons
+from fairtrial.analyse.figures import Links, difference_histogram, kind_differences, leaders, pair_matrix
+from fairtrial.analyse.figures.leaders import decided_words
+from fairtrial.analyse.figures.pairs import pair_differences
 from fairtrial.analyse.score_table import SCORE, find_sources
 from fairtrial.analyse.wording.comparisons import (
     Scale,
     brief_lines,
     detail_lines,
-    headline,
-    p_words,
-    pair_cells,
-    pair_columns,
+    metric_lines,
     sentence,
+    subject_line,
 )
+from fairtrial.analyse.wording.tiers import basis_words, headline_parts, pair_sentence
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import show_expected
 from fairtrial.core.ids import content_hash
+from fairtrial.core.place import Place
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web.cache import patience
-from fairtrial.web.numbers import Compared, comparison
+from fairtrial.web.grid import page_number, pager
+from fairtrial.web.numbers import CaseDifference, Compared, PairCases, comparison
 from fairtrial.web.site import Site, url
 
 _RECENT = 60
+_FLIPS = 8  # cases of a page, each with both answers
+_MOST_SENTENCES = 40
 
 
 class Compare:
@@ -52,14 +60,30 @@ class Compare:
                 margin = _margin(params.get("margin", ""), metric)
                 wait = patience(params)
                 compared = self._compared(names, (a, b) if a and b else (), metric, margin, wait)
-                values |= {"waits": compared is None, "result": compared and self._view(compared)}
+                values |= {"waits": compared is None, "result": compared and self._view(compared, params)}
             except FairtrialError as error:
                 values["error"] = str(error)
         kept = {"runs": names, "a": a, "b": b, "metric": metric, "margin": params.get("margin", "")}
+        labels, metrics = self._choices(names, values["result"])
         return self._site.page(
-            request, "compare.html.j2", recent=recent, names=names, kept=kept, text=params.get("text", ""),
+            request, "compare.html.j2", labels=labels, metrics=metrics, recent=recent, names=names, kept=kept, text=params.get("text", ""),
             retry=url("/compare", **kept, wait=1), **values,
         )  # fmt: skip
+
+    def _choices(self, names: list[str], result: dict[str, Any] | None) -> tuple[list[str], list[str]]:
+        """Return the arms and metrics to choose from, known before anything is compared."""
+        if result is not None:
+            return result["labels"], result["metrics"]
+        try:
+            sources = find_sources(names, self._site.store) if names else []
+        except FairtrialError:
+            return [], []
+        arms = [(arm.name, source.label) for source in sources for arm in source.runs[0].plan_arms]
+        twice = {name for name, _ in arms if sum(other == name for other, _ in arms) > 1}
+        labels = [f"{name}@{source}" if name in twice else name for name, source in arms]
+        runs = [run for source in sources for run in source.runs[:1]]
+        metrics = [name for run in runs for name in browsing.metric_names(run.store, run.record)]
+        return labels, list(dict.fromkeys(metrics))
 
     def _compared(
         self, names: list[str], arms: tuple[str, ...], metric: str, margin: float | None, wait: float
@@ -73,31 +97,92 @@ class Compare:
         name = f"comparison/{content_hash(list(args))[:24]}"
         return self._site.cache.get(name, runs, Compared, comparison, *args, wait=wait)
 
-    def _view(self, compared: Compared) -> dict[str, Any]:
+    def _view(self, compared: Compared, params: QueryParams) -> dict[str, Any]:
         comparisons = compared.comparisons
-        bounds = [abs(bound) for pair in comparisons.pairs if pair.ci95 for bound in pair.ci95]
-        bounds += [abs(pair.difference) for pair in comparisons.pairs if pair.difference is not None]
-        return {
-            **{name: getattr(compared, name) for name in ("comparisons", "labels", "metrics", "cases", "runs", "arms")},
-            "headline": headline(comparisons),
-            "columns": pair_columns(comparisons),
-            "pairs": [_pair(pair, comparisons.margin) for pair in comparisons.pairs],
-            "most": max(bounds, default=1.0) or 1.0,
+        view = {
+            "comparisons": comparisons,
+            "labels": compared.labels,
+            "metrics": compared.metrics,
+            "subject": subject_line(comparisons),
             "scale": Scale(comparisons.metric),
-            "p_words": p_words,
+            "pair": None,
+        }
+        if compared.cases is not None:
+            return {**view, **self._pair(comparisons.pairs[0], compared.cases, comparisons, params)}
+        return {**view, **self._all_pairs(compared, params)}
+
+    def _all_pairs(self, compared: Compared, params: QueryParams) -> dict[str, Any]:
+        """Return every pair: the headline and the matrix where all arms are compared with each other, else a table."""
+        comparisons, tiers = compared.comparisons, compared.tiers
+        kept = {"runs": params.getlist("runs"), "metric": comparisons.metric, "margin": params.get("margin", "")}
+        links = Links(
+            arm=lambda arm: url("/compare", **kept, a=tiers.places[0].label if tiers else "", b=arm),
+            pair=lambda a, b: url("/compare", **kept, a=a, b=b),
+        )
+        return {
+            "headline": headline_parts(tiers) if tiers else [],
+            "arm_href": links.arm,
+            "matrix": pair_matrix(tiers, links) if tiers and len(tiers.places) > 2 else "",
+            "forest": leaders(tiers, {}, links) if tiers else "",
+            "decided": decided_words(tiers) if tiers else "",
+            "differences": pair_differences(comparisons, links),
+            "sentences": [
+                (pair, sentence(pair, comparisons.margin), brief_lines(pair), detail_lines(pair))
+                for pair in comparisons.pairs[:_MOST_SENTENCES]
+            ],
+            "more": max(0, len(comparisons.pairs) - _MOST_SENTENCES),
         }
 
+    def _pair(
+        self, pair: Comparison, cases: PairCases, comparisons: Comparisons, params: QueryParams
+    ) -> dict[str, Any]:
+        """Return one pair: the sentence, the histogram, kinds of cases and the biggest flips with both answers."""
+        side = "behind" if params.get("flips") == "behind" or not cases.ahead else "ahead"
+        flips = cases.ahead if side == "ahead" else cases.behind
+        page = page_number(params)
+        kept = {
+            "runs": params.getlist("runs"), "a": pair.a, "b": pair.b, "metric": pair.metric,
+            "margin": params.get("margin", ""), "flips": side,
+        }  # fmt: skip
+        return {
+            "pair": pair,
+            "sentence": pair_sentence(pair, comparisons.margin),
+            "basis": basis_words(pair, comparisons.margin),
+            "histogram": difference_histogram(pair, cases.counts, largest=cases.largest, sign=cases.sign),
+            "kinds": kind_differences(pair),
+            "brief": brief_lines(pair),
+            "details": detail_lines(pair),
+            "metric_lines": metric_lines(comparisons, pair, details=True),
+            "flips": self._flips(cases, flips[(page - 1) * _FLIPS : page * _FLIPS]),
+            "flip_counts": (len(cases.ahead), len(cases.behind)),
+            "side": side,
+            "swap": url("/compare", **{**kept, "a": pair.b, "b": pair.a, "flips": ""}),
+            "flip_address": lambda which: url("/compare", **{**kept, "flips": which}) + "#flips",
+            "pager": pager("/compare", kept, page, len(flips), _FLIPS, anchor="#flips"),
+        }
 
-def _pair(pair: Comparison, margin: float | None) -> dict[str, Any]:
-    bounds = [abs(bound) for group in pair.groups if group.ci95 for bound in group.ci95]
-    return {
-        "pair": pair,
-        "cells": pair_cells(pair),
-        "sentence": sentence(pair, margin),
-        "brief": brief_lines(pair),
-        "lines": detail_lines(pair),
-        "most": max([*bounds, abs(pair.difference or 0.0)], default=1.0) or 1.0,
-    }
+    def _flips(self, cases: PairCases, flips: list[CaseDifference]) -> list[dict[str, Any]]:
+        """Return cases on which the arms differ, each with its question and both answers."""
+        one, other = (self._site.run(run) for run in cases.runs)
+        shown = []
+        for case in flips:
+            places = Place(case.place_a, cases.arms[0], 0), Place(case.place_b, cases.arms[1], 0)
+            trials = one.trial_at(places[0]), other.trial_at(places[1])
+            question = one.store.cases(one.plan.id, case.place_a, 1)[0]
+            shown.append(
+                {
+                    "case": case,
+                    "input": question.input,
+                    "expected": show_expected(question.expected),
+                    "answers": [trial.answer or trial.failure_message or "" if trial else "" for trial in trials],
+                    "notes": [trial.notes or "" if trial else "" for trial in trials],
+                    "addresses": [
+                        f"/runs/{run}/cases/{place.case + 1}/{place.arm + 1}/1"
+                        for run, place in zip(cases.runs, places, strict=True)
+                    ],
+                }
+            )
+        return shown
 
 
 def _margin(text: str, metric: str) -> float | None:

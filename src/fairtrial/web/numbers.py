@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
@@ -15,13 +17,15 @@ from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.rank import Ranking, rank, rank_sets
-from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, pick, read_scores, sources_of
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.tiers import Tiers, comparison_tiers
 from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.store.browsing import show_counts
 
-_MAX_CASES = 200
+_MAX_CASES = 100  # in each direction
+_BINS = 20  # of the histogram of differences
 
 
 def summary(runs: Sequence[Run]) -> RunSummary:
@@ -108,45 +112,79 @@ class CaseDifference(msgspec.Struct, frozen=True, kw_only=True):
         return self.a - self.b
 
 
+class PairCases(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms case by case: how many cases differ by how much, and those that differ most in either direction."""
+
+    runs: tuple[str, str]  # of the two arms
+    arms: tuple[int, int]  # their positions in the plans
+    sign: int  # 1 if higher is better, −1 if lower is
+    largest: float  # the end of the histogram
+    counts: list[int]
+    ahead: list[CaseDifference]  # the first arm is better, by most first
+    behind: list[CaseDifference]
+
+
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison, with the other arms and metrics to choose from."""
 
     comparisons: Comparisons
+    tiers: Tiers | None  # of all arms, where every pair is compared
     labels: list[str]
     metrics: list[str]
-    cases: list[CaseDifference]  # of one pair, the largest differences first
-    runs: tuple[str, str] | None = None  # the runs of the pair's arms
-    arms: tuple[int, int] | None = None
+    cases: PairCases | None = None  # of one pair
 
 
 def comparison(
     runs: Sequence[Run], groups: list[tuple[str, list[str]]], arms: tuple[str, ...], metric: str, margin: float | None
 ) -> Compared:
-    """Compare arms of several sources; each group is a label and the ids of its runs."""
+    """Compare arms of several sources; each group is a label and the ids of its runs.
+
+    A pair that was picked from one run keeps the interval that it has among all pairs of that run.
+    """
     by_id: dict[str, Any] = {run.id: run for run in runs}
     sources = [Source(label, tuple(by_id[run] for run in members)) for label, members in groups]
     scores = read_scores(sources)
     pairs = choose(scores, arms)
-    comparisons = compare(scores, pairs, metric=metric, margin=margin)
+    comparisons = compare(scores, pairs, metric=metric, margin=margin, family=_family(scores, pairs, metric))
     metrics = dict.fromkeys(name for arm in scores.arms for name in arm.values if name)
-    labels = [arm.label for arm in scores.arms]
-    result = Compared(comparisons=comparisons, labels=labels, metrics=list(metrics), cases=[])
-    if len(pairs) != 1:
-        return result
-    a, b = (pick(scores, arm.label) for arm in pairs[0])
-    return msgspec.structs.replace(
-        result,
-        cases=_differences(scores, a, b, metric),
-        runs=(a.source.runs[0].id, b.source.runs[0].id),
-        arms=(a.arm.position, b.arm.position),
+    return Compared(
+        comparisons=comparisons,
+        tiers=comparison_tiers(comparisons),
+        labels=[arm.label for arm in scores.arms],
+        metrics=list(metrics),
+        cases=_pair_cases(scores, *pairs[0], metric) if len(pairs) == 1 else None,
     )
 
 
-def _differences(scores: ScoreTable, a: ArmScores, b: ArmScores, metric: str) -> list[CaseDifference]:
-    """Return the cases on which two arms differ most, largest difference first."""
+def _family(
+    scores: ScoreTable, pairs: Sequence[tuple[ArmScores, ArmScores]], metric: str
+) -> list[tuple[ArmScores, ArmScores]] | None:
+    """Return every pair of the run that a pair was picked from, the picked one as it was asked for."""
+    if len(pairs) != 1 or len(scores.sources) > 1:
+        return None
+    picked = {arm.label for arm in pairs[0]}
+    scored = [arm for arm in scores.arms if arm.values.get(metric)]
+    others = [pair for pair in combinations(scored, 2) if {arm.label for arm in pair} != picked]
+    return [*pairs, *others]
+
+
+def _pair_cases(scores: ScoreTable, a: ArmScores, b: ArmScores, metric: str) -> PairCases:
     common = scores.common(a, b, metric)
     cases = [
         CaseDifference(id=scores.facts[key].id, a=float(x), b=float(y), place_a=a.places[key], place_b=b.places[key])
         for key, x, y in zip(common.keys, common.a, common.b, strict=True)
     ]
-    return sorted(cases, key=lambda case: -abs(case.difference))[:_MAX_CASES]
+    sign = a.sign(metric)
+    differences = np.asarray([case.difference for case in cases if case.difference])
+    largest = 1.0 if not metric else float(np.max(np.abs(differences), initial=0.0)) or 1.0
+    counts, _ = np.histogram(differences, bins=_BINS, range=(-largest, largest))
+    most = sorted(cases, key=lambda case: -abs(case.difference))
+    return PairCases(
+        runs=(a.source.runs[0].id, b.source.runs[0].id),
+        arms=(a.arm.position, b.arm.position),
+        sign=sign,
+        largest=largest,
+        counts=[int(count) for count in counts],
+        ahead=[case for case in most if sign * case.difference > 0][:_MAX_CASES],
+        behind=[case for case in most if sign * case.difference < 0][:_MAX_CASES],
+    )

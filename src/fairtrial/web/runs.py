@@ -14,7 +14,7 @@ from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, seri
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
 from fairtrial.analyse.wording.tiers import interval_words, standing_words
 from fairtrial.core.errors import FairtrialError
-from fairtrial.store import browsing
+from fairtrial.store import browsing, totals
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import scored_by
 from fairtrial.store.naming import check_tag
@@ -98,6 +98,7 @@ class Runs:
             arms=run.plan_arms,
             tags=[name for name, tagged in self._site.store.tags().items() if tagged == run.id],
             task=task,
+            waiting=run.status in ("interrupted", "incomplete") and has_waiting(run),
             progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series,
             run_again=self._run_again_url(run),
@@ -246,6 +247,12 @@ def await_run(task: Task) -> Response:
     """Redirect to the run that a task starts, or to the task's page if the run does not begin at once."""
     task.begun.wait(_START_SECONDS)
     return go_to(task.address)
+
+
+def has_waiting(run: Run) -> bool:
+    """Return whether some trials of a run have not been run."""
+    planned = sum(totals.planned_trials(run.store, run.plan.id, run.plan_arms))
+    return browsing.stored_trials(run.store, run.id) < planned
 
 
 def has_scorer(run: Run, *names: str) -> bool:

@@ -6,29 +6,49 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from fairtrial.analyse.comparison import Comparison
-from fairtrial.analyse.figures.leaders import TONES, Figure
+from fairtrial.analyse.comparison import Comparison, Comparisons
+from fairtrial.analyse.figures.leaders import TONES, Figure, Links
 from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.analyse.wording.tiers import interval_words, signs
 from fairtrial.charts import ForestRow, balance, histogram, small_forest
 from fairtrial.charts.svg import safe
 
+_MOST_PAIRS = 60
 
-def difference_histogram(pair: Comparison, differences: Sequence[float], *, sign: int = 1) -> Markup:
-    """Return how many cases differ by how much, and on how many each arm is ahead."""
+
+def difference_histogram(pair: Comparison, counts: Sequence[int], *, largest: float, sign: int = 1) -> Markup:
+    """Return how many cases differ by how much (up to `largest`), and on how many each arm is ahead."""
     scale = Scale(pair.metric)
-    shown = [scale.factor * value for value in differences]
-    largest = 100.0 if not pair.metric else max([abs(value) for value in shown] or [1.0]) or 1.0
     drawn = histogram(
-        shown,
+        counts,
         mean=None if pair.difference is None else scale.factor * pair.difference,
         ci=None if pair.ci95 is None else (scale.factor * pair.ci95[0], scale.factor * pair.ci95[1]),
         a=pair.a,
         b=pair.b,
-        scale=largest,
+        scale=scale.factor * largest,
         lower_is_better=sign < 0,
     )
     return safe(drawn + balance(pair.ahead, pair.tied, pair.behind))
+
+
+def pair_differences(comparisons: Comparisons, links: Links) -> Markup:
+    """Return the difference of every pair, first minus second, the largest first."""
+    scale = Scale(comparisons.metric)
+    pairs = sorted(comparisons.pairs, key=lambda pair: -abs(pair.difference or 0.0))[:_MOST_PAIRS]
+    rows = [
+        ForestRow(
+            f"{pair.a} − {pair.b}",
+            None if pair.difference is None else scale.factor * pair.difference,
+            None if pair.ci95 is None else (scale.factor * pair.ci95[0], scale.factor * pair.ci95[1]),
+            signs(scale.signed(pair.difference)),
+            interval_words(pair.ci95, pair.metric, comparisons.margin) if pair.ci95 else "",
+            rank=pair.verdict,
+            href=links.pair(pair.a, pair.b),
+            tone=TONES[pair.verdict],
+        )
+        for pair in pairs
+    ]
+    return safe(small_forest(rows, name="Pair", number_name="Difference", zero=0.0))
 
 
 def kind_differences(pair: Comparison) -> list[Figure]:

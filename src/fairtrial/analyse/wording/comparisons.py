@@ -298,7 +298,7 @@ def difficulty_line(pair: Comparison) -> str:
     return f"does the difference differ by difficulty? it cannot be tested: {why}" + (f" ({shown})" if shown else "")
 
 
-def headline(comparisons: Comparisons) -> str:
+def subject_line(comparisons: Comparisons) -> str:
     """Say in one line what is compared."""
     runs = " against ".join(comparisons.sources)
     if len(comparisons.sources) == 1 and len(comparisons.run_ids) == 1:

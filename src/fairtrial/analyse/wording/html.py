@@ -49,11 +49,11 @@ def series_html(series: RunSeries) -> str:
 
 def comparisons_html(comparisons: Comparisons) -> str:
     """Show comparisons: a sentence and a row for every pair."""
-    from fairtrial.analyse.wording.comparisons import headline, pair_cells, pair_columns, sentence
+    from fairtrial.analyse.wording.comparisons import pair_cells, pair_columns, sentence, subject_line
 
     pairs = comparisons.pairs[:_MOST]
     return block(
-        heading(headline(comparisons)),
+        heading(subject_line(comparisons)),
         table(pair_columns(comparisons), map(pair_cells, pairs)),
         lines([*(sentence(pair, comparisons.margin) for pair in pairs), *comparisons.notes]),
     )

@@ -43,9 +43,7 @@ def judging_notes(judging: Judging | None) -> list[str]:
         return []
     notes = [_rating_note(rating) for rating in judging.judges if rating.rating is not None]
     if uncalibrated := [rating.judge for rating in judging.judges if rating.rating is None]:
-        notes.append(
-            f"Never calibrated: {', '.join(uncalibrated)}. `fairtrial calibrate` measures how good a judge is."
-        )
+        notes.append(f"Never calibrated: {', '.join(uncalibrated)}. Calibrating measures how good a judge is.")
     if judging.alpha is not None and judging.alpha.value is not None:
         effective = judging.effective_judges
         notes.append(

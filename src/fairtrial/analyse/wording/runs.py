@@ -56,7 +56,7 @@ def metric_lines(arm: ArmSummary) -> list[str]:
         details = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
         lines.append(f"{name}: {_on_own_scale(metric.mean)}{spread}" + (f" ({details})" if details else ""))
     if len(lines) > _MOST_METRICS:
-        return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics (--json shows them)"]
+        return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics, in the JSON export"]
     return lines
 
 
@@ -239,7 +239,7 @@ def noise_words(arms: Sequence[ArmSummary]) -> str:
         1.96 * arm.repeat_sd / math.sqrt(arm.scored) for arm in arms if arm.repeat_sd is not None and arm.scored
     ]
     if not half_widths:
-        return "How much another run would differ is not known: --repeats 3 or --runs 3 measures it."
+        return "How much another run would differ is not known: three repeats or runs measure it."
     return f"Going by its repeats, the means of another run would differ by up to ±{number(max(half_widths))} points."
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairtrial.analyse.wording.comparisons import Scale
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Verdict
+    from fairtrial.analyse.comparison import Comparison, Verdict
     from fairtrial.analyse.tiers import Contender, Distance, Tiers
 
 GLYPHS: dict[Verdict, str] = {
@@ -130,14 +130,7 @@ def _amount(distance: Distance, tiers: Tiers) -> str:
 
 
 def _bounds(distance: Distance, tiers: Tiers) -> str:
-    """Give the interval of a decided difference, as a positive number: ` (95 % CI 5 to 15)`."""
-    if distance.ci95 is None:
-        return ""
-    low, high = distance.ci95
-    if high < 0:
-        low, high = -high, -low
-    shown = _digits([low, high], tiers.metric, _sentence_digits(distance, tiers))
-    return f" (95 % CI {shown[0]} to {shown[1]})"
+    return _positive(distance.ci95, tiers.metric, _sentence_digits(distance, tiers))
 
 
 def _difference(distance: Distance, tiers: Tiers) -> str:
@@ -192,6 +185,55 @@ def tier_words(tiers: Tiers, number: int) -> str:
     ends = sorted({shown[distances.index(min(distances))], shown[distances.index(max(distances))]}, key=float)
     unit = " point" if ends == ["1"] and not tiers.metric else scale.unit
     return f"{' to '.join(ends)}{unit} behind{several}"
+
+
+def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
+    """State the verdict on two arms in one sentence, as the headline of a run does."""
+    scale = Scale(pair.metric)
+    by = f" by {pair.metric}" if pair.metric else ""
+    if pair.difference is None:
+        return f"{pair.a} and {pair.b} have no cases in common."
+    if pair.verdict in ("better", "worse"):
+        digits = 0 if not pair.metric and abs(pair.difference) * scale.factor >= _WHOLE_POINTS else scale.digits
+        shown = _digits([abs(pair.difference)], pair.metric, digits)[0]
+        unit = scale.unit.removesuffix("s") if shown == "1" and not pair.metric else scale.unit
+        return f"{pair.a} is {shown}{unit} {pair.verdict} than {pair.b}{by}{_positive(pair.ci95, pair.metric, digits)}."
+    if pair.verdict == "equivalent":
+        within = f"{scale.factor * (margin or 0.0):g}{scale.unit}"
+        return f"{pair.a} and {pair.b} are equivalent{by} within {within}{_signed(pair.ci95, pair.metric)}."
+    if pair.verdict == "depends on failures":
+        return f"Whether {pair.a} is better than {pair.b}{by} depends on the trials that failed."
+    between = f" ({scale.plain(abs(pair.difference))}{scale.unit} between them{_signed(pair.ci95, pair.metric, ', ')})"
+    return f"{pair.a} and {pair.b} cannot be told apart{by}{between}."
+
+
+def _positive(bounds: tuple[float, float] | None, metric: str, digits: int) -> str:
+    """Give the interval of a decided difference without its sign: ` (95 % CI 5 to 15)`."""
+    if bounds is None:
+        return ""
+    low, high = (-bounds[1], -bounds[0]) if bounds[1] < 0 else bounds
+    shown = _digits([low, high], metric, digits)
+    return f" (95 % CI {shown[0]} to {shown[1]})"
+
+
+def _signed(bounds: tuple[float, float] | None, metric: str, before: str = " (") -> str:
+    if bounds is None:
+        return ""
+    return f"{before}95 % CI {interval_words(bounds, metric)}{')' if before == ' (' else ''}"
+
+
+def basis_words(pair: Comparison, margin: float | None = None) -> str:
+    """Say what a verdict is based on, in one or two sentences without a p-value."""
+    cases = f"{pair.count:,} {'case has' if pair.count == 1 else 'cases have'} a score from both."
+    family = f" The interval holds for all {pair.comparisons} pairs together (Holm)." if pair.comparisons > 1 else ""
+    scale = Scale(pair.metric)
+    smallest = (
+        f" These cases show differences of {scale.plain(pair.detectable)}{scale.unit} or more."
+        if pair.verdict == "cannot tell" and pair.detectable is not None
+        else ""
+    )
+    within = f" Differences below {scale.plain(margin)}{scale.unit} do not matter here." if margin is not None else ""
+    return f"On cases like these. {cases}{family}{smallest}{within}"
 
 
 def standing_words(tiers: Tiers) -> tuple[str, str]:

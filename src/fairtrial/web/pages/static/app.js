@@ -24,7 +24,7 @@ async function fetchPending(root = document) {
       const reply = await fetch(address, { headers: { Accept: "text/html" } });
       if (!reply.ok) throw new Error(String(reply.status));
       const part = new DOMParser().parseFromString(place.tagName === "TR" ? `<table><tbody>${await reply.text()}</tbody></table>` : await reply.text(), "text/html");
-      const fresh = part.querySelector("main") ? [...part.querySelector("main").querySelectorAll("section")].at(-1) : null;
+      const fresh = part.getElementById(place.closest("section[id]")?.id ?? ""); // the same section of a whole page
       const nodes = place.tagName === "TR" ? [...part.querySelectorAll("tr")] : fresh ? [...fresh.childNodes] : [...part.body.childNodes];
       localTimes(part);
       place.replaceWith(...nodes);
