@@ -170,9 +170,10 @@ def agent_suite(folder: Path) -> Path:
     return path
 
 
+NOUGHT = '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'
 STYLES = {
     "name": "prompt-styles",
-    "targets": [{"id": "m", "target": "mock:m", "options": {"answer": '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'}}],
+    "targets": [{"id": "m", "target": "mock:m", "options": {"answer": NOUGHT}}],
     "suite": {"kind": "optimisation", "ids": ["original-10", "box_qp-10"]},
     "repeats": 1,
 }  # fmt: skip

@@ -316,7 +316,7 @@ def _advice(components: Components, error: float, best: Step) -> str:
     if components.mean_variance == 0 or error == 0:
         return "nothing varies: every case has the same score"
     if components.repeat is None:
-        return "one answer per case cannot separate the model's noise from differences between cases: use --repeats 3"
+        return "one answer per case cannot separate the model's noise from differences between cases: use 3 repeats"
     return f"spend on {_ADVICE[best.what]}: that reduces the uncertainty most for its price"
 
 

@@ -8,9 +8,19 @@ from fairtrial.charts.axis import Axis, linear_axis, log_axis
 from fairtrial.charts.bars import balance, histogram, shares
 from fairtrial.charts.boxes import Box, boxes
 from fairtrial.charts.curve import Curve, curves, sparkline
-from fairtrial.charts.forest import Forest, ForestRow, ForestTier, forest, small_forest
+from fairtrial.charts.forest import (
+    Forest,
+    ForestRow,
+    ForestTier,
+    forest,
+    mean_axis,
+    mean_mark,
+    mean_ticks,
+    small_forest,
+)
 from fairtrial.charts.heat import HeatRow, strips
 from fairtrial.charts.matrix import Matrix, MatrixCell, matrix
+from fairtrial.charts.needed import needed_chart
 from fairtrial.charts.points import Point, agreement, scatter
 from fairtrial.charts.runs import RunDots, runs_chart
 from fairtrial.charts.style import FOLDER, script, style
@@ -40,6 +50,10 @@ __all__ = [
     "linear_axis",
     "log_axis",
     "matrix",
+    "mean_axis",
+    "mean_mark",
+    "mean_ticks",
+    "needed_chart",
     "runs_chart",
     "scatter",
     "script",

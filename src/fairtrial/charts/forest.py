@@ -163,3 +163,19 @@ def small_forest(
         for row in rows
     ]
     return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
+
+
+def mean_axis(intervals: Sequence[Interval | None], values: Sequence[float]) -> Axis:
+    """Return an axis for scores of several rows that are drawn one by one."""
+    return linear_axis([*(end for ci in intervals if ci for end in ci), *values], within=(0.0, 100.0), least=20, most=5)
+
+
+def mean_ticks(axis: Axis) -> str:
+    """Return the ticks above such rows."""
+    return drawing(20, tick_labels(axis, y=14))
+
+
+def mean_mark(axis: Axis, row: ForestRow) -> str:
+    """Return one such row: a score with its interval."""
+    drawn = mark(axis, row.value, row.ci, y=18, r=5, tone=row.tone)
+    return drawing(36, grid_lines(axis, 36), drawn, says=spoken(row.shown, row.bounds))

@@ -86,6 +86,21 @@ def suite_names(store: Store) -> list[str]:
         return [row[0] for row in connection.execute(query)]
 
 
+def latest_suites(store: Store, count: int) -> list[str]:
+    """Return the suites that were run last, the newest first."""
+    plans, runs = schema.plans, schema.runs
+    newest = func.max(runs.c.number)
+    query = (
+        select(plans.c.suite_name)
+        .join(runs, runs.c.plan_id == plans.c.id)
+        .group_by(plans.c.suite_name)
+        .order_by(newest.desc())
+        .limit(count)
+    )
+    with store.reading() as connection:
+        return [row[0] for row in connection.execute(query)]
+
+
 def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
     """Return the categories, difficulties and tags of a plan's cases."""
     table = schema.cases

@@ -24,6 +24,7 @@ from fairtrial.web.judges import Judges
 from fairtrial.web.live import Live
 from fairtrial.web.new_run import NewRun
 from fairtrial.web.optimisation import Optimisation
+from fairtrial.web.plan import Plan
 from fairtrial.web.runs import Runs
 from fairtrial.web.share import Share
 from fairtrial.web.site import PAGES, Site
@@ -33,7 +34,7 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, Trials, Compare, Board, Code, Votes, Judges, Optimisation, Share,
+    Home, Suites, NewRun, Live, Runs, Trials, Compare, Plan, Board, Code, Votes, Judges, Optimisation, Share,
 )  # fmt: skip
 
 

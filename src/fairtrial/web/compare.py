@@ -66,7 +66,8 @@ class Compare:
         kept = {"runs": names, "a": a, "b": b, "metric": metric, "margin": params.get("margin", "")}
         labels, metrics = self._choices(names, values["result"])
         return self._site.page(
-            request, "compare.html.j2", labels=labels, metrics=metrics, recent=recent, names=names, kept=kept, text=params.get("text", ""),
+            request, "compare.html.j2", labels=labels, metrics=metrics,
+            recent=recent, names=names, kept=kept, text=params.get("text", ""),
             retry=url("/compare", **kept, wait=1), **values,
         )  # fmt: skip
 

@@ -26,6 +26,7 @@ from fairtrial.web import files, numbers
 from fairtrial.web.entries import number, parse_number
 from fairtrial.web.runs import await_run
 from fairtrial.web.site import Site, form_view
+from fairtrial.web.tasks import Task
 from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 from fairtrial.workflows.estimate import estimate
 
@@ -166,3 +167,10 @@ def _set_params(editor: Editor, form: FormData) -> None:
         if isinstance(text, str) and text.strip():
             whole = name in ("max_tokens", "seed")
             editor.set(("params", name), parse_number(text, name, whole=whole))
+
+
+def start_suite(site: Site, file: str) -> Task:
+    """Run a suite of the folder as it is."""
+    folder = files.path_of(site.folder, file).parent
+    text = files.read(site.folder, file)
+    return site.tasks.run(pipeline.load_text(text, file=Path(file).name, folder=folder))

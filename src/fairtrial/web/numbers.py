@@ -16,12 +16,16 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.overview import Overview, run_overview
+from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
 from fairtrial.analyse.rank import Ranking, rank, rank_sets
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.tiers import Tiers, comparison_tiers
+from fairtrial.analyse.tiers import Tiers, comparison_tiers, table_tiers
 from fairtrial.analyse.wording.cases import case_findings
+from fairtrial.analyse.wording.tiers import moved_words
+from fairtrial.core.errors import FairtrialError
+from fairtrial.stats import Aggregate
 from fairtrial.store.browsing import show_counts
 
 _MAX_CASES = 100  # in each direction
@@ -61,9 +65,52 @@ def run_details(runs: Sequence[Run]) -> RunDetails:
     return RunDetails(comparisons=comparisons, cases=case_findings(runs[0]) if comparisons else [])
 
 
-def series(runs: Sequence[Run]) -> SeriesSummary:
-    """Summarise several runs of one plan."""
-    return summarise_series(runs)
+class SeriesNumbers(msgspec.Struct):
+    """Several runs of one plan: how they vary, and what all their answers together say about cases like these."""
+
+    summary: SeriesSummary
+    over_cases: dict[str, Aggregate]  # of every arm, over the cases of all runs
+    tiers: Tiers | None
+
+
+def series(runs: Sequence[Run]) -> SeriesNumbers:
+    """Return the numbers of several runs of one plan."""
+    scores = read_scores(sources_of(runs))
+    summary = summarise_series(runs)
+    over_cases = {arm.label: scores.aggregate(arm) for arm in scores.arms if arm.values.get(SCORE)}
+    tiers = comparison_tiers(summary.comparisons) if summary.comparisons else None
+    return SeriesNumbers(summary, over_cases, tiers)
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm whose score moved beyond chance since the run before."""
+
+    arm: str
+    words: str
+    better: bool
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed between two runs on the same cases."""
+
+    since: float  # when the earlier run began
+    moved: list[Change]
+
+
+def changes(runs: Sequence[Run]) -> Changes:
+    """Return what changed from the second run to the first, over the arms that both have."""
+    newer, older = runs
+    scores = read_scores([Source("now", (newer,)), Source("before", (older,))])
+    try:
+        pairs = compare(scores, choose(scores), others=()).pairs
+    except FairtrialError:
+        pairs = []
+    moved = [
+        Change(arm=(arm := pair.a.rpartition("@")[0]), words=moved_words(arm, pair), better=pair.verdict == "better")
+        for pair in pairs
+        if pair.verdict in ("better", "worse")
+    ]
+    return Changes(since=older.record.created_at, moved=moved)
 
 
 def kinds(runs: Sequence[Run]) -> KindMeans:
@@ -95,6 +142,35 @@ def standing_ranks(runs: Sequence[Run], arms: list[tuple[str, str]]) -> RankSets
 def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
     """Report on prompt styles on optimisation problems."""
     return optimisation_report(runs[0], weights)
+
+
+class PlanNumbers(msgspec.Struct):
+    """How many cases a difference takes, for one pair of a run, and where the uncertainty of each arm comes from."""
+
+    labels: list[str]
+    pair: PairPower | None
+    reason: str  # why there is nothing to plan from
+    variances: list[ArmVariance]
+
+
+def plan_numbers(runs: Sequence[Run], arms: tuple[str, ...], deltas: tuple[float, ...], power: float) -> PlanNumbers:
+    """Plan the next run of two arms, by default of the first two."""
+    scores = read_scores(sources_of(runs[0]))
+    scored = [arm for arm in scores.arms if arm.values.get(SCORE)]
+    chosen = [arm for name in arms for arm in scored if arm.label == name] or [
+        pick for place in table_tiers(scores).places[:2] for pick in scored if pick.label == place.label
+    ]
+    found, reason = None, "two arms with scores are needed to plan a comparison"
+    if len(chosen) == 2:
+        try:
+            found = plan_power(scores, [(chosen[0], chosen[1])], deltas=deltas, beta=1 - power).pairs[0]
+        except FairtrialError as error:
+            reason = str(error)
+    try:
+        variances = arm_variances(runs[0])
+    except FairtrialError:
+        variances = []
+    return PlanNumbers([arm.label for arm in scored], found, "" if found else reason, variances)
 
 
 class CaseDifference(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
+from fairtrial.analyse.figures import series_figure
+from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
-from fairtrial.analyse.wording.tiers import interval_words, standing_words
+from fairtrial.analyse.wording.tiers import headline_parts, interval_words, standing_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing, totals
 from fairtrial.store.browsing import RunQuery
@@ -24,6 +25,7 @@ from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
+from fairtrial.web.numbers import SeriesNumbers
 from fairtrial.web.result import details_of, numbers_of, result_of
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
@@ -179,20 +181,22 @@ class Runs:
 
     def _multi(self, runs: list[Run], *, wait: float) -> dict[str, Any] | None:
         """Return the analysis across runs, None with fewer than two finished ones."""
-        if any(run.status == "running" for run in runs):
-            runs = [run for run in runs if run.status != "running"]
+        runs = [run for run in runs if run.status != "running"]
         if len(runs) < 2:
             return None
         name = f"series/{runs[0].record.series_id}"
-        summary = self._site.cache.get(name, runs, SeriesSummary, numbers.series, wait=wait)
-        if summary is None:
+        known = self._site.cache.get(name, runs, SeriesNumbers, numbers.series, wait=wait)
+        if known is None:
             return {"waits": True}
-        comparisons = summary.comparisons
+        summary, comparisons = known.summary, known.summary.comparisons
         margin = comparisons.margin if comparisons else None
+        addresses = {run: f"/runs/{run}" for run in summary.run_ids}
         return {
             "waits": False,
-            "runs": list(zip(summary.run_ids, summary.statuses, strict=True)),
+            "figure": series_figure(summary, known.over_cases, addresses),
+            "headline": headline_parts(known.tiers) if known.tiers else [],
             "rows": [series_cells(arm, over) for arm, over in summary.arms.items()],
+            "runs": list(zip(summary.run_ids, summary.statuses, strict=True)),
             "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in summary.arms.items()},
             "verdicts": [
                 (pair, sentence(pair, margin), brief_lines(pair)) for pair in (comparisons.pairs if comparisons else [])
@@ -224,12 +228,17 @@ def run_line(site: Site, run: Run, *, wait: float) -> dict[str, Any]:
         "cases": run.plan.case_count,
         "waits": known is None and run.status != "running",
         "leader": None,
+        "failed": 0,
     }
     if known is None:
         return line
     tiers = known.overview.tiers
     arms = known.summary.arms
-    line |= {"scored": sum(arm.scored for arm in arms), "trials": sum(arm.trials for arm in arms)}
+    line |= {
+        "scored": sum(arm.scored for arm in arms),
+        "trials": sum(arm.trials for arm in arms),
+        "failed": sum(arm.failed + arm.unscored for arm in arms),
+    }
     if tiers.tiers:
         first = tiers.places[0]
         line |= {

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
@@ -25,26 +24,17 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import read_expected, show_expected
 from fairtrial.providers import models
-from fairtrial.suites import suite_path
 from fairtrial.tables import FORMATS
 from fairtrial.web import files
 from fairtrial.web.changes import apply, as_list
 from fairtrial.web.form import form_of
 from fairtrial.web.grid import page_number
 from fairtrial.web.site import Site, attachment, form_view, go_to, read_body, url
+from fairtrial.web.starting import STARTS, start_text
 from fairtrial.web.tables import MAX_BYTES, case_rows, read_cases, table_text, without_empty
 from fairtrial.workflows.draft import adraft_cases, adraft_prompt, adraft_suite, suite_text
 
 _MAX_EDITORS = 8
-_STARTS_FOLDER = Path(__file__).parent / "starts"
-_STARTS = {
-    "questions": "Questions and answers",
-    "example": "An example with mock models, no key needed",
-    "template": "A commented example of every option",
-    "agents": "An agent under several conditions, with MCP servers",
-    "styles": "Prompt styles on optimisation problems",
-    "pages": "Web pages written by models",
-}
 
 
 class Suites:
@@ -73,7 +63,7 @@ class Suites:
         wanted = request.query_params.get("text", "").strip().lower()
         shown = [file for file in suites if wanted in f"{file.name} {file.path}".lower()]
         return self._site.page(
-            request, "suites.html.j2", suites=shown, total=len(suites), text=wanted, starts=_STARTS,
+            request, "suites.html.j2", suites=shown, total=len(suites), text=wanted, starts=STARTS,
             folder=str(self._site.folder),
         )  # fmt: skip
 
@@ -82,7 +72,7 @@ class Suites:
         file = str(form.get("file", "")).strip() or f"{_slug(name)}.yaml"
         text = str(form.get("text", ""))
         if not text:
-            text = _start_text(str(form.get("start")), name or "my suite")
+            text = start_text(str(form.get("start")), name or "my suite")
         files.write(self._site.folder, file, text, before=None)
         return go_to(url("/suites/edit", file=file))
 
@@ -247,15 +237,3 @@ def _count(count: int, word: str) -> str:
 def _slug(name: str) -> str:
     slug = "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
     return "-".join(part for part in slug.split("-") if part) or "suite"
-
-
-def _start_text(start: str, name: str) -> str:
-    """Return the text of a new suite with the given name."""
-    if start == "template":
-        return suite_path("template").read_text("utf-8")
-    path = _STARTS_FOLDER / f"{start if start in _STARTS else 'questions'}.yaml"
-    return path.read_text("utf-8").replace("name: NAME", f"name: {_scalar(name)}", 1)
-
-
-def _scalar(text: str) -> str:
-    return yaml.safe_dump(text, allow_unicode=True, width=10**6).strip().removesuffix("...").strip()

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from fairtrial.analyse.figures.leaders import Figure
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.overview import Overview
+from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import by_mean
 from fairtrial.analyse.wording.runs import number
@@ -84,6 +85,15 @@ def case_strips(overview: Overview) -> Markup:
     return safe(strips(rows))
 
 
+def _again_words(multi: MultiRun) -> str:
+    """Give the interval over runs, or say why there is none."""
+    if multi.ci95 is None:
+        return "one run"
+    if multi.std_dev is not None and multi.std_dev < 1e-12:
+        return "no run differed"
+    return interval_words(multi.ci95)
+
+
 def series_figure(
     summary: SeriesSummary, like: Mapping[str, Aggregate], addresses: Mapping[str, str] | None = None
 ) -> Markup:
@@ -104,7 +114,7 @@ def series_figure(
                 ],
                 _hundred(multi.ci95),
                 _hundred(over_cases),
-                interval_words(multi.ci95) if multi.ci95 else "–",
+                _again_words(multi),
                 interval_words(over_cases) if over_cases else "–",
                 lead=place == 0,
             )

@@ -194,10 +194,8 @@ def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
     if pair.difference is None:
         return f"{pair.a} and {pair.b} have no cases in common."
     if pair.verdict in ("better", "worse"):
-        digits = 0 if not pair.metric and abs(pair.difference) * scale.factor >= _WHOLE_POINTS else scale.digits
-        shown = _digits([abs(pair.difference)], pair.metric, digits)[0]
-        unit = scale.unit.removesuffix("s") if shown == "1" and not pair.metric else scale.unit
-        return f"{pair.a} is {shown}{unit} {pair.verdict} than {pair.b}{by}{_positive(pair.ci95, pair.metric, digits)}."
+        amount, _, bounds = _size(pair).partition(" (")
+        return f"{pair.a} is {amount} {pair.verdict} than {pair.b}{by}{f' ({bounds}' if bounds else ''}."
     if pair.verdict == "equivalent":
         within = f"{scale.factor * (margin or 0.0):g}{scale.unit}"
         return f"{pair.a} and {pair.b} are equivalent{by} within {within}{_signed(pair.ci95, pair.metric)}."
@@ -205,6 +203,22 @@ def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
         return f"Whether {pair.a} is better than {pair.b}{by} depends on the trials that failed."
     between = f" ({scale.plain(abs(pair.difference))}{scale.unit} between them{_signed(pair.ci95, pair.metric, ', ')})"
     return f"{pair.a} and {pair.b} cannot be told apart{by}{between}."
+
+
+def moved_words(arm: str, pair: Comparison) -> str:
+    """Say how an arm moved from one run to another: `claude-haiku lost 7 points (95 % CI 1 to 13)`."""
+    verb = "gained" if pair.verdict == "better" else "lost"
+    return f"{arm} {verb} {_size(pair)}"
+
+
+def _size(pair: Comparison) -> str:
+    """Give the size of a decided difference and its interval, without signs."""
+    scale = Scale(pair.metric)
+    difference = abs(pair.difference or 0.0)
+    digits = 0 if not pair.metric and difference * scale.factor >= _WHOLE_POINTS else scale.digits
+    shown = _digits([difference], pair.metric, digits)[0]
+    unit = scale.unit.removesuffix("s") if shown == "1" and not pair.metric else scale.unit
+    return f"{shown}{unit}{_positive(pair.ci95, pair.metric, digits)}"
 
 
 def _positive(bounds: tuple[float, float] | None, metric: str, digits: int) -> str:
