@@ -8,7 +8,7 @@ UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet -
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-quick mutants check lint format bench lock clean
+.PHONY: demo setup test test-quick mutants check lint format bench screenshots lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -41,6 +41,9 @@ format: setup
 bench: setup  ## speed and scale, with the page of results
 	$(BIN)/python -m compileall -q src  # where bytecode is not written by itself, every start would compile
 	$(BIN)/python -m benchmarks
+
+screenshots: setup  ## pictures of every page in light, dark and on a phone, into screenshots/
+	$(BIN)/python -m docs.screenshots
 
 lock: setup  ## renew the pinned versions
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --no-header --no-annotate \

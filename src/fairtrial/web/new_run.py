@@ -87,7 +87,9 @@ class NewRun:
     def _estimated_page(self, request: Request, load: Callable[[], Suite]) -> Response:
         """Render the estimate, or in its place what is wrong with the suite or the choices."""
         try:
-            return self._site.page(request, "parts/estimate.html.j2", estimated=self._estimated(load()), error="")
+            return self._site.page(
+                request, "parts/estimate.html.j2", estimated=estimate_of(self._site, load()), error=""
+            )
         except FairtrialError as error:
             return self._site.page(request, "parts/estimate.html.j2", estimated=None, error=str(error))
 
@@ -129,35 +131,38 @@ class NewRun:
         text = editor.text if changed else files.read(self._site.folder, file)
         return self._load(file, text, options)
 
-    def _estimated(self, suite: Suite) -> dict[str, Any]:
-        plan = estimate(suite)
-        return {
-            "plan": plan,
-            "seconds": self._seconds(suite, {arm.arm: arm.trials for arm in plan.arms}),
-            "warnings": list(self._warnings(suite)),
-            "budget": suite.settings.budget_usd,
-            "params": {arm.name: suite.variables.template_all(arm.params) for arm in suite.arms},
-        }
 
-    def _warnings(self, suite: Suite) -> Iterator[str]:
-        yield from warnings(suite)
-        scorers = scorers_of(suite)
-        for note in calibration_notes(self._site.store, suite.settings.judges, scorers):
-            yield note.removeprefix("warning: ")
+def estimate_of(site: Site, suite: Suite) -> dict[str, Any]:
+    """Return what a run of a suite would take and cost, and what to know before starting it."""
+    plan = estimate(suite)
+    return {
+        "plan": plan,
+        "seconds": _seconds(site, suite, {arm.arm: arm.trials for arm in plan.arms}),
+        "warnings": list(_warnings(site, suite)),
+        "budget": suite.settings.budget_usd,
+        "params": {arm.name: suite.variables.template_all(arm.params) for arm in suite.arms},
+    }
 
-    def _seconds(self, suite: Suite, trials: dict[str, int]) -> float | None:
-        """Estimate the duration from the latencies in the suite's last run; None if one of them is unknown."""
-        records, _ = browsing.runs_page(self._site.store, RunQuery(suite=suite.name), 0, 1)
-        if not records or records[0].status == "running":
-            return None
-        run = Run(self._site.store, records[0])
-        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary)
-        medians = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
-        latencies = [medians.get(arm.target.id) for arm in suite.arms]
-        if any(latency is None for latency in latencies):
-            return None
-        total = sum(trials[arm.name] * (latency or 0.0) for arm, latency in zip(suite.arms, latencies, strict=True))
-        return total / 1000 / suite.settings.concurrency
+
+def _warnings(site: Site, suite: Suite) -> Iterator[str]:
+    yield from warnings(suite)
+    for note in calibration_notes(site.store, suite.settings.judges, scorers_of(suite)):
+        yield note.removeprefix("warning: ")
+
+
+def _seconds(site: Site, suite: Suite, trials: dict[str, int]) -> float | None:
+    """Estimate the duration from the latencies in the suite's last run; None if one of them is unknown."""
+    records, _ = browsing.runs_page(site.store, RunQuery(suite=suite.name), 0, 1)
+    if not records or records[0].status == "running":
+        return None
+    run = Run(site.store, records[0])
+    summary = site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary)
+    medians = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
+    latencies = [medians.get(arm.target.id) for arm in suite.arms]
+    if any(latency is None for latency in latencies):
+        return None
+    total = sum(trials[arm.name] * (latency or 0.0) for arm, latency in zip(suite.arms, latencies, strict=True))
+    return total / 1000 / suite.settings.concurrency
 
 
 def _set_params(editor: Editor, form: FormData) -> None:

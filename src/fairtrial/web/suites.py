@@ -7,6 +7,7 @@ file is written when the user saves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,19 @@ from starlette.routing import Route
 
 from fairtrial import pipeline
 from fairtrial.api import wait_for
+from fairtrial.config import Suite
 from fairtrial.config.advice import warnings
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.experiment import read_expected, show_expected
+from fairtrial.core.experiment import Arm, Case, read_expected, show_expected
+from fairtrial.core.templates import TemplateError
 from fairtrial.providers import models
 from fairtrial.tables import FORMATS
 from fairtrial.web import files
 from fairtrial.web.changes import apply, as_list
 from fairtrial.web.form import form_of
 from fairtrial.web.grid import page_number
+from fairtrial.web.new_run import estimate_of
 from fairtrial.web.site import Site, attachment, form_view, go_to, read_body, url
 from fairtrial.web.starting import STARTS, start_text
 from fairtrial.web.tables import MAX_BYTES, case_rows, read_cases, table_text, without_empty
@@ -53,6 +57,7 @@ class Suites:
             Route("/suites/export", self._export),
             Route("/suites/check", json_view(self._check), methods=["POST"]),
             Route("/suites/change", json_view(self._change), methods=["POST"]),
+            Route("/suites/preview", json_view(self._preview), methods=["POST"]),
             Route("/suites/save", json_view(self._save), methods=["POST"]),
             Route("/suites/draft", json_view(self._draft), methods=["POST"]),
             Route("/models", self._models),
@@ -133,6 +138,31 @@ class Suites:
             result["html"] = self._form_html(request, text, int(data.get("page", 1)), editor)
         self._editors[files.fingerprint(text)] = editor  # from now on another request may use it
         return result
+
+    def _preview(self, request: Request, data: dict[str, Any]) -> dict[str, Any]:
+        """Show what one arm would be asked for one case, with variables filled in, and the estimate."""
+        file = str(data["file"])
+        folder = files.path_of(self._site.folder, file).parent
+        try:
+            suite = pipeline.load_text(str(data["text"]), file=Path(file).name, folder=folder)
+        except FairtrialError:
+            return {"html": ""}  # the problems are shown elsewhere
+        number = max(0, min(suite.case_count - 1, int(data.get("case") or 0)))
+        case = next(islice(suite.cases(), number, None), None)
+        chosen = next((arm for arm in suite.arms if arm.name == data.get("arm")), suite.arms[0])
+        body = self._site.page(
+            request,
+            "parts/suite_preview.html.j2",
+            arms=[arm.name for arm in suite.arms],
+            arm=chosen.name,
+            number=number,
+            total=suite.case_count,
+            case=case,
+            estimated=estimate_of(self._site, suite),
+            error="",
+            **_rendered(suite, chosen, case),
+        ).body
+        return {"html": bytes(body).decode(), "case": number}
 
     def _editor_for(self, text: str) -> Editor:
         """Return an editor on a text; reuse the one that produced it, since parsing a long text is slow."""
@@ -228,6 +258,23 @@ def json_view(handler: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> C
             return JSONResponse({"error": f"this change no longer fits the suite ({error}): reload the page"}, 400)
 
     return view
+
+
+def _rendered(suite: Suite, arm: Arm, case: Case | None) -> dict[str, Any]:
+    """Return the messages of a trial as its target would get them; values of variables stay hidden."""
+    if case is None:
+        return {"messages": [], "system": "", "broken": "this suite has no case yet"}
+    try:
+        chat = arm.condition.render(case, 0)
+    except TemplateError as error:
+        return {"messages": [], "system": "", "broken": str(error)}
+    hide = suite.variables.hide
+    messages = [(message.role, hide(message.content)) for message in chat.messages]
+    return {
+        "messages": [*messages, *(("user", hide(turn)) for turn in case.turns)],
+        "system": hide(chat.system),
+        "broken": "",
+    }
 
 
 def _count(count: int, word: str) -> str:

@@ -18,7 +18,45 @@ const MAX_PROBLEMS = 30;
 
 const page = () => Number(document.getElementById("cases-part")?.dataset.page ?? 1);
 
+// -- the preview: what one arm is asked for one case -------------------------------------------------------------------
+
+const preview = document.getElementById("preview");
+const shownTrial = { case: 0, arm: "" };
+let previewTimer = 0;
+let previewRequest = 0;
+
+function renewPreview() {
+  clearTimeout(previewTimer);
+  previewTimer = setTimeout(async () => {
+    const request = ++previewRequest;
+    const reply = await post("/suites/preview", { text: text.value, file, ...shownTrial });
+    if (request !== previewRequest || reply.error) return;
+    if (!reply.html) {
+      preview.classList.add("dim"); // it shows the last text that could be read
+      return;
+    }
+    preview.classList.remove("dim");
+    shownTrial.case = reply.case;
+    const focused = document.activeElement?.dataset?.preview;
+    preview.innerHTML = reply.html; // our own template, texts escaped
+    if (focused) preview.querySelector(`[data-preview="${focused}"]`)?.focus();
+  }, 400);
+}
+
+preview.addEventListener("click", (event) => {
+  const step = { before: -1, after: 1 }[event.target.dataset?.preview];
+  if (!step) return;
+  shownTrial.case = Math.max(0, shownTrial.case + step);
+  renewPreview();
+});
+preview.addEventListener("change", (event) => {
+  if (event.target.dataset.preview !== "arm") return;
+  shownTrial.arm = event.target.value;
+  renewPreview();
+});
+
 function showProblems(result) {
+  renewPreview();
   document.getElementById("facts").textContent = result.facts || "not ready to run";
   const list = document.getElementById("problems");
   const shown = result.problems.slice(0, MAX_PROBLEMS);
