@@ -1,0 +1,147 @@
+"""The page of a run: its words and its pictures say what `compare` says."""
+
+import re
+from html import unescape
+
+import pytest
+from starlette.testclient import TestClient
+
+import fairtrial as ft
+from fairtrial import pipeline
+from fairtrial.analyse.tiers import comparison_tiers, run_tiers
+from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.tiers import headline, interval_words, pair_sentence, rank_words, signs
+from fairtrial.charts.axis import linear_axis
+from fairtrial.config import RunOptions
+from fairtrial.web.app import make_app
+from fairtrial.web.site import Site
+from tests.analyse.test_compare import arm, cases
+
+
+@pytest.fixture
+def client(store, tmp_path):
+    site = Site(store, tmp_path)
+    yield TestClient(make_app(site))
+    site.close()
+
+
+def words(html):
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", re.sub(r"</?a\b[^>]*>", "", html))))
+
+
+def spread(count, cases):
+    """Arms from good to poor, some of them tied."""
+    return [arm(f"m{n:02}", round(cases * (1 - 0.8 * (n // 2) / max(1, count // 2))), cases) for n in range(count)]
+
+
+SHAPES = {
+    "two": dict(targets=[arm("good", 36), arm("bad", 20)], cases=cases()),
+    "a tie": dict(targets=[arm("one", 30), arm("other", range(4, 33))], cases=cases()),
+    "ten": dict(targets=spread(10, 30), cases=cases(30)),
+    "failures": dict(
+        targets=[arm("steady", 30), arm("frail", 30, faults={"refused": 0.4})], cases=cases(), retry={"attempts": 1}
+    ),
+    "one case": dict(targets=[arm("one", 1, 1), arm("other", 0, 1)], cases=cases(1)),
+    "one arm": dict(targets=[arm("only", 30)], cases=cases()),
+    "nothing scored": dict(targets=[arm("dead", 4, 4, faults={"refused": 1.0})], cases=cases(4), retry={"attempts": 1}),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_the_page_says_what_compare_says(run_suite, client, shape):
+    run = await run_suite(**SHAPES[shape])
+    page = client.get(f"/runs/{run.id}/result").text
+    shown = words(page)
+    tiers = run_tiers(run)
+    assert headline(tiers) in shown
+    if len(tiers.places) > 1:
+        assert comparison_tiers(ft.compare(run)) == tiers
+    for one in tiers.places:
+        assert rank_words(one) in shown and signs(Scale("").plain(one.aggregate.mean)) in shown
+        if one.aggregate.ci95 is not None:
+            assert interval_words(one.aggregate.ci95) in shown
+    if 2 < len(tiers.places) <= 8:
+        for others in tiers.distances.values():
+            for distance in others.values():
+                assert signs(Scale("").signed(distance.difference)) in shown and interval_words(distance.ci95) in shown
+    for dots in re.findall(r'<circle class="pt[^"]*" cx="([\d.]+)%"', page):
+        assert 0 <= float(dots) <= 100
+
+
+@pytest.mark.slow
+async def test_fifty_arms_are_a_page_that_can_be_read(run_suite, client):
+    run = await run_suite(targets=spread(50, 20), cases=cases(20))
+    page = client.get(f"/runs/{run.id}/result").text
+    tiers = run_tiers(run)
+    assert headline(tiers) in words(page) and len(page) < 300_000
+    assert page.count('class="arm"') == 50 and "against every arm below it" in page
+    first = tiers.places[0].label
+    better = sum(distance.verdict == "better" for distance in tiers.distances[first].values())
+    assert f"{better} of 49" in words(page)
+    assert len(client.get(f"/runs/{run.id}").content) < 300_000
+
+
+async def test_a_run_that_stopped_early_says_so(write_suite, store, client):
+    options = RunOptions(stop_when="sure")
+    suite = pipeline.load(write_suite(targets=[arm("good", 200, 200), arm("bad", 10, 200)], cases=cases(200)), options)
+    run = await pipeline.arun(suite, store=store)
+    shown = words(client.get(f"/runs/{run.id}/result").text)
+    assert headline(run_tiers(run)) in shown and "Stopped as soon as it was sure" in shown
+
+
+async def test_dots_are_where_their_numbers_are(run_suite, client):
+    run = await run_suite(targets=[arm("good", 36), arm("bad", 20)], cases=cases())
+    page = client.get(f"/runs/{run.id}/result").text
+    means = {one.label: one.aggregate for one in run_tiers(run).places}
+    ends = [100 * end for one in means.values() for end in (*one.ci95, one.mean)]
+    axis = linear_axis(ends, within=(0.0, 100.0), least=20)
+    for name, one in means.items():
+        row = page[page.index(f">{name}</a></th>") :]
+        dot = float(re.search(r'<circle class="pt[^"]*" cx="([\d.]+)%"', row)[1])
+        assert dot == pytest.approx(axis.at(100 * one.mean), abs=0.01)
+
+
+@pytest.mark.parametrize("pair", [("good", "bad"), ("bad", "good"), ("good", "near")])
+async def test_a_pair_keeps_the_interval_that_it_has_among_all(run_suite, client, pair):
+    run = await run_suite(targets=[arm("good", 36), arm("bad", 20), arm("near", 35)], cases=cases())
+    page = words(client.get(f"/compare?runs={run.id}&a={pair[0]}&b={pair[1]}&wait=1").text)
+    (found,) = [one for one in ft.compare(run).pairs if {one.a, one.b} == set(pair)]
+    if (found.a, found.b) != pair:
+        found = _swapped(found)
+    assert pair_sentence(found) in page and "all 3 pairs together" in page
+    assert f"ahead on {found.ahead}" in page and f"behind on {found.behind}" in page
+
+
+def _swapped(pair):
+    import msgspec
+
+    turned = {"better": "worse", "worse": "better"}
+    return msgspec.structs.replace(
+        pair,
+        a=pair.b,
+        b=pair.a,
+        verdict=turned.get(pair.verdict, pair.verdict),
+        difference=-pair.difference,
+        ci95=(-pair.ci95[1], -pair.ci95[0]),
+        ahead=pair.behind,
+    )
+
+
+async def test_controls_of_the_comparison_are_there_before_its_numbers(run_suite, client, monkeypatch):
+    run = await run_suite(targets=[arm("good", 36), arm("bad", 20)], cases=cases())
+    monkeypatch.setattr("fairtrial.web.cache.NumberCache.get", lambda *args, **options: None)
+    page = client.get(f"/compare?runs={run.id}").text
+    assert "data-pending" in page
+    for control in ('name="a"', 'name="b"', 'name="metric"', 'name="margin"', "<option>good</option>"):
+        assert control in page
+
+
+async def test_names_of_arms_and_cases_are_text(run_suite, client):
+    wild = "<img src=x onerror=alert(1)>"
+    targets = [arm(f"a{wild}", 3, 4), arm(f"b{wild}", 1, 4)]
+    kinds = [{**case, "category": f"k{wild}" if n < 2 else "other"} for n, case in enumerate(cases(4))]
+    run = await run_suite(targets=targets, cases=kinds)
+    for address in (f"/runs/{run.id}", f"/runs/{run.id}/result", f"/compare?runs={run.id}&wait=1", f"/plan?run={run.id}&wait=1"):
+        page = client.get(address).text
+        assert "<img" not in page, address
+    assert "&lt;img" in page
