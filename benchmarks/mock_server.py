@@ -25,6 +25,7 @@ class Behaviour:
     faults: dict[str, float] = field(default_factory=dict)
     retry_after: float | None = None
     answer: str = "The answer is 42."
+    answers: tuple[str, ...] = ()  # given in turn, in place of `answer`
     key: str | None = None
     models: tuple[str, ...] = ()
     seed: int = 0
@@ -203,6 +204,9 @@ class Connection(asyncio.Protocol):
         self.end_stream([json.dumps(event) for event in events])
 
     def text(self, prompt: str) -> str:
+        given = self.state.behaviour.answers
+        if given:
+            return given[sum(self.state.answered.values()) % len(given)]
         return self.state.behaviour.answer.replace("{prompt}", prompt)
 
     def misbehave(self, stream: bool, fault: str | None) -> bool:

@@ -1,5 +1,7 @@
 """Every verb from Python: in scripts, in notebooks and inside a running loop."""
 
+import asyncio
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +135,91 @@ def test_a_function_can_judge():
     assert asked and all(trial.score is None and trial.unscored_message for trial in run.trials())
     before = len(asked)
     assert ft.pairwise(run).failures and len(asked) > before
+
+
+def test_a_function_can_judge_where_a_judge_is_chosen():
+    asked = []
+
+    def strict(messages):
+        asked.append(messages)
+        return '{"score": 3, "reasoning": "so-so"}'
+
+    def fair(messages):
+        return '{"reasoning": "the first", "better": "first"}'
+
+    run = ft.run(small())
+    again = ft.rescore(run, "llm_judge", judge=strict)
+    assert len(asked) == 12 and {trial.score for trial in again.trials()} == {0.3}
+    assert ft.retry(again).status == "completed"  # it still knows its judge
+    calibration = ft.calibrate(strict)
+    assert {sample.actual for sample in calibration.samples} == {0.3} and calibration.summary.judge == "strict"
+    pairs = ft.pairwise(run, judge=fair)
+    assert pairs.run_id == run.id and not pairs.failures
+    with pytest.raises(ft.FairtrialError, match="a judge is a model's name or a function, not int"):
+        ft.pairwise(run, judge=3)
+    with pytest.raises(ft.FairtrialError, match=r"cannot be judged: `strict` was given in Python"):
+        ft.resume(_killed_while_scoring(again.id))
+
+
+def _killed_while_scoring(name):
+    """Return a run as a new process would open it that was killed while it was scored."""
+    run = ft.open_run(name)
+    run.store.set_run(name, status="running")
+    return ft.open_run(name)
+
+
+def test_the_judge_of_a_suite_is_calibrated_with_its_scorer():
+    seen = []
+
+    def judge(messages):
+        seen.append(str(messages))
+        return '{"score": 4, "reasoning": "fine"}'
+
+    suite = small(judge={"target": judge, "instructions": "Prefer short answers."}, scorer="llm_judge")
+    result = ft.calibrate(suite=suite)
+    assert result.summary.judge == "judge" and "Prefer short answers." in seen[0]
+    two = small(judges=[judge, "mock:echo"], scorer="llm_judge")
+    with pytest.raises(ft.FairtrialError, match=r"several judges \(`judge`, `mock:echo`\): name the one"):
+        ft.calibrate(suite=two)
+    assert ft.calibrate("mock:echo", suite=two).summary.judge == "mock:echo"
+    with pytest.raises(ft.FairtrialError, match="give a judge, or a suite that has one"):
+        ft.calibrate()
+    with pytest.raises(ft.FairtrialError, match="has no judge"):
+        ft.calibrate(suite=small())
+
+
+def test_a_judge_without_source_scores_but_does_not_compare():
+    names = {}
+    exec('def typed(messages):\n    return \'{"score": 3, "reasoning": "so-so"}\'', names)
+    run = ft.run(small())
+    assert {trial.score for trial in ft.rescore(run, "llm_judge", judge=names["typed"]).trials()} == {0.3}
+    with pytest.raises(ft.FairtrialError, match="a judge without source code cannot be told from another"):
+        ft.pairwise(run, judge=names["typed"])
+
+
+async def test_a_stopped_series_goes_on():
+    calls, working = [], []
+
+    async def slow_down(input):
+        calls.append(input)
+        if len(calls) == 9:  # in the second run
+            working[0].cancel()
+        return input
+
+    suite = small(targets=[slow_down], concurrency=1)
+    working.append(asyncio.create_task(ft.arun(suite, runs=3)))
+    with contextlib.suppress(asyncio.CancelledError):
+        await working[0]
+    stopped = ft.open_run()
+    assert stopped.status != "completed" and len(calls) < 18
+    alone = await ft.aresume(stopped, suite=suite)
+    assert isinstance(alone, ft.Run) and alone.status == "completed"
+    series = await ft.aresume("latest", suite=suite)
+    assert isinstance(series, ft.RunSeries) and [run.status for run in series] == ["completed"] * 3
+    assert len({run.id for run in series}) == 3 and len(calls) in (18, 19)  # the call under way may be made again
+    before = len(calls)
+    for finished in (await ft.aresume(series), await ft.aresume(series.id)):
+        assert [run.id for run in finished] == [run.id for run in series] and len(calls) == before
 
 
 def test_help_is_enough():

@@ -52,6 +52,7 @@ AnySuite = Suite | Mapping[str, Any] | str | Path
 AnyRun = Run | str
 AnyRuns = Run | str | Sequence[Run | str]
 AnyScorer = str | Mapping[str, Any] | Callable[..., Any]
+AnyJudge = str | Callable[..., Any]
 _FEWEST_POINTS = 0.2  # a smaller difference was meant as a share of 1
 
 
@@ -132,6 +133,12 @@ def _opened(run: AnyRun, store: str | None = None) -> Run:
     return run if isinstance(run, Run) else open_run(run, store=store)
 
 
+def _first_of(name: str, store: str | None) -> Run:
+    """Return the run with this name, or the first of the series with this name."""
+    opened = Store(store, create=False)
+    return Run(opened, opened.find_runs(name)[0])
+
+
 def _sources(runs: AnyRuns, store: str | None = None) -> list[Source]:
     """Return runs as sources; one name may be that of a series or a tag."""
     from fairtrial.analyse.score_table import find_sources, sources_of
@@ -166,6 +173,15 @@ def _spec(scorer: AnyScorer | None) -> tuple[ScorerSpec | None, dict[str, Any]]:
 
     spec, functions = given_scorer(scorer)
     return ({"type": spec} if isinstance(spec, str) else spec), functions
+
+
+def _judge(judge: AnyJudge | None) -> tuple[str | None, Functions]:
+    """Return the name of a judge, and the function behind it."""
+    if judge is None:
+        return None, {}
+    from fairtrial.config.python import given_judge
+
+    return given_judge(judge)
 
 
 # -- runs ----------------------------------------------------------------------------------------
@@ -247,19 +263,64 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
     return Run.find(name, Store(store, create=False))
 
 
+@overload
 async def aresume(
-    run: AnyRun, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
-) -> Run:
-    """Continue a run that was stopped; no finished call is repeated.
+    run: Run, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> Run: ...
+@overload
+async def aresume(
+    run: RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> RunSeries: ...
+@overload
+async def aresume(
+    run: str, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> Run | RunSeries: ...
+async def aresume(
+    run: AnyRun | RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> Run | RunSeries:
+    """Continue a run or a series that was stopped: the async twin of `resume`."""
+    from fairtrial.analyse.series import RunSeries
 
-    `suite` is needed in a new session if the run calls functions that cannot be imported: it gives them again.
+    first = _first_of(run, store) if isinstance(run, str) else run[0] if isinstance(run, RunSeries) else run
+    made_of = suite or first.made_of
+    functions = _functions(made_of)
+    if isinstance(run, Run) or first.record.series_id is None:
+        done = await resuming.aresume(first.id, store=first.store, functions=functions, watch=follower(show=progress))
+        done.made_of = made_of
+        return done
+    runs = await resuming.aresume_series(
+        first.id, store=first.store, functions=functions, watch=lambda part: follower(part, show=progress)
+    )
+    for one in runs:
+        one.made_of = made_of
+    return RunSeries(runs)
+
+
+@overload
+def resume(run: Run, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None) -> Run: ...
+@overload
+def resume(
+    run: RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> RunSeries: ...
+@overload
+def resume(
+    run: str, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> Run | RunSeries: ...
+def resume(
+    run: AnyRun | RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+) -> Run | RunSeries:
+    """Continue a run or a series that was stopped; no finished call is repeated.
+
+    A series goes on with the runs that were not made yet. A name that is part of a series stands for the whole series,
+    as on the command line; `resume(open_run(name))` continues that run alone.
+
+    Args:
+        run: A run, a series, or the name of either.
+        suite: Gives functions that cannot be imported again; needed in a new session.
+        store: Where it is stored.
+        progress: Whether to show a line of progress; default: in notebooks and terminals.
     """
-    opened = _opened(run, store)
-    functions = _functions(suite, opened)
-    return await resuming.aresume(opened.id, store=opened.store, functions=functions, watch=follower(show=progress))
-
-
-resume = _waiting(aresume, "resume")
+    return wait_for(aresume(run, suite=suite, store=store, progress=progress))
 
 
 async def aretry(
@@ -268,9 +329,11 @@ async def aretry(
     """Repeat the failed trials of a run; `suite` as for `resume`."""
     opened = _opened(run, store)
     functions = _functions(suite, opened)
-    return await resuming.aresume(
+    done = await resuming.aresume(
         opened.id, store=opened.store, mode="retry", functions=functions, watch=follower(show=progress)
     )
+    done.made_of = suite or opened.made_of
+    return done
 
 
 retry = _waiting(aretry, "retry")
@@ -280,21 +343,25 @@ async def arescore(
     run: AnyRun,
     scorer: AnyScorer | None = None,
     *,
-    judge: str | None = None,
+    judge: AnyJudge | None = None,
     suite: Suite | None = None,
     store: str | None = None,
     progress: bool | None = None,
 ) -> Run:
     """Score the stored answers of a run again, with another scorer (a name, a mapping or a function) or judge.
 
-    No new answers are requested, and the earlier scores stay in the store.
+    No new answers are requested, and the earlier scores stay in the store. A judge is a model's name, or a function
+    that is given the judge's prompt and returns its reply.
     """
     opened = _opened(run, store)
     spec, own = _spec(scorer)
-    functions = {**(_functions(suite, opened) or {}), **own}
-    return await resuming.arescore(
-        opened.id, scorer=spec, judge=judge, functions=functions, store=opened.store, watch=follower(show=progress)
+    name, judging = _judge(judge)
+    functions = {**(_functions(suite, opened) or {}), **own, **judging}
+    done = await resuming.arescore(
+        opened.id, scorer=spec, judge=name, functions=functions, store=opened.store, watch=follower(show=progress)
     )
+    done.made_of = suite or opened.made_of
+    return done
 
 
 rescore = _waiting(arescore, "rescore")
@@ -323,22 +390,47 @@ score = _waiting(ascore, "score")
 
 
 async def acalibrate(
-    judge: str,
+    judge: AnyJudge | None = None,
     *,
+    suite: AnySuite | None = None,
     samples: str | Path | None = None,
     scorer: AnyScorer | None = None,
     runs: int = 1,
     store: str | None = None,
 ) -> Calibration:
-    """Calibrate a judge with answers of known quality; returns samples, summary, rating and recommendation."""
-    variables = variables_of()
+    """Calibrate a judge with answers of known quality; returns samples, summary, rating and recommendation.
+
+    Args:
+        judge: A model's name, or a function that is given the judge's prompt and returns its reply.
+        suite: Calibrate the judge of this suite, or `judge` with its providers, instructions and scorer.
+        samples: A file with samples of your own.
+        scorer: The scorer that the judge marks for: `llm_judge`, `golden_judge`, or a mapping with options.
+        runs: Ask so many times, to measure how much its marks vary.
+        store: Where the result is stored.
+    """
+    name, functions = _judge(judge)
+    spec = _spec(scorer)[0]
+    if suite is not None:
+        loaded = _loaded(suite, None)
+        judges = calibrating.judges_of(loaded, name, functions)
+        if len(judges) > 1:
+            names = ", ".join(f"`{one.name}`" for one in judges)
+            raise FairtrialError(f"this suite has several judges ({names}): name the one to calibrate")
+        chosen, common = judges[0], calibrating.settings_of(loaded)
+        spec = spec or next(iter(calibrating.marking_scorers(loaded)), None)
+        functions = {**loaded.functions, **functions}
+    elif name is None:
+        raise FairtrialError("give a judge, or a suite that has one")
+    else:
+        variables = variables_of()
+        chosen, common = judge_named(name, variables, Path(), functions=functions), {"variables": variables}
     return await calibrating.acalibrate(
-        judge_named(judge, variables, Path()),
-        scorer=_spec(scorer)[0],
+        chosen,
+        scorer=spec,
         samples=Path(samples) if samples else None,
         runs=runs,
-        variables=variables,
         store=Store(store),
+        **{**common, "functions": functions},
     )
 
 
@@ -348,25 +440,28 @@ calibrate = _waiting(acalibrate, "calibrate")
 async def apairwise(
     run: AnyRun = "latest",
     *,
-    judge: str | None = None,
+    judge: AnyJudge | None = None,
     arms: Sequence[str] = (),
     instructions: str = "",
     budget_usd: float | None = None,
+    suite: Suite | None = None,
     store: str | None = None,
 ) -> PairsSummary:
     """Let a judge compare the stored answers of a run, two arms at a time, in both orders.
 
     A preference that changes with the order counts as a tie. Pairs that were compared before are not judged again.
-    `judge` is a model's name; by default, the judges of the run.
+    `judge` is a model's name, or a function that is given the judge's prompt and returns its reply; by default, the
+    judges of the run. `suite` gives functions that cannot be imported again, in a new session.
     """
     opened = _opened(run, store)
+    name, functions = _judge(judge)
     return await pairing.apair(
         opened.id,
-        judge=judge,
+        judge=name,
         arms=arms,
         instructions=instructions,
         overrides={"budget_usd": budget_usd},
-        functions=_functions(None, opened),
+        functions={**(_functions(suite, opened) or {}), **functions},
         store=opened.store,
     )
 

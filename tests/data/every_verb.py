@@ -80,13 +80,20 @@ def main(folder: Path) -> None:
     assert written.exists() and ft.export(run, folder / "trials.jsonl").exists()
     again: ft.Run = ft.rescore(run, lambda response: len(response) > 3)
     assert ft.resume(again).status == "completed" == ft.retry(again.id).status
+    finished: ft.RunSeries = ft.resume(series)
+    assert len(finished) == len(series) and isinstance(ft.resume(finished.id), ft.RunSeries)
     assert ft.open_run(run.id[:12]).id == run.id
     one = ft.score(right, response="Paris", expected="Paris")
     assert isinstance(one, ft.Score) and one.value == 1
     pairs: ft.PairsSummary = ft.pairwise(ft.run(JUDGED), judge="mock:echo")
     assert pairs.run_id
     calibration: ft.Calibration = ft.calibrate("mock:echo")
-    assert calibration.rating
+    assert (
+        calibration.rating
+        and ft.calibrate(suite={**JUDGED, "judge": "mock:echo"}).rating
+        and ft.calibrate(answer).rating
+    )
+    assert ft.pairwise(ft.run(JUDGED), judge=answer).run_id
     marks = [{"id": n, "model": model, "mark": n % 2} for n in range(4) for model in ("a", "b")]
     table = ft.import_results(marks, case="id", arm="model", score="mark")
     assert isinstance(table, ft.Run) and len(ft.compare(table).pairs) == 1

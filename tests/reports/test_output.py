@@ -20,6 +20,7 @@ from fairtrial.cli.main import _run, cli
 from fairtrial.core.text import name_problem, printable, without_commands
 from fairtrial.reports import SCHEMA_VERSION, charts
 from fairtrial.reports.export import export
+from fairtrial.reports.json import document
 from fairtrial.store import Store
 
 ESC = "\x1b[31m\x1b]0;owned\x07\x9b2J"
@@ -247,6 +248,12 @@ async def test_every_document_says_its_version(words, run_suite, store, tmp_path
     found = CliRunner().invoke(cli, [*words, "--json", "--store", store.path], standalone_mode=False)
     assert json.loads(found.stdout)["schema_version"] == SCHEMA_VERSION
     assert json.loads(export(run, tmp_path / "run.json").read_text())["schema_version"] == SCHEMA_VERSION
+
+
+async def test_an_arm_says_once_where_its_interval_comes_from(run_suite):
+    run = await run_suite(targets=["mock:echo"], cases=[{"input": text, "expected": "a"} for text in "abc"])
+    (arm,) = document(run.summary())["arms"]
+    assert arm["interval_method"] in ("t", "bounded") and "method" not in arm
 
 
 def test_an_interval_that_ends_at_zero_is_inside_the_figure():

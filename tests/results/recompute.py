@@ -6,7 +6,9 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from fairtrial.analyse import Run
+from benchmarks.foreign.check import values_of
+
+__all__ = ["REDUCERS", "clustered_stderr", "mean", "sd", "stderr", "values_of"]
 
 
 def mean(values: Sequence[float]) -> float:
@@ -27,22 +29,6 @@ def clustered_stderr(values: Sequence[float], clusters: Sequence[str]) -> float:
         sums[cluster] += value - mean(values)
     count = len(sums)
     return math.sqrt(sum(s * s for s in sums.values()) * count / (count - 1)) / len(values)
-
-
-def values_of(run: Run, metric: str, arm: str | None = None) -> dict[str, list[float]]:
-    """Return the values of a metric by case; the one that became the score is read back from it."""
-    origin = run.record.origin
-    assert origin is not None
-    values: dict[str, list[float]] = {}
-    for trial in run.trials():
-        if arm is not None and trial.arm != arm:
-            continue
-        value = trial.metrics.get(metric)
-        if value is None and metric == origin["metric"] and trial.score is not None:
-            value = trial.raw
-        if value is not None:
-            values.setdefault(trial.case_id, []).append(value)
-    return values
 
 
 REDUCERS: dict[str, Callable[[Sequence[float]], float]] = {

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import shlex
 import struct
 import zipfile
 import zlib
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
+from fairtrial.results import Columns
 from fairtrial.results._values import mark_of, name_of, scrub, tidy
 from fairtrial.results._zip import Zip, ZipError
+from fairtrial.results.table import Rows
 from fairtrial.store import Store
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
 from tests.results.conftest import DATA
@@ -322,3 +325,51 @@ class TestHostileFiles:
     def test_names_are_one_line(self, value):
         assert len(name_of(value).splitlines()) <= 1
         assert mark_of(value) is None or isinstance(mark_of(value), float)
+
+
+def test_the_next_command_names_the_store_that_was_given(cli, monkeypatch):  # noqa: F811
+    _, out, _ = cli("import", "results", A, B, "--store", "my runs.db")
+    (line,) = [line for line in out.splitlines() if line.startswith("next: ")]
+    assert line.endswith(" --store 'my runs.db'")
+    assert cli(*shlex.split(line.removeprefix("next: fairtrial ")))[0] == 0
+    document = json.loads(cli("import", "results", A, B, "--store", "my runs.db", "--json")[1])
+    assert document["next"] == [line.removeprefix("next: ")]
+    monkeypatch.setenv("FAIRTRIAL_STORE", "my runs.db")  # then every command finds it
+    assert "--store" not in cli("import", "results", A)[1]
+
+
+class TestRepeats:
+    def table(self, *records):
+        with open("t.csv", "w", newline="") as file:
+            csv.writer(file).writerows([("q", "who", "ok", "round"), *records])
+        return "import", "results", "t.csv", "--case", "q", "--arm", "who", "--score", "ok", "--repeat", "round"
+
+    def test_a_column_tells_repeats_apart(self, cli):  # noqa: F811
+        """Rows in any order, one of them missing and one twice: every score stands at its repeat."""
+        records = [("a", "x", 1, 3), ("a", "y", 0, 10), ("a", "x", 0, 10), ("a", "y", 1, 3), ("b", "x", 1, 3),
+                   ("b", "y", 0, 3), ("b", "y", 1, 10), ("b", "y", 0, 10)]  # fmt: skip
+        code, out, err = cli(*self.table(*records))
+        assert code == 0 and not err and "order of rows" not in out
+        assert "here before" in out  # of the row that is there twice
+        code, out, _ = cli("show", "latest", "--trials", "--json")
+        trials = {(t["case_id"], t["arm"], t["repeat"]): t["score"] for t in json.loads(out)["trials"]}
+        assert trials == {
+            ("a", "x", 1): 100, ("a", "x", 2): 0, ("a", "y", 1): 100, ("a", "y", 2): 0,
+            ("b", "x", 1): 100, ("b", "y", 1): 0, ("b", "y", 2): 100,
+        }  # fmt: skip
+        assert cli("compare", "latest")[0] == 0 and cli("variance", "latest")[0] == 0
+
+    def test_values_of_their_own_in_every_row_are_no_repeats(self, cli):  # noqa: F811
+        records = [(case, "x", 1, f"{case}{n}") for case in "abc" for n in (1, 2)]
+        code, out, _ = cli(*self.table(*records))
+        assert code == 0 and "`round` has other values from case to case" in out
+        assert sorted(trial.repeat for trial in ft.open_run().trials()) == [1, 1, 1, 2, 2, 2]
+
+    @given(st.permutations([(case, arm, repeat) for case in "abc" for arm in "xy" for repeat in ("p", "q")]))
+    def test_the_order_of_rows_does_not_matter(self, order):
+        rows = [{"case": c, "arm": a, "score": (ord(c) + ord(a) + ord(r)) % 3 / 2, "repeat": r} for c, a, r in order]
+        (log,) = [Rows("t", lambda: iter(rows), Columns()).log()]
+        places = {(s.question.id, s.arm, s.repeat): s.scores["score"] for s in log.samples()}
+        assert len(places) == 12 and all(
+            value == (ord(c) + ord(a) + ord("pq"[r])) % 3 / 2 for (c, a, r), value in places.items()
+        )

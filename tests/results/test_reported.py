@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from benchmarks.foreign.check import CHECKS, differing
 from fairtrial.store import Store
 from fairtrial.workflows.import_results import import_all
 from tests.results.conftest import DATA
@@ -180,3 +181,27 @@ def test_openai_evals(store):
     values = [v[0] for v in values_of(done.run, "correct").values()]
     assert mean(values) == close(facts["accuracy"]) and len(values) == facts["scored"]
     assert done.origin["failed"] == facts["errors"] and done.origin["samples"] == facts["samples"]
+
+
+@pytest.mark.parametrize(("tool", "numbers"), [("helm", 116), ("deepeval", 61)])
+def test_every_number_in_a_report_of_the_tool(tool, numbers, store):
+    assert differing(CHECKS[tool](DATA / tool, store)) == (numbers, [])
+
+
+def test_a_helm_choice_becomes_its_text_and_the_time_is_known(store):
+    (done,) = import_all(DATA / "helm/mcqa/per_instance_stats.json.gz", store=store)
+    trials = list(done.run.trials())
+    assert {trial.answer for trial in trials} == {"Even", "Odd"}
+    right = {case.id: case.expected for case in done.run.store.cases(done.run.plan.id, 0, 100)}
+    assert all((trial.answer == right[trial.case_id]) == (trial.score == 1) for trial in trials if trial.score)
+    assert {trial.finish_reason for trial in trials} == {"stop"}
+    assert done.origin["missing"] == ["the version of HELM"]
+
+
+def test_what_deepeval_retrieved_and_called_is_kept(store):
+    (done,) = import_all(DATA / "deepeval/test_run_tools.json.gz", store=store)
+    trials = {trial.case_id: trial for trial in done.run.trials()}
+    assert trials["3"].details["retrieval_context"] == ["Sums are sums."]
+    (call,) = trials["3"].trace["tool_calls"]
+    assert (call["tool"], call["arguments"]) == ("add", {"a": 43, "b": 2})
+    assert trials["3"].cost_usd == pytest.approx(0.003) and trials["3"].latency_ms == pytest.approx(3250)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,13 +68,21 @@ def command(
     tune_garbage_collector()
     chosen = Columns(**{name.removeprefix("column_"): value for name, value in columns.items()})
     done = import_all(files, store=Store(store), format=format_, columns=chosen, scales=read_scales(scales))
+    steps = next_steps(done, _typed_store(store))
     if as_json:
-        print_json(_document(done))
+        print_json(_document(done, steps))
         return
     for one in done:
         _show(one)
-    for line in next_steps(done):
+    for line in steps:
         click.echo(f"next: {line}")
+
+
+def _typed_store(store: str | None) -> str | None:
+    """Return the store if the next command needs it too; an address with a password is not repeated."""
+    source = click.get_current_context().get_parameter_source("store")
+    typed = source is click.core.ParameterSource.COMMANDLINE
+    return store if typed and store is not None and "@" not in store else None
 
 
 def read_scales(texts: Sequence[str]) -> dict[str, Scale]:
@@ -123,8 +132,9 @@ def _show(one: Import) -> None:
         click.echo(f"  replaces run {name}, an earlier attempt at the same task")
 
 
-def next_steps(done: Sequence[Import]) -> list[str]:
-    """Return the commands that say what the results mean."""
+def next_steps(done: Sequence[Import], store: str | None = None) -> list[str]:
+    """Return the commands that say what the results mean; with the store, if one was given."""
+    where = f" --store {shlex.quote(store)}" if store else ""
     by_suite: dict[str, list[Import]] = {}
     for one in done:
         by_suite.setdefault(one.run.record.suite_name, []).append(one)
@@ -136,11 +146,11 @@ def next_steps(done: Sequence[Import]) -> list[str]:
     for group in groups:
         ids = list(dict.fromkeys(one.run.id for one in group))
         many = len(ids) > 1 or len(group[0].run.plan_arms) > 1
-        steps.append(f"fairtrial {'compare' if many else 'show'} {' '.join(ids)}")
+        steps.append(f"fairtrial {'compare' if many else 'show'} {' '.join(ids)}{where}")
     return list(dict.fromkeys(steps))
 
 
-def _document(done: Sequence[Import]) -> dict[str, Any]:
+def _document(done: Sequence[Import], steps: list[str]) -> dict[str, Any]:
     from fairtrial.reports import SCHEMA_VERSION
 
     runs = [
@@ -156,4 +166,4 @@ def _document(done: Sequence[Import]) -> dict[str, Any]:
         }
         for one in done
     ]
-    return {"schema_version": SCHEMA_VERSION, "runs": runs, "next": next_steps(done)}
+    return {"schema_version": SCHEMA_VERSION, "runs": runs, "next": steps}

@@ -21,8 +21,8 @@ from fairtrial.cli.options import option
         help="A case for every call, or for the longest call of each trace or session.")  # fmt: skip
 @option("--sample", type=click.IntRange(min=1), help="Draw this many cases at random.")
 @option("--seed", type=int, default=0, show_default=True, help="The seed of --sample.")
-@option("--expected", metavar="COLUMN", help="The expected answers: `answer` for the recorded ones, or a column; "
-        "default: labels recorded with the calls.")  # fmt: skip
+@option("--expected", metavar="COLUMN", help="The expected answers: `answer` for the recorded ones, `tools` for the "
+        "recorded calls of tools, or a column; default: labels recorded with the calls.")  # fmt: skip
 @option("--redact", multiple=True, metavar="REGEX", help="Replace this as well as e-mail addresses, phone and card "
         "numbers and API keys; `off` replaces nothing; repeatable.")  # fmt: skip
 @option("--target", metavar="T", help="The target of the suite; default: the model that was recorded most often.")

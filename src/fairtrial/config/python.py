@@ -207,6 +207,18 @@ def given_scorer(scorer: Any) -> tuple[Any, dict[str, Function]]:
     return made.value["scorer"], made.functions
 
 
+def given_judge(judge: Any) -> tuple[str, dict[str, Function]]:
+    """Return the name of a judge, which may be a function or an object, and the function if nothing else finds it."""
+    if isinstance(judge, str):
+        return judge, {}
+    if not (callable(judge) or callable(getattr(judge, "invoke", None))):
+        raise FairtrialError(f"a judge is a model's name or a function, not {type(judge).__name__}")
+    made = Made({"judge": judge}, Variables({}))
+    if made.source.problems:
+        raise ProblemsError(made.source.problems)
+    return made.value["judge"]["target"], made.functions
+
+
 def _as_rows(cases: Any) -> Iterable[Any] | None:
     """Return cases that are rows of a table; None if they are cases one by one, which may say more."""
     if is_frame(cases):

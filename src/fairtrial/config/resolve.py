@@ -35,6 +35,7 @@ from fairtrial.core.experiment import (
     TargetSpec,
     UserSpec,
 )
+from fairtrial.core.functions import Functions, is_given, own_name
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read, scorer_problems
 from fairtrial.core.providers import api_kinds
@@ -140,12 +141,21 @@ def resolve_user(source: Source, document: SuiteDocument, folder: Path, variable
 
 
 def judge_named(
-    name: str, variables: Variables, folder: Path, suite_text: str = "name: judge\ntargets: []\n"
+    name: str,
+    variables: Variables,
+    folder: Path,
+    suite_text: str = "name: judge\ntargets: []\n",
+    functions: Functions | None = None,
 ) -> JudgeSpec:
-    """Return a judge by its model's name; with a suite's text, its providers and instructions apply."""
+    """Return a judge by its model's name; with a suite's text, its providers and instructions apply.
+
+    `functions` are those given in Python that a name may stand for.
+    """
     source, document = _stored_suite(suite_text, variables)
+    source.functions = functions or {}
     instructions = document.judge.instructions if document.judge else ""
-    entry = JudgeEntry(target=name, instructions=instructions)
+    own = own_name(name).removeprefix("python:") if is_given(name) else None
+    entry = JudgeEntry(target=name, id=own, instructions=instructions)
     spec = _resolve_judge(source, (), document, folder, variables, entry)
     if spec is None or source.problems:
         raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))

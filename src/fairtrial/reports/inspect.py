@@ -10,7 +10,8 @@ from typing import IO
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.run import Told
-from fairtrial.reports.inspect_log import Log, encode, logs_of, only_log, summary_of
+from fairtrial.reports.inspect_log import Log, logs_of, only_log
+from fairtrial.reports.inspect_sample import encode, summary_of
 
 
 def write(run: Run, file: IO[bytes]) -> None:

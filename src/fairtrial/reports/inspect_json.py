@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import IO
 
 from fairtrial.analyse import Run
-from fairtrial.reports.inspect_log import encode, only_log
+from fairtrial.reports.inspect_log import only_log
+from fairtrial.reports.inspect_sample import encode
 
 
 def write(run: Run, file: IO[str]) -> None:

@@ -90,13 +90,11 @@ def _aggregate(numbers: Aggregate) -> dict[str, Any]:
 
 
 def _arm(arm: ArmSummary) -> dict[str, Any]:
-    numbers = arm.aggregate
     return {
         "arm": arm.arm,
         "target": arm.target,
         "condition": arm.condition,
-        **_aggregate(numbers),
-        "method": numbers.method,
+        **_aggregate(arm.aggregate),
         "passes": [_passes(passes) for passes in arm.passes],
         "trials": arm.trials,
         "scored": arm.scored,

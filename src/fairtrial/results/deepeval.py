@@ -70,7 +70,8 @@ def _sample(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
             notes[name] = scrub(text_of(metric["reason"]))
     if isinstance(case.get("success"), bool):
         scores[PASS] = float(case["success"])
-    metadata = tidy({**dict_of(case.get("metadata")), **dict_of(case.get("additionalMetadata"))})
+    given = {name: case[name] for name in ("context", "expectedTools") if case.get(name)}
+    metadata = tidy({**given, **dict_of(case.get("metadata")), **dict_of(case.get("additionalMetadata"))})
     asked = scrub(text_of(case.get("input"))) or _turns(case)
     seconds = number_of(case.get("completionTime"))
     return Sample(
@@ -90,6 +91,7 @@ def _sample(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
         cost_usd=number_of(case.get("tokenCost")),
         latency_ms=None if seconds is None else 1000 * seconds,
         trace=_trace(case.get("toolsCalled")),
+        details={"retrieval_context": tidy(context)} if (context := list_of(case.get("retrievalContext"))) else None,
     )
 
 

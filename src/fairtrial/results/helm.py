@@ -87,8 +87,13 @@ def _log(source: Source) -> Log:
         samples=lambda: (_sample(one, asked, arm) for one in instances if not _is_worst(one)),
         arms={arm: Contestant(name=arm, model=arm, params=params_of(adapter, _PARAMS) if adapter else None)},
         metrics=(*(name for name in _MAIN if name in known), *(name for name in known if name not in _MAIN)),
-        missing=[*missing, "the version of HELM", "when it was run"],
+        created=min((when for one in asked.values() if (when := _asked_at(one)) is not None), default=None),
+        missing=[*missing, "the version of HELM", *([] if asked else ["when it was run"])],
     )
+
+
+def _asked_at(state: dict[str, Any]) -> float | None:
+    return number_of(dict_of(state.get("result")).get("request_datetime"))
 
 
 def _perturbation(one: dict[str, Any]) -> str:
@@ -125,18 +130,26 @@ def _sample(one: dict[str, Any], asked: dict[tuple[str, str, int], dict[str, Any
     result = dict_of(state.get("result"))
     failed = result.get("success") is False
     seconds = number_of(result.get("request_time")) or measured.get("inference_runtime")
-    completions = list_of(result.get("completions"))
+    completion = dict_of(next(iter(list_of(result.get("completions"))), None))
     tokens = [measured.get(name) for name in _TOKENS]
     return Sample(
         question=_question(one, dict_of(state.get("instance")), perturbed),
         arm=arm,
         repeat=key[2],
-        answer=scrub(text_of(dict_of(completions[0]).get("text"))) if completions and not failed else None,
+        answer=_answer(completion, state) if completion and not failed else None,
         failure=failure_of(result.get("error")) if failed else None,
         scores={} if failed else scores,
         usage=usage_of(tokens[0], tokens[1] or tokens[2]) if any(token is not None for token in tokens) else None,
         latency_ms=None if seconds is None else 1000 * seconds,
+        finish_reason=text_of(dict_of(completion.get("finish_reason")).get("reason")) or None,
+        started_at=_asked_at(state),
     )
+
+
+def _answer(completion: dict[str, Any], state: dict[str, Any]) -> str:
+    """Return what was answered; a letter that stands for a choice becomes the choice, as HELM compares it."""
+    text = text_of(completion.get("text"))
+    return scrub(text_of(dict_of(state.get("output_mapping")).get(text.strip(), text)))
 
 
 def _question(one: dict[str, Any], instance: dict[str, Any], perturbed: str) -> Question:

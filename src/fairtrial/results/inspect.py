@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 import msgspec
 
 from fairtrial.core.answer import Usage
-from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Expected, read_expected
 from fairtrial.results import Columns, Contestant, Log, Question, Sample, picked
-from fairtrial.results._source import MAX_DOCUMENT, Source, decode
+from fairtrial.results._inspect_file import (
+    Document,
+    Output,
+    SampleEntry,
+    ScoreEntry,
+    Tokens,
+    damage,
+    whole_document,
+    zipped_header,
+    zipped_samples,
+)
+from fairtrial.results._source import Source
 from fairtrial.results._values import (
+    expected_of,
     failure_of,
     mark_of,
     name_of,
@@ -25,85 +34,10 @@ from fairtrial.results._values import (
     tidy,
     tool_trace,
 )
-from fairtrial.results._zip import Zip, ZipError
 
 _ZIP = b"PK\x03\x04"
-_HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _ATTACHMENT = "attachment://"
 _HOW = ("max_retries", "timeout", "attempt_timeout", "max_connections", "adaptive_connections", "batch", "cache")
-
-
-class _Score(msgspec.Struct):
-    value: Any = None
-    explanation: str | None = None
-
-
-class _Message(msgspec.Struct):
-    content: Any = None
-
-
-class _Choice(msgspec.Struct):
-    stop_reason: str | None = None
-    message: _Message | None = None
-
-
-class _Output(msgspec.Struct):
-    model: str | None = None
-    completion: str | None = None
-    choices: list[_Choice] | None = None
-    error: str | None = None
-
-
-class _Tokens(msgspec.Struct):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    input_tokens_cache_read: int | None = None
-    input_tokens_cache_write: int | None = None
-    reasoning_tokens: int | None = None
-    total_cost: float | None = None
-
-
-class _Error(msgspec.Struct):
-    message: str = ""
-
-
-class _Sample(msgspec.Struct):
-    """The parts of a sample that are read; `events`, nearly nine tenths of it, are passed over."""
-
-    id: int | str
-    epoch: int = 1
-    input: Any = None
-    target: Any = None
-    choices: list[Any] | None = None
-    messages: msgspec.Raw = msgspec.Raw(b"null")
-    output: _Output | None = None
-    scores: dict[str, _Score] | None = None
-    score: _Score | None = None  # of the first versions
-    metadata: dict[str, Any] | None = None
-    model_usage: dict[str, _Tokens] | None = None
-    started_at: str | None = None
-    total_time: float | None = None
-    working_time: float | None = None
-    error: _Error | None = None
-    error_retries: list[_Error] | None = None
-    attachments: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Document(msgspec.Struct):
-    """A `.json` log, or the header of an `.eval` log."""
-
-    eval: dict[str, Any]
-    version: int | None = None
-    status: str | None = None
-    plan: dict[str, Any] | None = None
-    results: dict[str, Any] | None = None
-    stats: dict[str, Any] | None = None
-    error: _Error | None = None
-    samples: list[_Sample] | None = None
-
-
-_decode_sample = msgspec.json.Decoder(_Sample).decode
-_decode_document = msgspec.json.Decoder(_Document).decode
 
 
 class Inspect:
@@ -119,52 +53,13 @@ class Inspect:
         """Yield one log per file."""
         for source in sources:
             packed = source.head.startswith(_ZIP)
-            with _damage(source):
-                document = _zipped_header(source) if packed else _whole_document(source)
+            with damage(source):
+                document = zipped_header(source) if packed else whole_document(source)
             yield _Reading(source, document, columns, packed=packed).log()
 
 
-@contextmanager
-def _damage(source: Source) -> Iterator[None]:
-    """Turn what is wrong with a file into one sentence."""
-    try:
-        yield
-    except ZipError as error:
-        raise FairtrialError(f"{source.name} is damaged: {error}; copy it again from where it was made") from None
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise FairtrialError(f"{source.name} does not have the structure of an inspect log: {error}") from None
-
-
-def _zipped_header(source: Source) -> tuple[_Document, bool]:
-    """Return the header, and whether it is the one that is written at the end."""
-    with source.open() as file:
-        archive = Zip(file)
-        heads = {member.name: member for member in archive.members() if member.name in (_HEADER, _START)}
-        member = heads.get(_HEADER) or heads.get(_START)
-        if member is None:
-            raise ZipError("it has neither a header nor a journal")
-        return _typed(archive.read(member)), _HEADER in heads
-
-
-def _whole_document(source: Source) -> tuple[_Document, bool]:
-    with source.open() as file:
-        content = file.read(MAX_DOCUMENT + 1)
-    if len(content) > MAX_DOCUMENT:
-        raise FairtrialError(
-            f"{source.name} is larger than {MAX_DOCUMENT // 2**20} MB: convert it with `inspect log convert --to eval`"
-        )
-    return _typed(content), True
-
-
-def _typed(content: bytes) -> _Document:
-    try:
-        return _decode_document(content)
-    except msgspec.DecodeError:
-        return msgspec.convert(_raw_texts(decode(content)), _Document)
-
-
 class _Reading:
-    def __init__(self, source: Source, head: tuple[_Document, bool], columns: Columns, *, packed: bool) -> None:
+    def __init__(self, source: Source, head: tuple[Document, bool], columns: Columns, *, packed: bool) -> None:
         self.source, self.packed = source, packed
         self.document, self.ended = head
         self.eval = self.document.eval
@@ -242,8 +137,8 @@ class _Reading:
 
     def samples(self) -> Iterator[Sample]:
         self.cancelled = self.repeated = 0
-        with _damage(self.source):
-            for sample in self.zipped_samples() if self.packed else self.document.samples or []:
+        with damage(self.source):
+            for sample in zipped_samples(self.source) if self.packed else self.document.samples or []:
                 if sample.error is not None and "CancelledError" in sample.error.message:
                     self.cancelled += 1  # it was in flight when another one ended the run
                     continue
@@ -261,18 +156,7 @@ class _Reading:
         if self.result is not None:
             self.result.notes = list(dict.fromkeys([*self.result.notes, *notes]))
 
-    def zipped_samples(self) -> Iterator[_Sample]:
-        with self.source.open() as file, self.source.open() as directory:
-            archive = Zip(file)
-            for member in Zip(directory).members():
-                if member.name.startswith(_SAMPLES) and member.name.endswith(".json"):
-                    content = archive.read(member)
-                    try:
-                        yield _decode_sample(content)
-                    except msgspec.DecodeError:
-                        yield msgspec.convert(_raw_texts(decode(content)), _Sample)
-
-    def sample(self, sample: _Sample) -> Sample:
+    def sample(self, sample: SampleEntry) -> Sample:
         output = sample.output
         texts = _Texts(sample)
         answer, finish = texts.completion(output)
@@ -288,7 +172,7 @@ class _Reading:
             question=Question(
                 id=name_of(sample.id),
                 input=texts.text(sample.input),
-                expected=_expected(sample),
+                expected=expected_of(sample.target),
                 metadata=metadata,
                 **(picked(metadata, self.columns) if metadata else {}),
             ),
@@ -319,7 +203,7 @@ _FINISHES = {"max_tokens": "length", "model_length": "length"}
 class _Texts:
     """Texts of a sample; those that are long stand apart from it, as attachments."""
 
-    def __init__(self, sample: _Sample) -> None:
+    def __init__(self, sample: SampleEntry) -> None:
         self._raw = sample.attachments
 
     def text(self, value: Any) -> str:
@@ -330,7 +214,7 @@ class _Texts:
             text = text.replace(f"{_ATTACHMENT}{key}", str(content))
         return scrub(text)
 
-    def completion(self, output: _Output | None) -> tuple[str, str | None]:
+    def completion(self, output: Output | None) -> tuple[str, str | None]:
         """Return the answer and why it ended."""
         if output is None:
             return "", None
@@ -342,14 +226,7 @@ class _Texts:
         return self.text(text), first.stop_reason if first is not None else None
 
 
-def _expected(sample: _Sample) -> Expected:
-    expected = read_expected(sample.target)
-    if isinstance(expected, tuple):
-        return tuple(map(scrub, expected))
-    return scrub(expected) if expected else None
-
-
-def _marks(sample: _Sample) -> tuple[dict[str, float], dict[str, str], dict[str, str]]:
+def _marks(sample: SampleEntry) -> tuple[dict[str, float], dict[str, str], dict[str, str]]:
     """Return values, reasons for none, and explanations by metric; a scorer of several values has several metrics."""
     scores = sample.scores if sample.scores is not None else {"score": sample.score} if sample.score else {}
     values: dict[str, float] = {}
@@ -367,7 +244,7 @@ def _marks(sample: _Sample) -> tuple[dict[str, float], dict[str, str], dict[str,
     return values, unscored, notes
 
 
-def _entries(scorer: str, value: Any, scorers: dict[str, _Score]) -> Iterator[tuple[str, Any]]:
+def _entries(scorer: str, value: Any, scorers: dict[str, ScoreEntry]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield name_of(f"{scorer}/{key}" if key in scorers and key != scorer else key), item
@@ -378,7 +255,7 @@ def _entries(scorer: str, value: Any, scorers: dict[str, _Score]) -> Iterator[tu
         yield scorer if scorer.isidentifier() else name_of(scorer), value
 
 
-def _usage(usage: dict[str, _Tokens] | None) -> tuple[Usage | None, float | None]:
+def _usage(usage: dict[str, Tokens] | None) -> tuple[Usage | None, float | None]:
     """Return the tokens of all models together, and their cost if every model has one."""
     if not usage:
         return None, None
@@ -389,7 +266,7 @@ def _usage(usage: dict[str, _Tokens] | None) -> tuple[Usage | None, float | None
     return total, sum(known) if len(known) == len(costs) else None
 
 
-def _tokens(tokens: _Tokens) -> Usage:
+def _tokens(tokens: Tokens) -> Usage:
     read, write = tokens.input_tokens_cache_read or 0, tokens.input_tokens_cache_write or 0
     return Usage(
         prompt=tokens.input_tokens + read + write,  # inspect counts tokens of the cache apart
@@ -405,14 +282,3 @@ def _metrics_of(scorer: dict[str, Any]) -> list[dict[str, Any]]:
     metrics = scorer.get("metrics") or []
     listed = metrics if isinstance(metrics, list) else chain.from_iterable(metrics.values())
     return [metric for metric in listed if isinstance(metric, dict)]
-
-
-def _raw_texts(document: Any) -> Any:
-    """Return a decoded log with the parts that stay undecoded as `_Sample` has them."""
-    if not isinstance(document, dict):
-        return document
-    for sample in document.get("samples") or [document]:
-        if isinstance(sample, dict):
-            for name in ("messages", "attachments"):
-                sample[name] = msgspec.Raw(msgspec.json.encode(sample.get(name)))
-    return document

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import read_expected
 from fairtrial.core.registry import nearest
 from fairtrial.results import SCORE, Columns, Log, Question, Sample
 from fairtrial.results._source import Source
-from fairtrial.results._values import failure_of, mark_of, name_of, number_of, scrub, text_of, tidy, usage_of
+from fairtrial.results._values import (
+    expected_of,
+    failure_of,
+    mark_of,
+    name_of,
+    number_of,
+    scrub,
+    text_of,
+    tidy,
+    usage_of,
+)
 from fairtrial.tables import TableOptions, format_of, missing_extra, rows_of
 
+_MOST_REPEATS = 1000
 # The usual names of columns, most specific first; compared without case, blanks and underscores.
 _USUAL = {
     "case": ("case", "case_id", "sample_id", "question_id", "item_id", "doc_id", "test_id", "task_id", "id", "sample"),
@@ -115,7 +127,35 @@ class Rows:
             "cluster": "clusters of cases",
         }
         log.missing = [words[name] for name in unknown]
+        if self._repeats is None and "repeat" in found:
+            log.notes.append(
+                f"`{name_of(found['repeat'])}` has other values from case to case: "
+                "repeats are counted in the order of rows"
+            )
         return log
+
+    @cached_property
+    def _repeats(self) -> dict[str, int] | None:
+        """The number of every value that tells repeats apart, from 0; None if the values are not those of repeats.
+
+        A column such as `seed` may have a value of its own in every row: then no two cases share a repeat.
+        """
+        if "repeat" not in self._found:
+            return None
+        values: dict[str, Any] = {}
+        rows: Counter[int] = Counter()
+        for row in self._rows():
+            value = self._cell(row, "repeat")
+            values.setdefault(str(value), value)
+            rows[hash((self._arm(row), str(row.get(self._found["case"]))))] += 1
+            if len(values) > _MOST_REPEATS:
+                return None
+        if len(values) > max(rows.values()):
+            return None
+        numbers = {text: number_of(value) for text, value in values.items()}
+        known = None not in numbers.values()
+        ordered = sorted(values, key=lambda text: (numbers[text] or 0.0) if known else text)
+        return {text: number for number, text in enumerate(ordered)}
 
     def _check(self, names: list[str], columns: Columns) -> None:
         for name in columns.__struct_fields__:
@@ -145,6 +185,7 @@ class Rows:
         return Sample(
             question=self._question(row, case),
             arm=self._arm(row),
+            repeat=None if self._repeats is None else self._repeats.get(str(self._cell(row, "repeat"))),
             answer=None if failed or answer is None else scrub(text_of(answer)),
             failure=failure_of(error) if failed else None,
             scores={} if mark is None else {self._metric: mark},
@@ -163,7 +204,7 @@ class Rows:
         return Question(
             id=name_of(case),
             input="" if asked is None else scrub(text_of(asked)),
-            expected=_scrubbed(read_expected(expected)) if expected != "" else None,
+            expected=expected_of(expected),
             tags=tuple(name_of(tag) for tag in (tags.split(";") if isinstance(tags, str) else tags or ()) if tag),
             weight=1.0 if weight is None or weight < 0 else weight,
             metadata=tidy({name: row.get(name) for name in self._extra}),
@@ -210,7 +251,3 @@ def _find(names: list[str], columns: Columns) -> dict[str, str]:
 
 def _folded(name: str) -> str:
     return "".join(char for char in name.lower() if char.isalnum())
-
-
-def _scrubbed(expected: Any) -> Any:
-    return tuple(map(scrub, expected)) if isinstance(expected, tuple) else scrub(expected) if expected else None

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.core.trace import ToolCall
+
 _LABELS = ("expected", "expected_output", "expectedOutput", "reference", "ground_truth", "label")
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One message; the text of a tool's result or call is not kept."""
+    """One message; calls and results of tools are not part of its text."""
 
     role: str
     text: str
@@ -32,7 +34,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     messages: tuple[Said, ...] = ()
     answer: str | None = None
-    tools: bool = False  # whether tools were called on the way
+    tool_calls: tuple[ToolCall, ...] = ()  # on the way to the answer, or as the answer
     metadata: dict[str, Any] = {}
     scores: dict[str, Any] = {}
 
@@ -61,7 +63,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             "system": self.system,
             "input": "\n\n".join(self.questions),
             "turns": len(self.questions),
-            "tools": self.tools,
+            "tools": bool(self.tool_calls),
+            "tool_names": [call.tool for call in self.tool_calls],
             "expected": self.expected,
             **{f"metadata.{name}": value for name, value in self.metadata.items()},
             **{f"score.{name}": value for name, value in self.scores.items()},
@@ -126,9 +129,3 @@ def content_text(content: Any) -> str:
         elif isinstance(part, dict) and part.get("type", "text") in ("text", "input_text", "output_text"):
             texts.append(text_of(part.get("content", part.get("text"))))
     return "\n".join(text for text in texts if text)
-
-
-def uses_tools(value: Any) -> bool:
-    """Return whether messages have calls of tools in them."""
-    text = text_of(value)
-    return '"tool_call' in text or '"role":"tool"' in text.replace(" ", "")

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairtrial.traces.call import Call, Said, parsed, said, text_of, uses_tools
+from fairtrial.traces.call import Call, Said, parsed, said, text_of
 from fairtrial.traces.logfire import table_rows
+from fairtrial.traces.tools import Aside, texts_in, tool_call, tool_calls_in
 
 _LISTS = {"", "data", "observations", "traces", "generations"}
 _MARKS = (b"trace_id", b"traceId", b'"observations"', b"sessionId", b"session_id", b"totalCost", b"bookmarked")
@@ -21,13 +22,31 @@ def recognises(path: Path, head: bytes) -> bool:
 def calls(path: Path) -> Iterator[Call]:
     """Yield the calls in a file: of a trace its generations, or the trace itself if it has none."""
     for row in table_rows(path, _LISTS):
-        observations = parsed(row.get("observations"))
-        inner = [item for item in observations if isinstance(item, dict)] if isinstance(observations, list) else []
+        inner = _observations(row)
         generations = [item for item in inner if _is_generation(item) and item.get("input") not in (None, "")]
         for item in generations:
             yield from _call({**_shared(row), **{name: value for name, value in item.items() if value is not None}})
         if not generations and _is_generation(row):
             yield from _call(row)
+
+
+def asides(path: Path) -> Iterator[Aside]:
+    """Yield the tools that were called and the texts that were retrieved."""
+    for row in table_rows(path, _LISTS):
+        trace = _first(row, "id") if "observations" in row else ""
+        for item in (row, *_observations(row)):
+            own = _first(item, "trace_id", "traceId") or trace
+            kind = str(item.get("type") or "").upper()
+            if kind == "RETRIEVER":
+                yield Aside(trace=own, contexts=texts_in(item.get("output")))
+            elif kind == "TOOL":
+                called = tool_call(_first(item, "name") or "tool", item.get("input"), item.get("output"))
+                yield Aside(trace=own, tool_calls=(called,))
+
+
+def _observations(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    observations = parsed(row.get("observations"))
+    return [item for item in observations if isinstance(item, dict)] if isinstance(observations, list) else []
 
 
 def _is_generation(row: Mapping[str, Any]) -> bool:
@@ -59,7 +78,7 @@ def _call(row: Mapping[str, Any]) -> Iterator[Call]:
         tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
         messages=tuple(asked),
         answer="\n".join(_texts(answered)) or None,
-        tools=uses_tools(row.get("input")) or uses_tools(row.get("output")),
+        tool_calls=tool_calls_in(row.get("input"), row.get("output")),
         metadata={**_labels(row), **(metadata if isinstance(metadata, dict) else {})},
         scores=_scores(parsed(row.get("scores"))),
     )

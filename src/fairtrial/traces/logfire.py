@@ -10,8 +10,9 @@ from fairtrial.tables import format_of as table_format
 from fairtrial.tables import rows_of
 from fairtrial.tables.row import TableError
 from fairtrial.traces.call import Call, parsed
-from fairtrial.traces.spans import span_call
+from fairtrial.traces.spans import Attributes, span_aside, span_call
 from fairtrial.traces.stream import objects
+from fairtrial.traces.tools import Aside
 
 _LISTS = {"", "rows", "data", "records"}
 
@@ -25,10 +26,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def calls(path: Path) -> Iterator[Call]:
     """Yield the calls among the rows of a file."""
-    for row in table_rows(path, _LISTS):
-        attributes = parsed(row.get("attributes"))
-        if not isinstance(attributes, dict):
-            continue
+    for row, attributes in _spans(path):
         events = parsed(row.get("otel_events"))
         tags = parsed(row.get("tags"))
         call = span_call(
@@ -47,6 +45,21 @@ def calls(path: Path) -> Iterator[Call]:
         )
         if call is not None:
             yield call
+
+
+def asides(path: Path) -> Iterator[Aside]:
+    """Yield the tools that were called and the texts that were retrieved."""
+    for row, attributes in _spans(path):
+        aside = span_aside(attributes, str(row.get("trace_id") or ""), str(row.get("span_name") or ""))
+        if aside is not None:
+            yield aside
+
+
+def _spans(path: Path) -> Iterator[tuple[dict[str, Any], Attributes]]:
+    for row in table_rows(path, _LISTS):
+        attributes = parsed(row.get("attributes"))
+        if isinstance(attributes, dict):
+            yield row, attributes
 
 
 def table_rows(path: Path, lists: set[str]) -> Iterator[dict[str, Any]]:

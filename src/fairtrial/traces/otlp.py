@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.traces.call import Call
-from fairtrial.traces.spans import span_call
+from fairtrial.traces.spans import span_aside, span_call
 from fairtrial.traces.stream import objects
+from fairtrial.traces.tools import Aside
 
 _FAILED = (2, "STATUS_CODE_ERROR", "2")
 
@@ -38,6 +39,15 @@ def calls(path: Path) -> Iterator[Call]:
         )
         if call is not None:
             yield call
+
+
+def asides(path: Path) -> Iterator[Aside]:
+    """Yield the tools that were called and the texts that were retrieved."""
+    for span in objects(path, {"spans"}):
+        attributes = attributes_of(span.get("attributes"))
+        aside = span_aside(attributes, str(span.get("traceId") or ""), str(span.get("name") or ""))
+        if aside is not None:
+            yield aside
 
 
 def attributes_of(items: Any) -> dict[str, Any]:

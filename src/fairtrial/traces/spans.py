@@ -6,14 +6,29 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairtrial.traces.call import Call, Said, parsed, said, text_of, uses_tools
+from fairtrial.core.trace import ToolCall
+from fairtrial.traces.call import Call, Said, parsed, said, text_of
+from fairtrial.traces.tools import Aside, texts_in, tool_call, tool_calls_in
 
 Attributes = Mapping[str, Any]
-_NOT_CALLS = ("invoke_agent", "create_agent", "execute_tool", "embeddings", "invoke_workflow")
+_NOT_CALLS = ("invoke_agent", "create_agent", "execute_tool", "embeddings", "retrieval", "invoke_workflow")
 _NOT_LLM = ("AGENT", "CHAIN", "TOOL", "RETRIEVER", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR")
 _OLD_PROMPT = re.compile(r"(?:gen_ai|llm)\.(prompt|prompts|completion|completions)\.(\d+)\.(role|content)")
 _OPEN_INFERENCE = re.compile(
     r"llm\.(input|output)_messages\.(\d+)\.message\.(?:(role|content)|contents\.\d+\.message_content\.text)"
+)
+_OPERATION = "gen_ai.operation.name"
+_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages", "request_data", "response_data")
+_TELL = ("gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.choice")
+_ASKING = ("prompt", "prompts", "input")
+_DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.content")
+_CALL_PART = re.compile(
+    r"(?:gen_ai|llm)\.(?P<side>prompt|completion|input|output)(?:_messages)?\.(?P<n>\d+)\.(?:message\.)?"
+    r"tool_calls\.(?P<m>\d+)\.(?:tool_call\.)?(?P<field>id|name|arguments|function\.name|function\.arguments)"
+)
+_MESSAGE_PART = re.compile(
+    r"(?:gen_ai|llm)\.(?P<side>prompt|completion|input|output)(?:_messages)?\.(?P<n>\d+)\.(?:message\.)?"
+    r"(?P<field>role|content|tool_call_id)"
 )
 _ROLES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant"}
 _ABOUT = ("gen_ai.", "llm.", "input.", "output.", "openinference.", "otel.", "server.", "telemetry.", "logfire.")
@@ -30,9 +45,10 @@ def span_call(
         facts: Fields of the call that a span has outside its attributes.
     """
     kind = str(attributes.get("openinference.span.kind") or "")
-    if attributes.get("gen_ai.operation.name") in _NOT_CALLS or kind.upper() in _NOT_LLM:
+    if attributes.get(_OPERATION) in _NOT_CALLS or kind.upper() in _NOT_LLM:
         return None
-    asked, answer = _read(attributes, list(events), is_llm=kind.upper() == "LLM")
+    events = list(events)
+    asked, answer = _read(attributes, events, is_llm=kind.upper() == "LLM")
     if not any(message.role == "user" for message in asked):
         return None
     metadata = parsed(attributes.get("metadata"))
@@ -50,10 +66,57 @@ def span_call(
         provider=_first(attributes, "gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"),
         session=_first(attributes, "gen_ai.conversation.id", "session.id", "langfuse.session.id"),
         user=_first(attributes, "user.id", "enduser.id", "langfuse.user.id"),
-        tools=any(uses_tools(value) for name, value in attributes.items() if "messages" in name or "tool_call" in name),
+        tool_calls=_tool_calls(attributes, events),
         metadata={**own, **(metadata if isinstance(metadata, dict) else {})},
         **{"tags": _tags(attributes), **facts},
     )
+
+
+def span_aside(attributes: Attributes, trace: str, name: str) -> Aside | None:
+    """Return what a span of a tool or a retriever records; None if it is another one."""
+    kind, operation = str(attributes.get("openinference.span.kind") or "").upper(), attributes.get(_OPERATION)
+    if kind == "RETRIEVER" or operation == "retrieval":
+        listed = sorted((int(m[1]), value) for key, value in attributes.items() if (m := _DOCUMENT.fullmatch(key)))
+        contexts = texts_in([value for _, value in listed] or attributes.get("gen_ai.retrieval.documents"))
+        return Aside(trace=trace, contexts=contexts or texts_in(attributes.get("output.value")))
+    if kind == "TOOL" or operation == "execute_tool":
+        tool = _first(attributes, "gen_ai.tool.name", "tool.name") or name
+        arguments = _value(attributes, "gen_ai.tool.call.arguments", "tool.parameters", "input.value")
+        result = _value(attributes, "gen_ai.tool.call.result", "output.value")
+        return Aside(trace=trace, tool_calls=(tool_call(tool, arguments, result),))
+    return None
+
+
+def _value(attributes: Attributes, *names: str) -> Any:
+    return next((attributes[name] for name in names if attributes.get(name) not in (None, "")), None)
+
+
+def _tool_calls(attributes: Attributes, events: list[tuple[str, Attributes]]) -> tuple[ToolCall, ...]:
+    """Return the calls of tools in messages, wherever the conventions keep these."""
+    for name, own in events:
+        if name == "gen_ai.client.inference.operation.details":
+            attributes = {**attributes, **own}
+    whole = [value for key in _MESSAGES if (value := attributes.get(key))]
+    told = [
+        {"role": name.split(".")[1], **own} for name, own in [*events, *_listed_events(attributes)] if name in _TELL
+    ]
+    return tool_calls_in(*whole, _numbered_calls(attributes), told)
+
+
+def _numbered_calls(attributes: Attributes) -> list[dict[str, Any]]:
+    """Return messages whose calls and results of tools are spread over attributes with numbers in their names."""
+    messages: dict[tuple[bool, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        if match := _CALL_PART.fullmatch(key):
+            message = messages.setdefault((match["side"] not in _ASKING, int(match["n"])), {"calls": {}})
+            message["calls"].setdefault(int(match["m"]), {})[match["field"].removeprefix("function.")] = value
+        elif (match := _MESSAGE_PART.fullmatch(key)) is not None:
+            message = messages.setdefault((match["side"] not in _ASKING, int(match["n"])), {"calls": {}})
+            message[match["field"]] = value
+    return [
+        {**message, "tool_calls": [call for _, call in sorted(message.pop("calls").items())]}
+        for _, message in sorted(messages.items())
+    ]
 
 
 def _read(attributes: Attributes, events: list[tuple[str, Attributes]], *, is_llm: bool) -> tuple[list[Said], str]:

@@ -13,6 +13,7 @@ from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import JudgeSpec, ScorerSpec, Settings
+from fairtrial.core.functions import Functions
 from fairtrial.core.ids import new_id
 from fairtrial.core.judge import judge_key
 from fairtrial.core.scorer import Scorer
@@ -34,6 +35,7 @@ async def acalibrate(
     settings: Settings | None = None,
     folder: Path | None = None,
     variables: Variables | None = None,
+    functions: Functions | None = None,
     store: Store | None = None,
     judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
@@ -46,7 +48,9 @@ async def acalibrate(
     marking = _marking_scorer(scorer)
     loaded = load_samples(samples, marking.samples())
     store = store or Store()
-    async with open_targets([judge.target], folder, variables, concurrency=settings.concurrency) as targets:
+    async with open_targets(
+        [judge.target], folder, variables, concurrency=settings.concurrency, functions=functions
+    ) as targets:
         result = await bench.calibrate(
             judge, targets[judge.target.id], marking, loaded, settings, runs=runs, judged=judged
         )
@@ -72,13 +76,16 @@ async def aattack(
     settings: Settings | None = None,
     folder: Path | None = None,
     variables: Variables | None = None,
+    functions: Functions | None = None,
 ) -> Resistance:
     """Run a set of attacks on a judge and measure how many change its mark."""
     settings, folder, variables = settings or Settings(), folder or Path(), variables or variables_of(folder)
     marking = _marking_scorer(scorer)
     if marking.samples() is not None:
         raise FairtrialError("attacks are plain texts: use them with --scorer llm_judge or golden_judge")
-    async with open_targets([judge.target], folder, variables, concurrency=settings.concurrency) as targets:
+    async with open_targets(
+        [judge.target], folder, variables, concurrency=settings.concurrency, functions=functions
+    ) as targets:
         result = await bench.calibrate(
             judge, targets[judge.target.id], marking, attack_samples(marking.top_mark()), settings
         )
@@ -94,21 +101,26 @@ def _marking_scorer(scorer: ScorerSpec | None) -> Scorer:
     raise FairtrialError("calibration needs a scorer whose judge gives marks: llm_judge, golden_judge or code_judge")
 
 
-def judges_of(suite: Suite, name: str | None = None) -> list[JudgeSpec]:
+def judges_of(suite: Suite, name: str | None = None, functions: Functions | None = None) -> list[JudgeSpec]:
     """Return a suite's judges, or the one with this name; a judge not in the suite uses the suite's providers."""
     judges = list(suite.settings.judges)
     if name is not None:
         return [judge for judge in judges if judge.name == name] or [
-            judge_named(name, suite.variables, suite.folder, suite.text)
+            judge_named(name, suite.variables, suite.folder, suite.text, functions)
         ]
     if not judges:
-        raise FairtrialError(f"{suite.file} has no judge: add `judge:` to it, or give one before --suite")
+        raise FairtrialError(f"{suite.file} has no judge: add `judge:` to it, or name one")
     return judges
 
 
 def settings_of(suite: Suite) -> dict[str, Any]:
     """Return the other suite settings that a calibration needs."""
-    return {"settings": suite.settings, "folder": suite.folder, "variables": suite.variables}
+    return {
+        "settings": suite.settings,
+        "folder": suite.folder,
+        "variables": suite.variables,
+        "functions": suite.functions,
+    }
 
 
 def scorers_of(suite: Suite) -> list[ScorerSpec]:

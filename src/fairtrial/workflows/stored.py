@@ -86,6 +86,8 @@ def _function_problem(name: str, job: Job, recorded: str | None) -> str:
 
 def _given_problem(name: str, job: Job, changed: str) -> str:
     own = own_name(name)
+    if job.mode == "rescore" and name in job.functions:
+        return ""  # it is at hand, and nothing that it did before counts
     if UNSOURCED in name:
         return (
             f"`{own}` has no source code, so nobody can tell whether it is still the same; "
@@ -105,7 +107,10 @@ def with_judge(store: Store, job: Job, judge: str | None) -> Job:
     """Return the job with another judge, if one is given."""
     if judge is None:
         return job
-    chosen = judge_named(judge, job.variables, job.folder, store.plan(job.plan_id).suite_text)
+    if is_given(judge) and (reason := _function_problem(judge.removeprefix("python:"), job, None)):
+        raise FairtrialError(f"run {job.run_id} cannot be judged: {reason}")
+    suite_text = store.plan(job.plan_id).suite_text
+    chosen = judge_named(judge, job.variables, job.folder, suite_text, job.functions)
     return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=(chosen,)))
 
 

@@ -17,13 +17,18 @@ from fairtrial.config.selection import Numbered, Selection, where_problems
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import known_providers
 from fairtrial.core.text import counted
+from fairtrial.core.trace import ToolCall
 from fairtrial.core.variables import escape_all
 from fairtrial.importers import NO_JUDGE
 from fairtrial.tables import Row
-from fairtrial.traces import Call, calls_of
+from fairtrial.traces import Call, asides_of, calls_of
 from fairtrial.traces.redact import Redactor
 
 _PROMPT = "system_prompt"  # the variable that has a case's system prompt
+_CONTEXT = "context"  # the variable that has what was retrieved for it
+_TOOLS = "tools"  # as `expected`: what tools must be called
+_MAX_ASIDE = 64 * 2**20  # characters of retrieved texts and tools' results that are kept until their cases are written
+_SCORERS = {"answer": "f1", _TOOLS: "tool_calls"}
 _NO_LABEL = {"type": "length", "min": 1}
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -32,7 +37,8 @@ class TraceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Which calls become cases, and how.
 
     by: Every call is a case, or of each trace or session the call with the most turns.
-    expected: None takes a label that was recorded with a call, `answer` the recorded answer, else a column.
+    expected: None takes a label that was recorded with a call, `answer` the recorded answer, `tools` the recorded calls
+        of tools, else a column.
     """
 
     where: dict[str, Any] = {}
@@ -55,6 +61,8 @@ class TracesRead(msgspec.Struct, kw_only=True):
     labelled: int = 0
     conversations: int = 0
     with_tools: int = 0
+    with_context: int = 0
+    asides_left_out: int = 0
     left_out: int = 0
     models: Counter[str] = msgspec.field(default_factory=Counter)
     redacted: Counter[str] = msgspec.field(default_factory=Counter)
@@ -72,7 +80,17 @@ class TracesRead(msgspec.Struct, kw_only=True):
             each = counted(self.conversations, "conversation")
             lines.append(f"{each}: the user's turns are kept, the answers between them are given anew")
         if self.with_tools:
-            lines.append(f"{counted(self.with_tools, 'call')} used tools: their calls and results are not in the cases")
+            each = counted(self.with_tools, "case")
+            lines.append(
+                f"{each} with calls of tools, which are kept beside them; `--expected tools` makes them what is right"
+            )
+        if self.with_context:
+            each = counted(self.with_context, "case")
+            lines.append(f"{each} with retrieved texts: use the variable `{_CONTEXT}` in a prompt")
+        if self.asides_left_out:
+            lines.append(
+                f"{counted(self.asides_left_out, 'record')} of tools and retrievers left out: too large together"
+            )
         if self.left_out:
             lines.append(
                 f"{counted(self.left_out, 'conversation')} left out: a dataset has no turns, write a .yaml file"
@@ -95,6 +113,8 @@ class _Import:
         self._redactor = Redactor(options.redact)
         self._systems: Counter[str] = Counter()
         self._ids: Counter[str] = Counter()
+        self._contexts: dict[str, tuple[str, ...]] = {}
+        self._tool_spans: dict[str, tuple[ToolCall, ...]] = {}
         if output.suffix not in (".yaml", ".yml", ".jsonl"):
             raise FairtrialError(f"{output}: write a suite (.yaml) or a dataset (.jsonl)")
         for column, problem in where_problems(options.where):
@@ -128,11 +148,29 @@ class _Import:
             return f"{names}: no recorded call of a model with its messages; were prompts recorded?"
         return f"{names}: none of the {counted(self._read.calls, 'recorded call')} can become a case here"
 
+    def _read_asides(self) -> None:
+        """Keep what was retrieved, by trace; and what tools did, where a case is a whole trace."""
+        size = 0
+        for file in self._files:
+            for aside in asides_of(file, self._options.form):
+                tools = aside.tool_calls if self._options.by == "trace" else ()
+                size += sum(map(len, aside.contexts)) + sum(len(call.result) for call in tools)
+                if size > _MAX_ASIDE:
+                    self._read.asides_left_out += 1
+                    continue
+                if aside.contexts:
+                    self._contexts[aside.trace] = (*self._contexts.get(aside.trace, ()), *aside.contexts)
+                if tools:
+                    self._tool_spans[aside.trace] = (*self._tool_spans.get(aside.trace, ()), *tools)
+
     def _write_cases(self, file: IO[str], *, lines: bool) -> None:
-        for call in self._selected():
-            if lines and len(call.questions) > 1:
+        self._read_asides()
+        for recorded in self._selected():
+            if lines and len(recorded.questions) > 1:
                 self._read.left_out += 1
                 continue
+            beside = self._tool_spans.get(recorded.trace, ())
+            call = recorded if recorded.tool_calls else msgspec.structs.replace(recorded, tool_calls=beside)
             case = self._case(call, as_row=lines)
             self._count(call, case)
             if lines:
@@ -145,7 +183,8 @@ class _Import:
         read.cases += 1
         read.labelled += "expected" in case
         read.conversations += len(call.questions) > 1
-        read.with_tools += call.tools
+        read.with_tools += bool(call.tool_calls)
+        read.with_context += call.trace in self._contexts
         if call.model:
             read.models[f"{call.provider}:{call.model}" if call.provider else call.model] += 1
 
@@ -207,23 +246,41 @@ class _Import:
         if expected:
             case |= {"expected": redact(expected)}
             if not as_row:
-                case["scorer"] = "f1" if self._options.expected == "answer" else "match"
+                case["scorer"] = _SCORERS.get(self._options.expected or "", "match")
         if call.tags:
             case["tags"] = [redact(tag) for tag in call.tags]
         if call.name:
             case["category"] = redact(call.name)
         if call.session:
             case["cluster"] = hashlib.sha256(call.session.encode()).hexdigest()[:12]
+        tools = [self._tool(called) for called in call.tool_calls]
+        contexts = [redact(text) for text in self._contexts.get(call.trace, ())]
         if as_row:
-            return {**case, _PROMPT: system, "recorded_model": call.model, "recorded_at": call.started_at}
-        recorded = {"trace": call.trace, "model": call.model, "at": call.started_at}
+            row = {**case, _PROMPT: system, "recorded_model": call.model, "recorded_at": call.started_at}
+            return {**row, "tool_calls": tools, _CONTEXT: "\n\n".join(contexts)}
+        recorded = {"trace": call.trace, "model": call.model, "at": call.started_at, "tool_calls": tools}
         case["metadata"] = {"recorded": {name: value for name, value in recorded.items() if value}}
-        return {**case, "vars": {_PROMPT: system}}
+        return {**case, "vars": {_PROMPT: system, **({_CONTEXT: "\n\n".join(contexts)} if contexts else {})}}
+
+    def _tool(self, call: ToolCall) -> dict[str, Any]:
+        """Return a call of a tool as it is kept with a case."""
+        kept = {"tool": call.tool, "arguments": self._redacted(call.arguments), "result": self._redacted(call.result)}
+        return {**kept, "error": True} if call.error else kept
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._redactor.text(value)
+        if isinstance(value, dict):
+            return {key: self._redacted(item) for key, item in value.items()}
+        return [self._redacted(item) for item in value] if isinstance(value, list) else value
 
     def _expected(self, call: Call) -> str | None:
         column = self._options.expected
         if column is None:
             return call.expected
+        if column == _TOOLS:
+            wanted = [{"name": called.tool, "arguments": called.arguments or {}} for called in call.tool_calls]
+            return msgspec.json.encode(wanted).decode() if wanted else None
         value = call.columns().get(column)
         return None if value in (None, "") else str(value)
 
@@ -247,6 +304,8 @@ class _Import:
         }
         if any(self._systems):
             suite["system"] = "{{ " + _PROMPT + " }}"
+        if self._read.with_context:
+            suite["vars"] = {_CONTEXT: ""}  # of cases for which nothing was retrieved
         return "\n".join(comments) + "\n" + _as_yaml(suite) + "cases:\n"
 
     def _usual_target(self) -> str:
