@@ -219,12 +219,12 @@ async def test_digests_of_another_time_are_worked_out_anew(
     site: Site, client: TestClient, run_suite: Any, store: Store
 ) -> None:
     run = await run_suite()
-    assert client.get(f"/runs/{run.id}/numbers").status_code == 200
+    assert client.get(f"/runs/{run.id}/result").status_code == 200
     with store.engine.begin() as connection:
         assert connection.exec_driver_sql("update digests set body = x'80'").rowcount
     fresh = Site(store, site.folder)
     other = TestClient(make_app(fresh), raise_server_exceptions=False)
-    page = other.get(f"/runs/{run.id}/numbers")
+    page = other.get(f"/runs/{run.id}/result")
     fresh.close()
     assert page.status_code == 200 and "mock:echo" in page.text
 
@@ -232,14 +232,14 @@ async def test_digests_of_another_time_are_worked_out_anew(
 @pytest.mark.slow
 async def test_what_is_added_to_a_run_changes_its_numbers(client: TestClient, run_suite: Any, store: Store) -> None:
     run = await run_suite(cases=[{"id": str(n), "input": f"Say {n}", "expected": f"{n}"} for n in range(4)])
-    before = client.get(f"/runs/{run.id}/numbers").text
+    before = client.get(f"/runs/{run.id}/result").text
     await arescore(run.id, scorer={"type": "boolean"}, store=store)
-    after = client.get(f"/runs/{run.id}/numbers").text
+    after = client.get(f"/runs/{run.id}/result").text
     assert "100.0" in after and before != after
     client.post(f"/runs/{run.id}/label", data={"place": "0.0.0", "by": "me", "mark": "40"})
-    assert "1 human labels" in client.get(f"/runs/{run.id}/numbers").text
+    assert "1 human labels" in client.get(f"/runs/{run.id}/result").text
     client.post(f"/runs/{run.id}/label", data={"place": "0.0.0", "by": "me", "undo": "1"})
-    assert "human labels" not in client.get(f"/runs/{run.id}/numbers").text
+    assert "human labels" not in client.get(f"/runs/{run.id}/result").text
 
 
 async def test_a_run_on_fewer_cases_does_not_stand_on_the_board(client: TestClient, run_suite: Any) -> None:
@@ -292,9 +292,10 @@ async def test_the_numbers_of_a_comparison_are_those_of_the_command(
     assert _run(["compare", run.id, "--json", "--store", store.path]) == 0
     pair = json.loads(capsys.readouterr().out)["pairs"][0]
     page = client.get(f"/compare?runs={run.id}&wait=1").text
-    for shown in (f"{pair['difference']:+.1f}", f"[{pair['ci95'][0]:+.1f}, {pair['ci95'][1]:+.1f}]", pair["verdict"]):
-        assert shown in page, shown
-    assert "Case by case" in page and "difficulty easy" in page
+    interval = f"{pair['ci95'][0]:.1f} to {pair['ci95'][1]:.1f}"
+    for shown in (f"{pair['difference']:+.1f}", interval, pair["verdict"]):
+        assert shown.replace("-", "−") in page, shown
+    assert "Case by case" in page and "By difficulty" in page and ">easy<" in page
 
 
 def test_a_long_difference_is_quick() -> None:
@@ -355,7 +356,7 @@ async def test_an_answer_to_a_problem_shows_its_residuals(client: TestClient, ru
     run = await run_suite(targets=[target], suite={"kind": "optimisation", "ids": ["original-10"]}, repeats=1)
     page = client.get(f"/runs/{run.id}/cases/1/1/1").text
     # Σx ≥ 0 is missed by 10, scaled by √10; the bounds hold.
-    shown = re.findall(r"<code>(.*?)</code></th><td class=.number (bad|good).>(.*?)<", page)
+    shown = re.findall(r"<code>(.*?)</code></th><td class=.num (bad|good).>(.*?)<", page)
     assert [(what[:3], kind, missed) for what, kind, missed in shown] == [("(1)", "bad", "3.16"), ("bou", "good", "0")]
     assert "original-10" in client.get("/optimisation").text
     assert "3.16" in client.get("/optimisation/original-10").text
@@ -416,12 +417,11 @@ async def test_means_by_kind_lead_to_their_cases(client: TestClient, run_suite: 
         for n in range(6)
     ]
     run = await run_suite(cases=cases)
-    client.get(f"/runs/{run.id}/numbers")  # once this is there, the page has it too
-    page = client.get(f"/runs/{run.id}/numbers").text
-    assert f'href="/runs/{run.id}?category=a+%26+b&amp;sort=0#cases"' in page and "none is adjusted" in page
+    page = client.get(f"/runs/{run.id}/result").text
+    assert f'href="/runs/{run.id}?category=a+%26+b#cases"' in page and "no interval is adjusted" in page
     assert f'href="/runs/{run.id}?tag=t2#cases"' in page
-    assert "2 cases." in client.get(f"/runs/{run.id}?tag=t2").text
-    assert "3 cases." in client.get(f"/runs/{run.id}?category=a+%26+b&sort=0").text
+    assert "2 cases ·" in client.get(f"/runs/{run.id}?tag=t2").text
+    assert "3 cases ·" in client.get(f"/runs/{run.id}?category=a+%26+b&sort=0").text
 
 
 @pytest.mark.slow

@@ -35,15 +35,21 @@ def spread(count, cases):
 
 
 SHAPES = {
-    "two": dict(targets=[arm("good", 36), arm("bad", 20)], cases=cases()),
-    "a tie": dict(targets=[arm("one", 30), arm("other", range(4, 33))], cases=cases()),
-    "ten": dict(targets=spread(10, 30), cases=cases(30)),
-    "failures": dict(
-        targets=[arm("steady", 30), arm("frail", 30, faults={"refused": 0.4})], cases=cases(), retry={"attempts": 1}
-    ),
-    "one case": dict(targets=[arm("one", 1, 1), arm("other", 0, 1)], cases=cases(1)),
-    "one arm": dict(targets=[arm("only", 30)], cases=cases()),
-    "nothing scored": dict(targets=[arm("dead", 4, 4, faults={"refused": 1.0})], cases=cases(4), retry={"attempts": 1}),
+    "two": {"targets": [arm("good", 36), arm("bad", 20)], "cases": cases()},
+    "a tie": {"targets": [arm("one", 30), arm("other", range(4, 33))], "cases": cases()},
+    "ten": {"targets": spread(10, 30), "cases": cases(30)},
+    "failures": {
+        "targets": [arm("steady", 30), arm("frail", 30, faults={"refused": 0.4})],
+        "cases": cases(),
+        "retry": {"attempts": 1},
+    },
+    "one case": {"targets": [arm("one", 1, 1), arm("other", 0, 1)], "cases": cases(1)},
+    "one arm": {"targets": [arm("only", 30)], "cases": cases()},
+    "nothing scored": {
+        "targets": [arm("dead", 4, 4, faults={"refused": 1.0})],
+        "cases": cases(4),
+        "retry": {"attempts": 1},
+    },
 }
 
 
@@ -82,7 +88,7 @@ async def test_fifty_arms_are_a_page_that_can_be_read(run_suite, client):
 
 
 async def test_a_run_that_stopped_early_says_so(write_suite, store, client):
-    options = RunOptions(stop_when="sure")
+    options = RunOptions(stop_when="decided")
     suite = pipeline.load(write_suite(targets=[arm("good", 200, 200), arm("bad", 10, 200)], cases=cases(200)), options)
     run = await pipeline.arun(suite, store=store)
     shown = words(client.get(f"/runs/{run.id}/result").text)
@@ -141,7 +147,12 @@ async def test_names_of_arms_and_cases_are_text(run_suite, client):
     targets = [arm(f"a{wild}", 3, 4), arm(f"b{wild}", 1, 4)]
     kinds = [{**case, "category": f"k{wild}" if n < 2 else "other"} for n, case in enumerate(cases(4))]
     run = await run_suite(targets=targets, cases=kinds)
-    for address in (f"/runs/{run.id}", f"/runs/{run.id}/result", f"/compare?runs={run.id}&wait=1", f"/plan?run={run.id}&wait=1"):
+    for address in (
+        f"/runs/{run.id}",
+        f"/runs/{run.id}/result",
+        f"/compare?runs={run.id}&wait=1",
+        f"/plan?run={run.id}&wait=1",
+    ):
         page = client.get(address).text
         assert "<img" not in page, address
     assert "&lt;img" in page

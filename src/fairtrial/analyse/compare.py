@@ -275,7 +275,9 @@ class _PairComparer:
             only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if any_cases else None,
-            detectable=smallest_detectable(estimate, alpha=level) if isinstance(estimate, Mean | StudentMean) else None,
+            detectable=smallest_detectable(estimate, alpha=level)
+            if isinstance(estimate, Mean | StudentMean) and (whole or verdict == "cannot tell")
+            else None,
             equivalence=self._equivalence(estimate, interval),
             failures=failures,
             labels=evidence.labels,

@@ -31,7 +31,7 @@ class Distance(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     difference: Measured | None
     ci95: Interval | None
-    detectable: Measured | None  # the smallest difference that these cases show with a power of 80 %
+    detectable: Measured | None  # where nobody can tell: what these cases show with a power of 80 %
     count: int  # cases that both have
 
 
@@ -172,7 +172,7 @@ def _distances(pairs: Sequence[Comparison]) -> dict[str, dict[str, Distance]]:
             verdict=pair.verdict,
             difference=pair.difference,
             ci95=pair.ci95,
-            detectable=pair.detectable,
+            detectable=pair.detectable if pair.verdict == "cannot tell" else None,
             count=pair.count,
         )
         back = msgspec.structs.replace(

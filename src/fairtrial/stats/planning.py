@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,12 @@ def detectable(sd: float, n: float, *, alpha: float = 0.05, beta: float = 0.2) -
     """Return the smallest difference that n cases detect with probability 1 − beta."""
     if n < 2:
         raise ValueError("at least two cases are needed")
+    return sd / math.sqrt(n) * _standard_errors(n, alpha, beta)
+
+
+@lru_cache(4096)  # the pairs of a run have the same cases, and many of them the same level
+def _standard_errors(n: float, alpha: float, beta: float) -> float:
+    """Return that difference in standard errors of the mean."""
     low, high = 0.0, 2 * (normal_quantile(1 - alpha / 2) + normal_quantile(1 - beta))
     while chance_to_see(n, high / math.sqrt(n), alpha=alpha) < 1 - beta:
         low, high = high, 2 * high
@@ -93,7 +100,7 @@ def detectable(sd: float, n: float, *, alpha: float = 0.05, beta: float = 0.2) -
         if high - low < 1e-10 * high:
             break
         low, high = (middle, high) if chance_to_see(n, middle / math.sqrt(n), alpha=alpha) < 1 - beta else (low, middle)
-    return sd / math.sqrt(n) * (low + high) / 2
+    return (low + high) / 2
 
 
 def typical(n: int, centre: float, sd: float) -> Floats:

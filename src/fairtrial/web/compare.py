@@ -22,7 +22,7 @@ from fairtrial.analyse.wording.comparisons import (
     sentence,
     subject_line,
 )
-from fairtrial.analyse.wording.tiers import basis_words, headline_parts, pair_sentence
+from fairtrial.analyse.wording.tiers import basis_words, headline_parts, interval_words, pair_sentence
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.ids import content_hash
@@ -147,6 +147,7 @@ class Compare:
         }  # fmt: skip
         return {
             "pair": pair,
+            "bounds": interval_words(pair.ci95, pair.metric, comparisons.margin) if pair.ci95 else "",
             "sentence": pair_sentence(pair, comparisons.margin),
             "basis": basis_words(pair, comparisons.margin),
             "histogram": difference_histogram(pair, cases.counts, largest=cases.largest, sign=cases.sign),

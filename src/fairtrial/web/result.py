@@ -52,7 +52,7 @@ def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | 
         "matrix": pair_matrix(tiers, links) if len(order) > 2 else "",
         "decided": decided_words(tiers),
         "costs": cost_figures(tiers, arms, links),
-        "kinds": kind_figures(known.kinds, order, {arm.arm: arm.aggregate.mean for arm in summary.arms}),
+        "kinds": kind_figures(known.kinds, order, {arm.arm: arm.aggregate.mean for arm in summary.arms}, links),
         "strips": case_strips(known.overview) if known.overview.cases > 1 else "",
         "case_count": known.overview.cases,
         "facts": _facts(run, summary),
@@ -90,6 +90,7 @@ def _links(run: Run) -> Links:
     return Links(
         arm=lambda arm: f"{url(f'/runs/{run.id}', sort=positions.get(arm, ''))}#cases",
         pair=lambda a, b: url("/compare", runs=run.id, a=a, b=b),
+        kind=lambda by, kind: f"{url(f'/runs/{run.id}', **{by: kind})}#cases",
     )
 
 

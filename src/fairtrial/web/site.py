@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.wording.runs import milliseconds, money, number
+from fairtrial.analyse.wording.tiers import signs
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
@@ -48,6 +49,7 @@ class Site:
         self._templates.filters.update(
             score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
             shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
+            minus=signs,
         )  # fmt: skip
         self._templates.globals.update(url=url)
 

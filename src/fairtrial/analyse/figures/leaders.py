@@ -33,10 +33,11 @@ def _nowhere(*_: str) -> str:
 
 
 class Links(NamedTuple):
-    """Where arms and pairs lead; nowhere in a report."""
+    """Where arms, pairs and kinds of cases lead; nowhere in a report."""
 
     arm: Callable[[str], str] = _nowhere
     pair: Callable[[str, str], str] = _nowhere
+    kind: Callable[[str, str], str] = _nowhere  # an attribute, and one of its values
 
 
 class Figure(NamedTuple):

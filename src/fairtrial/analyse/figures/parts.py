@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from fairtrial.analyse.figures.leaders import Figure
+from fairtrial.analyse.figures.leaders import Figure, Links
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.overview import Overview
 from fairtrial.analyse.series import MultiRun
@@ -23,7 +23,12 @@ _MOST_ARMS = 6  # columns that a page has room for
 _MOST_KINDS = 12
 
 
-def kind_figures(kinds: KindMeans, arms: Sequence[str], overall: Mapping[str, float | None]) -> list[Figure]:
+def kind_figures(
+    kinds: KindMeans,
+    arms: Sequence[str],
+    overall: Mapping[str, float | None],
+    links: Links = Links(),  # noqa: B008  # immutable
+) -> list[Figure]:
     """Return the means of the best arms by each attribute that divides the cases."""
     shown_arms = list(arms[:_MOST_ARMS])
     figures = []
@@ -35,6 +40,7 @@ def kind_figures(kinds: KindMeans, arms: Sequence[str], overall: Mapping[str, fl
                 kind,
                 str(kinds.cases[by][kind]),
                 [_kind_cell(means[kind].get(arm), overall.get(arm)) for arm in shown_arms],
+                links.kind(by, kind),
             )
             for kind in inside
             if kind in largest
