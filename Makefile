@@ -8,7 +8,7 @@ UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet -
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-quick mutants check lint format bench screenshots lock clean
+.PHONY: demo setup test test-quick mutants check lint format docs recipes recording bench screenshots lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -37,6 +37,15 @@ lint: setup  ## format, lint, layers: what takes a second
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup  ## the documentation as a site, in build/docs/site
+	$(BIN)/python -m docs.site
+
+recipes: setup  ## what the recipes of the cookbook print, written into their pages
+	$(BIN)/python -m docs.recipes
+
+recording: setup  ## the terminal in the README, recorded anew
+	$(BIN)/python -m docs.record
 
 bench: setup  ## speed and scale, with the page of results
 	$(BIN)/python -m compileall -q src  # where bytecode is not written by itself, every start would compile

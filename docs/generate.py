@@ -1,4 +1,7 @@
-"""Writes the reference pages from the code: `python -m docs.generate`. A test fails while they are out of date."""
+"""Writes the reference pages from the code, and the picture of the page into README and start page.
+
+`python -m docs.generate`; a test fails while they are out of date.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,10 @@ from fairtrial.core.extraction import Extraction
 from fairtrial.core.scorer import Scorer
 from fairtrial.webpage import checks
 
-FOLDER = Path(__file__).parent / "reference"
-EXAMPLES = Path(__file__).parent.parent / "examples" / "scorers"
+DOCS = Path(__file__).parent
+FOLDER = DOCS / "reference"
+EXAMPLES = DOCS.parent / "examples" / "scorers"
+PICTURES = DOCS / "pictures"
 NOTE = "<!-- Written by `python -m docs.generate`; do not edit. -->\n"
 STRUCTS: list[tuple[str, Any]] = [
     ("The suite", document.SuiteDocument),
@@ -71,15 +76,42 @@ Every scorer also takes `extract` ([what of an answer it scores](suite.md#extrac
 suites with scripted answers, in [examples/scorers](../../examples/scorers/); beside a case stands the score of its
 answer.
 """
+PAGE_ALT = "The page of a run: who leads and how sure that is, every arm with its interval, and every case"
+PICTURE_OF_PAGE = f"""\
+<p align="center">
+  <picture>
+    <source media="(prefers-color-scheme: dark)" srcset="docs/pictures/run-dark.png">
+    <img src="docs/pictures/run-light.png" width="880" alt="{PAGE_ALT}">
+  </picture>
+</p>
+"""
+PICTURE_OF_VERDICTS = """\
+<p align="center">
+  <img src="docs/pictures/verdicts.svg" width="560" alt="Four intervals: better, worse, equivalent, cannot tell">
+</p>
+"""
+PICTURES_ON_SITE = f"![{PAGE_ALT}](pictures/run-light.png#only-light)\n![{PAGE_ALT}](pictures/run-dark.png#only-dark)\n"
 
 
 def pages() -> dict[Path, str]:
+    taken = all((PICTURES / name).exists() for name in ("run-light.png", "run-dark.png"))
     return {
+        DOCS.parent / "README.md": _with_page(
+            DOCS.parent / "README.md", PICTURE_OF_PAGE if taken else PICTURE_OF_VERDICTS
+        ),
+        DOCS / "index.md": _with_page(DOCS / "index.md", PICTURES_ON_SITE if taken else ""),
         FOLDER / "commands.md": commands_page(),
         FOLDER / "python.md": python_page(),
         FOLDER / "scorers.md": scorers_page(),
         FOLDER / "suite.md": suite_page(),
     }
+
+
+def _with_page(path: Path, picture: str) -> str:
+    """Return a page with the pictures that `make screenshots` takes of a run, once they are there."""
+    before, start, rest = path.read_text("utf-8").partition("<!-- page -->\n")
+    _, end, after = rest.partition("<!-- /page -->\n")
+    return f"{before}{start}{picture}{end}{after}"
 
 
 def commands_page() -> str:
@@ -192,7 +224,7 @@ def _options(cls: Any) -> list[str]:
     fields = [field for field in msgspec.structs.fields(cls) if field.name not in common]
     if not fields:
         return []
-    lines = ["", "| key | type | default | |", "| --- | --- | --- | --- |"]
+    lines = ["", "| key | type | default | meaning |", "| --- | --- | --- | --- |"]
     for field in fields:
         described = properties[field.encode_name]
         default = "required" if field.required else _default(field)

@@ -16,7 +16,11 @@ from fairtrial.suites import suite_path
 from fairtrial.tables.hub import Copy
 
 REPO = Path(__file__).parent.parent
-PAGES = [p for p in REPO.rglob("*.md") if not any(part.startswith(".") for part in p.relative_to(REPO).parts)]
+PAGES = [
+    page
+    for page in REPO.rglob("*.md")
+    if not any(part.startswith(".") or part == "build" for part in page.relative_to(REPO).parts)
+]
 KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "LAB_KEY"), "sk-docs-12345678")
 
 
@@ -30,6 +34,14 @@ def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         if not link.startswith(("http://", "https://")):
             assert (page.parent / link).exists(), link
+
+
+def test_the_pictures_of_the_readme_are_there_and_described():
+    readme = (REPO / "README.md").read_text("utf-8")
+    pictures = re.findall(r'<img src="([^"]+)" width="\d+" alt="[^"]+">', readme)
+    assert len(pictures) == 2 == readme.count("<img")
+    for picture in pictures + re.findall(r'srcset="([^"]+)"', readme):
+        assert (REPO / picture).is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))

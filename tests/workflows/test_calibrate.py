@@ -65,6 +65,12 @@ def test_every_judge_of_a_panel_is_calibrated(write_suite, capsys):
     assert shown.count("rating: ") == 2 and "was rated excellent" in capsys.readouterr().out
 
 
+def test_samples_are_written_as_cases_are(tmp_path):
+    (tmp_path / "samples.yaml").write_text("- {id: a, question: Capital of France?, answer: Paris., score: 100}\n")
+    (sample,) = load_samples(tmp_path / "samples.yaml")
+    assert sample.question == "Capital of France?"
+
+
 def test_the_built_in_samples():
     samples = load_samples()
     assert [sample.id for sample in samples] == [

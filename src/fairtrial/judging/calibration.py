@@ -109,7 +109,7 @@ def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | 
         if file.suffix == ".jsonl":
             items: Any = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
         else:
-            items = yaml.safe_load(text)
+            items = yaml.load(text, Loader=yaml.CSafeLoader)  # as suites are read: `{question: Why?, …}` is fine
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.DecodeError) as error:
         raise FairtrialError(f"cannot read the samples in {file}: {error}") from None
     problems: Problems = []
