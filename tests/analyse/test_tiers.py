@@ -50,7 +50,16 @@ def grouped(means, differences, *, margin=None, failed=0, metric="", sign=1, cou
         for (a, b), (verdict, difference, ci95) in differences.items()
     ]
     found = {name: aggregate([mean, mean]) for name, mean in means.items()}
-    return _tiers(found, pairs, metric=metric, sign=sign, margin=margin, unscored=[], failed=failed)
+    return _tiers(
+        found,
+        pairs,
+        metric=metric,
+        sign=sign,
+        margin=margin,
+        unscored=[],
+        failed=failed,
+        detectable=lambda pair: pair.detectable,
+    )
 
 
 def better(difference, low, high):

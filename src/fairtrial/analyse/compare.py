@@ -275,9 +275,7 @@ class _PairComparer:
             only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if any_cases else None,
-            detectable=smallest_detectable(estimate, alpha=level)
-            if isinstance(estimate, Mean | StudentMean) and (whole or verdict == "cannot tell")
-            else None,
+            detectable=_detectable(estimate, level) if whole else None,
             equivalence=self._equivalence(estimate, interval),
             failures=failures,
             labels=evidence.labels,
@@ -367,6 +365,17 @@ class _PairComparer:
             return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
+
+
+def detectable_by(scores: ScoreTable, pair: Comparison) -> float | None:
+    """Return the smallest difference that the cases of a pair show, if it was not computed with the comparison."""
+    arms = {arm.label: arm for arm in scores.arms}
+    evidence = Evidence(scores, arms[pair.a], arms[pair.b], pair.metric, family=pair.comparisons)
+    return _detectable(evidence.estimate, 1 - pair.level)
+
+
+def _detectable(estimate: Estimate, level: float) -> float | None:
+    return smallest_detectable(estimate, alpha=level) if isinstance(estimate, Mean | StudentMean) else None
 
 
 def _with_failures(verdict: Verdict, failures: Failures | None) -> Verdict:

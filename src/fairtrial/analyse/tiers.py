@@ -7,12 +7,12 @@ everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
-from fairtrial.analyse.compare import decided
+from fairtrial.analyse.compare import decided, detectable_by
 from fairtrial.analyse.comparison import Comparison, Comparisons, Verdict
 from fairtrial.analyse.planning import cases_to_see
 from fairtrial.analyse.run import Run
@@ -31,7 +31,6 @@ class Distance(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     difference: Measured | None
     ci95: Interval | None
-    detectable: Measured | None  # where nobody can tell: what these cases show with a power of 80 %
     count: int  # cases that both have
 
 
@@ -56,6 +55,7 @@ class Tiers(msgspec.Struct, frozen=True, kw_only=True):
     unscored: list[str]  # arms without a score
     cases: int  # of the first arm
     failed: int  # trials that failed, of all arms
+    detectable: Measured | None  # where the first two cannot be told apart: what their cases show with a power of 80 %
     to_settle: tuple[Measured, int] | None  # a difference between the first two, and the cases that would show it
 
     @property
@@ -88,6 +88,7 @@ def table_tiers(scores: ScoreTable) -> Tiers:
         margin=margin,
         unscored=[arm.label for arm in scores.arms if not arm.values.get(metric)],
         failed=sum(sum(arm.failed.values()) for arm in scores.arms),
+        detectable=lambda pair: detectable_by(scores, pair),
     )
 
 
@@ -106,6 +107,7 @@ def comparison_tiers(comparisons: Comparisons) -> Tiers | None:
         margin=comparisons.margin,
         unscored=[label for label in means if label not in scored],
         failed=sum(one.failed for one in comparisons.standings),
+        detectable=lambda pair: pair.detectable,
     )
 
 
@@ -118,6 +120,7 @@ def _tiers(
     margin: float | None,
     unscored: list[str],
     failed: int,
+    detectable: Callable[[Comparison], float | None],
 ) -> Tiers:
     distances = _distances(pairs)
     best_first = sorted(means, key=lambda label: by_mean(sign * (means[label].mean or 0.0)))
@@ -128,6 +131,8 @@ def _tiers(
         groups.append([label for label in rest if label == first or distances[label][first].verdict != "worse"])
         rest = [label for label in rest if label not in groups[-1]]
     order = [label for group in groups for label in group]
+    undecided = _undecided(pairs, groups[0] if groups else ())
+    smallest = detectable(undecided) if undecided else None
     ranks = {label: _ranks(distances[label], len(order)) if len(order) > 1 else (1, 1) for label in order}
     return Tiers(
         metric=metric,
@@ -150,16 +155,23 @@ def _tiers(
         unscored=unscored,
         cases=means[order[0]].count if order else 0,
         failed=failed,
-        to_settle=_to_settle(pairs, groups[0]) if groups and not metric else None,
+        detectable=smallest,
+        to_settle=_to_settle(undecided, smallest) if undecided and not metric else None,
     )
 
 
-def _to_settle(pairs: Sequence[Comparison], leading: Sequence[str]) -> tuple[float, int] | None:
+def _undecided(pairs: Sequence[Comparison], leading: Sequence[str]) -> Comparison | None:
+    """Return the pair of the first two arms, if nobody can tell them apart."""
+    first_two = set(leading[:2])
+    found = (pair for pair in pairs if {pair.a, pair.b} == first_two and pair.verdict == "cannot tell")
+    return next(found, None) if len(first_two) == 2 else None
+
+
+def _to_settle(pair: Comparison, smallest: float | None) -> tuple[float, int] | None:
     """Return a difference that these cases are too few to show between the first two, and how many would show it."""
-    pair = next((pair for pair in pairs if {pair.a, pair.b} == set(leading[:2])), None)
-    if len(leading) < 2 or pair is None or pair.detectable is None or not pair.std_err:
+    if smallest is None or not pair.std_err:
         return None
-    delta = next((delta for delta in _DELTAS if delta < 0.7 * pair.detectable), _DELTAS[-1])
+    delta = next((delta for delta in _DELTAS if delta < 0.7 * smallest), _DELTAS[-1])
     spread = pair.std_err * math.sqrt(pair.count)
     return delta, cases_to_see(spread, delta, alpha=1 - pair.level, beta=0.2, pilot=max(2, pair.units))
 
@@ -172,7 +184,6 @@ def _distances(pairs: Sequence[Comparison]) -> dict[str, dict[str, Distance]]:
             verdict=pair.verdict,
             difference=pair.difference,
             ci95=pair.ci95,
-            detectable=pair.detectable if pair.verdict == "cannot tell" else None,
             count=pair.count,
         )
         back = msgspec.structs.replace(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray

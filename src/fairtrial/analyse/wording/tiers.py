@@ -280,8 +280,8 @@ def settle_words(tiers: Tiers) -> str:
         return ""
     scale = Scale(tiers.metric)
     parts = []
-    if distance.detectable is not None:
-        shown = f"{scale.plain(distance.detectable)}{scale.unit}"
+    if tiers.detectable is not None:
+        shown = f"{scale.plain(tiers.detectable)}{scale.unit}"
         cases = "1 case shows" if distance.count == 1 else f"{distance.count:,} cases show"
         parts.append(f"{cases} differences of {shown} or more.")
     if tiers.to_settle is not None:
