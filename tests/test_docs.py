@@ -93,12 +93,12 @@ def test_suites_in_the_documentation_are_right(page, tmp_path):
 def test_datasets_in_the_documentation_are_right(tmp_path, monkeypatch):
     """The Hub is played by a local copy."""
     (tmp_path / "questions.csv").write_text(
-        "question;answer;topic;year;level\nWhat is the capital of Italy?;Rome;geography;2021;hard\n"
+        "question;answer;topic;year;level;picture;talk\nWhat is the capital of Italy?;Rome;geography;2021;hard;;\n"
     )
     (tmp_path / "copy.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
     monkeypatch.setattr("fairtrial.config.dataset.fetch", lambda *_: Copy(tmp_path / "copy.jsonl", {}))
     suites = suites_in(REPO / "docs/datasets.md")
-    assert len(suites) == 3
+    assert len(suites) == 4
     for text in suites:
         assert parse_suite(text, folder=tmp_path, environment=KEYS).case_count == 1
 

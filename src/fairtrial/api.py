@@ -30,6 +30,7 @@ from fairtrial.store import Store
 from fairtrial.workflows import calibrate as calibrating
 from fairtrial.workflows import pairwise as pairing
 from fairtrial.workflows import resume as resuming
+from fairtrial.workflows.embedding import embedding
 from fairtrial.workflows.following import follower
 from fairtrial.workflows.series import arun_series
 
@@ -372,7 +373,8 @@ async def ascore(
 ) -> Score | Unscored:
     """Score one answer: `score("numeric", response="about 42", expected=42, tolerance=0.01)`.
 
-    `expected` is text, a number, a mapping (compared as JSON), or a list of those, any of which is right.
+    `expected` is text, a number, a mapping (compared as JSON), or a list of those, any of which is right. A scorer that
+    compares embeddings (`similar`) asks its `embedder` for them.
     """
     case = Case(id="case", input=input, expected=read_expected(expected))
     spec, functions = _spec(scorer)
@@ -380,7 +382,9 @@ async def ascore(
     problems = list(case_problems(built, case, Path()))
     if problems:
         raise FairtrialError("; ".join(problems))
-    return await score_answer(built, ScoreContext(response=response, case=case, folder=Path(), functions=functions))
+    context = ScoreContext(response=response, case=case, folder=Path(), functions=functions)
+    async with embedding(built.embedders()) as embed:
+        return await score_answer(built, msgspec.structs.replace(context, embed=embed))
 
 
 score = _waiting(ascore, "score")

@@ -410,3 +410,9 @@ def test_demo(tmp_path):
     arms = json.loads(out)["arms"]
     assert [arm["arm"] for arm in arms] == ["smollm2/plain", "smollm2/one-word"]
     assert all(arm["scored"] == 12 for arm in arms) and arms[0]["mean"] > 30
+
+
+def test_a_margin_of_nothing_is_explained(cli):
+    for command in (["compare", "latest"], ["power", "latest"], ["run", "suite.yaml", "--stop-when", "equivalent"]):
+        code, _, err = cli(*command, "--margin", "0")
+        assert code == 1 and "a number of points above 0" in err

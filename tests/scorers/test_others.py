@@ -193,3 +193,14 @@ async def test_the_expected_text_can_be_left_to_another_scorer(run_suite):
         cases=[{"input": "a", "expected": "Paris"}, {"input": "b", "expected": "Rome"}],
     )
     assert [trial.score for trial in run.trials()] == [1.0, 0.0]
+
+
+def test_a_function_makes_the_score_of_the_parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "worst.py").write_text("def worst(parts, response):\n    return min(parts.values())\n")
+    parts = [{"scorer": "match", "name": "right"}, {"scorer": {"type": "length", "max": 3}}]
+    scored = ft.score("weighted", response="Paris", expected="Paris", scorers=parts, function="worst.py:worst")
+    assert scored.value == 0 and scored.notes == "right 1.00, length 0.00"
+    (tmp_path / "odd.py").write_text("def odd(parts):\n    return parts['nothing']\n")
+    scored = ft.score("weighted", response="Paris", expected="Paris", scorers=parts, function="odd.py:odd")
+    assert scored.kind == "crashed" and "KeyError" in scored.message

@@ -96,5 +96,17 @@ def test_a_budget_needs_the_price(monkeypatch):
         parse_suite(suite, environment={"LAB_KEY": "sk-lab-123456789"})
 
 
-def test_outside_a_run_there_are_no_embeddings():
-    assert "only available in a run" in ft.score("similar", response="a", expected="b", embedder="mock:echo").message
+def test_one_answer_is_scored_outside_a_run():
+    same = ft.score("similar", response="a tea", expected="a tea", embedder="mock:echo")
+    other = ft.score("similar", response="a tea", expected="nothing like it", embedder="mock:echo")
+    assert same.value == pytest.approx(1) and other.value < 0.5
+    parts = [{"scorer": {"type": "similar", "embedder": "mock:echo"}}, {"scorer": "match"}]
+    assert ft.score("weighted", response="a tea", expected="a tea", scorers=parts).value == pytest.approx(1)
+
+
+def test_an_embedder_that_cannot_be_used_is_said(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-12345678")
+    with pytest.raises(FairtrialError, match="unknown provider `nobody`"):
+        ft.score("similar", response="a", expected="b", embedder="nobody:x")
+    with pytest.raises(FairtrialError, match="has no embeddings"):
+        ft.score("similar", response="a", expected="b", embedder="anthropic:claude")

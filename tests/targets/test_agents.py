@@ -382,6 +382,53 @@ class TestClaudeCode:
         told = json.dumps([body["system"] for body in served.bodies])
         assert "Use the facts." in told and "Answer from your own knowledge." in told
 
+    async def test_a_conversation_is_one_session(self, run_suite, model, monkeypatch, tmp_path):
+        monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+        served = await model()
+        case = {"id": "talk", "turns": ["My word is violet.", "And two more.", "Which word?"], "expected": "x"}
+        run = await run_suite(targets=["claude-code:claude-test-1"], cases=[case])
+        (trial,) = run.trials()
+        assert trial.failure_message is None and trial.trace["session_id"]
+        last = served.bodies[-1]["messages"]
+        said = json.dumps([message["content"] for message in last if message["role"] == "user"])
+        assert "My word is violet." in said and "And two more." in said and "Which word?" in said
+        assert [message["role"] for message in last].count("assistant") == 2
+        folders = [path for path in (tmp_path / "cache" / "sessions").iterdir() if path.is_dir()]
+        assert len(folders) == 1 and not folders[0].stat().st_mode & 0o077
+
+    async def test_a_conversation_goes_on_where_it_failed(self, run_suite, model, monkeypatch, tmp_path):
+        monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+        down = [True]
+
+        def script(turn):
+            if "Which word?" in turn.question and down[0]:
+                raise ValueError("the server is down")
+            return Say("It is violet.")
+
+        served = await model(script)
+        case = {"id": "talk", "turns": ["My word is violet.", "Which word?"], "expected": "x"}
+        run = await run_suite(targets=["claude-code:claude-test-1"], cases=[case], retry={"attempts": 1})
+        (trial,) = run.trials()
+        assert trial.failure_message.startswith("turn 2: ")
+        down[0] = False
+        asked = len(served.bodies)
+        run = await aresume(run.id, store=run.store, mode="retry")
+        (trial,) = run.trials()
+        assert trial.answer == "It is violet." and trial.failure_message is None
+        again = [json.dumps(body["messages"]) for body in served.bodies[asked:]]
+        assert all("Which word?" in text and "My word is violet." in text for text in again)
+
+    async def test_a_session_that_is_gone_is_said(self, model, monkeypatch, tmp_path):
+        from fairtrial.core.answer import Request
+        from fairtrial.core.experiment import TargetSpec
+        from fairtrial.engine.targets import build_target
+
+        monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+        spec = TargetSpec(id="c", kind="claude_code", provider="claude-code", model="claude-test-1")
+        asked = Request(trial_id="t/1", case_id="c", input="Which word?", session="../gone")
+        failure = await build_target(spec, tmp_path).ask(asked)
+        assert failure.kind == "session" and "not on this machine any more" in failure.message
+
     async def test_a_server_that_does_not_connect_fails_the_trial(self, run_suite, model, monkeypatch, tmp_path):
         """It was there at preflight, and is gone when the agent needs it."""
         await model()

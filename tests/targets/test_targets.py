@@ -261,6 +261,24 @@ class TestLocal:
         assert same == pytest.approx(1, abs=1e-3) and same > close > far
         assert run.arms[0].cost_usd == 0
 
+    @pytest.mark.parametrize(("name", "embed"), [("local:mine", False), ("embedder local:mine", True)])
+    async def test_only_the_server_that_is_needed_is_started(self, tmp_path, monkeypatch, name, embed):
+        from fairtrial.core.experiment import TargetSpec
+        from fairtrial.engine.targets import build_target
+        from fairtrial.targets import local
+
+        started = []
+
+        def start(path, options, key, *, embed):
+            started.append(embed)
+            raise TargetUnusableError("no such model")
+
+        monkeypatch.setattr(local, "_start", start)
+        spec = TargetSpec(id=name, kind="local", provider="local", model="mine", options={"path": "mine.gguf"})
+        with pytest.raises(TargetUnusableError, match="no such model"):
+            await build_target(spec, tmp_path).open(1)
+        assert started == [embed]
+
     @pytest.mark.model
     async def test_without_weights_it_says_how_to_get_them(self, run_suite, tmp_path, monkeypatch):
         monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "empty"))

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import click
 
-from fairtrial.cli.options import from_points, json_option, metric_key, open_store, option, print_json, store_option
+from fairtrial.cli.options import (
+    Margin,
+    from_points,
+    json_option,
+    metric_key,
+    open_store,
+    option,
+    print_json,
+    store_option,
+)
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
 @option("--arms", nargs=2, metavar="A B", help="Only these two arms; ARM@RUN if several runs have one.")
 @option("--metric", metavar="M", help="Metric to compare; default: the suite's primary metric, or the score.")
-@option("--margin", type=click.FloatRange(min=0, min_open=True), help="Differences smaller than this do not matter.")
+@option("--margin", type=Margin(), help="Differences smaller than this do not matter.")
 @option("--largest", type=click.FloatRange(min=0, min_open=True), help="Largest difference possible on one case.")
 @option("--earlier", metavar="RUN", help="A run of the same arms on more cases, to reduce the variance.")
 @option("--details", is_flag=True, help="Also show other tests and groups of cases, for every pair.")

@@ -25,6 +25,22 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, envvar=variable, show_envvar=False, **settings)
 
 
+class Margin(click.FloatRange):
+    """A number of points above 0."""
+
+    name = "points"
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            reason = "a margin is a number of points above 0, such as 2; leave the option out to have none"
+            self.fail(f"{value!r}: {reason}", param, ctx)
+
+
 store_option = option("--store", metavar="URL", help="The store: sqlite:///file.db or a file name.")
 json_option = option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 quiet_option = option("-q", "--quiet", is_flag=True, help="Print no progress and no table.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import Margin, json_option, open_store, option, print_json, store_option
 
 if TYPE_CHECKING:
     from fairtrial.analyse.planning import PairPower
@@ -28,7 +28,7 @@ _MAX_SHOWN = 10
     "--margin",
     "margins",
     multiple=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=Margin(),
     help="Loss that does not matter: shows the cases needed for equivalence and for a gate.",
 )
 @option(

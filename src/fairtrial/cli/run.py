@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from fairtrial.cli.options import (
+    Margin,
     json_option,
     load_dotenv,
     open_store,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 @option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="Stop early, as soon as this is certain.")
 @option(
     "--margin",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Margin(),
     help="Difference that does not matter, in points; for --stop-when.",
 )
 @option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs.")

@@ -115,6 +115,10 @@ class _Checker:
         problems = list(case_problems(scorer, case, self._suite.folder))
         if scorer.needs_judge() and not self._suite.settings.judges:
             problems.append("its scorer needs a judge: add `judge:` to the suite")
+        known = [judge.name for judge in self._suite.settings.judges]
+        if known and (unknown := sorted(scorer.judges() - set(known))):
+            hint = registry.nearest(unknown[0], known)
+            problems.append(f"its scorer is to be judged by `{unknown[0]}`, who is no judge of the suite{hint}")
         return problems
 
 

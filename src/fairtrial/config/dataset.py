@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from fairtrial.config.attach import read_attached
 from fairtrial.config.defaults import row_with_defaults
 from fairtrial.config.document import DatasetEntry
 from fairtrial.config.selection import Numbered, Selection, as_number, where_problems
@@ -18,7 +20,9 @@ from fairtrial.tables import FORMATS, TableOptions, format_of, misplaced_options
 from fairtrial.tables.files import find_files, is_pattern, sha256_of_all
 from fairtrial.tables.hub import HubSource, fetch, is_hub
 
-_COLUMNS = ("input", "expected", "id", "weight", "scorer", "tags", "category", "difficulty", "cluster")
+_COLUMNS = (
+    "input", "expected", "id", "weight", "scorer", "tags", "category", "difficulty", "cluster", "attach", "turns"
+)  # fmt: skip
 _HUB_KEYS = ("split", "config", "revision")
 _FILE_KEYS = ("delimiter", "quote", "encoding", "sheet", "records")
 
@@ -76,7 +80,8 @@ def _file_problems(entry: DatasetEntry, folder: Path) -> Iterator[tuple[str, str
 
 
 def _table_options(entry: DatasetEntry) -> TableOptions:
-    columns = {entry.input, *(getattr(entry, name) for name in _COLUMNS[1:])} - {None}
+    asked = entry.input if entry.turns is None else None  # which a table of conversations need not have
+    columns = {asked, *(getattr(entry, name) for name in _COLUMNS[1:])} - {None}
     options = {key: getattr(entry, key) for key in _FILE_KEYS}
     if entry.delimiter == r"\t":  # as people write it without double quotes
         options["delimiter"] = "\t"
@@ -87,13 +92,19 @@ class Dataset:
     """Data files, the meaning of their columns, and which rows are selected."""
 
     def __init__(
-        self, entry: DatasetEntry, folder: Path, wanted: Collection[str] = (), defaults: Case | None = None
+        self,
+        entry: DatasetEntry,
+        folder: Path,
+        wanted: Collection[str] = (),
+        defaults: Case | None = None,
+        *,
+        fetch: bool = True,
     ) -> None:
         """`wanted` are the names that the suite's templates use; other columns with a meaning are not kept twice.
 
-        `defaults` is what every row says unless it says otherwise.
+        `defaults` is what every row says unless it says otherwise; `fetch`: also attachments at web addresses.
         """
-        self._defaults = defaults
+        self._defaults, self._fetches = defaults, fetch
         self.entry, self._folder, self._wanted = entry, folder, wanted
         self._selection = Selection(entry)
         self._origin: dict[str, Any] = {}
@@ -123,7 +134,28 @@ class Dataset:
         content = sha256_of_all(self.files, self._folder)
         chosen = {**self._selection.identity(), "sheet": self.entry.sheet, "records": self.entry.records}
         chosen = {name: value for name, value in chosen.items() if value}
+        if self.entry.attach is not None:
+            chosen["attached"] = self._sha256_of_attached()
         return hashlib.sha256(canonical_json([content, chosen])).hexdigest() if chosen else content
+
+    def _sha256_of_attached(self) -> str:
+        """Return a hash of the contents of all files that rows name; what cannot be read is reported with its row."""
+        digest = hashlib.sha256()
+        for name in self.attached_names():
+            with suppress(ValueError):
+                attached = read_attached([name], self._folder, fetch=self._fetches)
+                digest.update("".join((*attached.texts, *(file.sha256 for file in attached.files))).encode())
+        return digest.hexdigest()
+
+    def attached_names(self) -> Iterator[str]:
+        """Yield the names of the files that rows name, each once."""
+        seen: set[int] = set()  # of hashes, as there may be many
+        for _, _, row in self._selection.rows(self._rows) if self.entry.attach is not None else ():
+            with suppress(ValueError):
+                for name in [] if row.problem else _names(self._cell(row.fields, str(self.entry.attach))):
+                    if hash(name) not in seen:
+                        seen.add(hash(name))
+                        yield name
 
     def origin(self) -> dict[str, Any]:
         """Return where the rows come from and which are selected, for the record of a run."""
@@ -162,9 +194,13 @@ class Dataset:
 
     def _case(self, fields: dict[str, Any], name: str, position: int) -> Case:
         cells = {key: self._cell(fields, column) for key, column in self._given}
+        turns = _turns(cells.get("turns"))
+        attached = read_attached(_names(cells.get("attach")), self._folder, fetch=self._fetches)
         case = Case(
             id=_text(cells["id"] if "id" in cells else fields.get("id")) or name,
-            input=self._input(fields),
+            input=attached.question(turns[0] if turns else self._input(fields)),
+            turns=turns[1:],
+            attach=attached.files,
             expected=read_expected(cells["expected"] if "expected" in cells else fields.get("expected")),
             weight=_weight(cells.get("weight"), self._defaults.weight if self._defaults else 1.0),
             tags=_tags(cells.get("tags")),
@@ -221,6 +257,38 @@ def _tags(value: Any) -> tuple[str, ...]:
         return tuple(str(tag) for tag in value)
     parts = str(value).replace(";", ",").split(",")
     return tuple(tag.strip() for tag in parts if tag.strip())
+
+
+def _names(value: Any) -> list[str]:
+    """Return the names of files in a cell."""
+    listed = _listed(value)
+    if listed is None:
+        listed = [part.strip() for part in str(value or "").split(";")]
+    if not all(isinstance(name, str) for name in listed):
+        raise ValueError("the attachments must be paths or addresses: a text, or a list of texts")
+    return [name for name in listed if name]
+
+
+def _turns(value: Any) -> tuple[str, ...]:
+    """Return what the user says, from a cell; a text that is no list is one turn."""
+    listed = _listed(value)
+    if listed is None:
+        listed = [value] if value not in (None, "") else []
+    if not all(isinstance(turn, str) and turn.strip() for turn in listed):
+        raise ValueError("the turns must be a list of texts: what the user says, without the answers")
+    if any("\0" in turn for turn in listed):
+        raise ValueError("a turn has a NUL character, which cannot be sent: remove it")
+    return tuple(listed)
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return the list in a cell, which a table has as JSON; None if there is none."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError as error:
+            raise ValueError(f"the list is not valid JSON: {error}") from None
+    return list(value) if isinstance(value, list | tuple) else None
 
 
 def _scorer(value: Any) -> dict[str, Any] | None:

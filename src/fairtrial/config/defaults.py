@@ -84,7 +84,7 @@ def row_with_defaults(case: Case, defaults: Case, columns: Mapping[str, Any]) ->
     return msgspec.structs.replace(
         case,
         input=defaults.input + case.input,
-        attach=defaults.attach,
+        attach=(*defaults.attach, *case.attach),
         expected=case.expected if case.accepted else defaults.expected,
         tags=tuple(dict.fromkeys((*defaults.tags, *case.tags))),
         category=case.category or defaults.category,

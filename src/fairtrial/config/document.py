@@ -183,7 +183,7 @@ class UserEntry(Document, frozen=True, kw_only=True):
 
 
 class DatasetEntry(Document, frozen=True, kw_only=True):
-    """Cases from data files or from the Hugging Face Hub; `input` to `cluster` are names of columns.
+    """Cases from data files or from the Hugging Face Hub; `input` to `turns` are names of columns.
 
     Rows are selected by `where`, then by `offset` and `limit`, then by `sample`.
     """
@@ -205,6 +205,17 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     category: str | None = None
     difficulty: str | None = None
     cluster: str | None = None
+    attach: Annotated[
+        str | None,
+        Meta(
+            description="A column with images, PDFs or text files to send: a path, relative to the suite, or a web "
+            "address; several as a list, or with `;` between them."
+        ),
+    ] = None
+    turns: Annotated[
+        str | None,
+        Meta(description="A column with a list of what the user says (in a table, as JSON), instead of `input`."),
+    ] = None
     delimiter: Annotated[
         str | None,
         Meta(description="Between the columns of a .csv or .tsv file; default: found out from the file."),

@@ -27,6 +27,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import (
     BENCHMARK_LOCK,
     DEFAULT_PARAMS,
+    EMBEDDER,
     Arm,
     Condition,
     JudgeSpec,
@@ -81,9 +82,10 @@ def resolve_arms(
             kind = registry.load("targets", spec.kind)
             if condition.history and not kind.takes_chats:
                 source.problem(path, f"{spec.id} takes one question, not the chat of prompt `{name}`")
-            if not kind.takes_chats and any(case.turns[1:] for case in document.cases):
+            talks = kind.takes_chats or kind.takes_turns
+            if not talks and has_turns(document):
                 source.problem(path, f"{spec.id} takes one question, not several `turns`")
-            if not kind.takes_chats and document.user is not None:
+            if not talks and document.user is not None:
                 source.problem(path, f"{spec.id} takes one question: it cannot talk to a simulated user")
             if condition.mcp and not kind.uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
@@ -115,6 +117,12 @@ def resolve_judges(
     return tuple(judges)
 
 
+def has_turns(document: SuiteDocument) -> bool:
+    """Return whether cases of a suite are conversations."""
+    from_rows = document.dataset is not None and document.dataset.turns is not None
+    return from_rows or any(case.turns[1:] for case in document.cases)
+
+
 def resolve_user(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
     """Return the simulated user of a suite, if it has one."""
     entry = document.user
@@ -124,7 +132,7 @@ def resolve_user(source: Source, document: SuiteDocument, folder: Path, variable
         check_template(source, ("user", key), text)
     if not (entry.persona.strip() or entry.goal.strip()):
         source.problem(("user",), "a simulated user needs a `persona` or a `goal`")
-    if any(case.turns for case in document.cases):
+    if any(case.turns for case in document.cases) or (document.dataset and document.dataset.turns):
         source.problem(("user",), "a suite has a simulated user, or cases with `turns`, not both")
     target = TargetResolver(source, document, folder, variables).resolve(("user",), entry)
     if target is None:
@@ -184,7 +192,7 @@ def resolve_embedders(
                 f"{name} has no embeddings: `embedder` needs a server with OpenAI's API, or `local:smollm2`",
             )
         elif spec is not None:
-            embedders[name] = msgspec.structs.replace(spec, id=f"embedder {name}")
+            embedders[name] = msgspec.structs.replace(spec, id=f"{EMBEDDER}{name}")
     return embedders
 
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -226,7 +227,7 @@ class Suite:
         return self._document.suite is not None and self._document.suite.kind == "optimisation"
 
     def _open_dataset(self, entry: DatasetEntry) -> Dataset:
-        return Dataset(entry, self.folder, self._template_names(), self._row_defaults())
+        return Dataset(entry, self.folder, self._template_names(), self._row_defaults(), fetch=self._fetch)
 
     @property
     def _fetch(self) -> bool:
@@ -342,7 +343,7 @@ class Suite:
         """Yield the files that are sent with the cases."""
         entries = (self._document.case_defaults, *self._document.cases)
         names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
-        return load_files(names, self.folder)
+        return load_files(chain(names, self._dataset.attached_names() if self._dataset else ()), self.folder)
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
@@ -350,7 +351,10 @@ class Suite:
             name for entry in (self._document.case_defaults, *self._document.cases) for name in attached_names(entry)
         ]
         files = {Path(self.file), *self._source.files, *(self.folder / name for name in names if not is_address(name))}
-        return files | set(self._dataset.files if self._dataset else ())
+        if self._dataset is None:
+            return files
+        files |= {self.folder / name for name in self._dataset.attached_names() if not is_address(name)}
+        return files | set(self._dataset.files)
 
     def build_scorers(self, *, sound: bool = False) -> list[BuiltScorer]:
         """Build the scorers that the cases use; with `sound`, leave out those with problems."""

@@ -77,6 +77,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None  # the reply must be JSON of this shape
     files: tuple[File, ...] = ()  # images and PDFs
     vars: dict[str, Any] = {}  # the variables of the case, for functions that ask for them
+    session: str | None = None  # of a conversation: the agent's session in the turn before; empty in the first turn
     embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)

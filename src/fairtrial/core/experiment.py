@@ -26,6 +26,7 @@ BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
 INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # the placeholder for the case in a prompt
 INPUT_NAMES = ("input", "problem")
+EMBEDDER = "embedder "  # begins the id of a target that only makes embeddings
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 ExtractSpec = dict[str, Any]  # what of an answer is scored, as in `core/extraction.py`
 Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none

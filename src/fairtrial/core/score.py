@@ -53,6 +53,8 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     original: str | None = None  # the answer's text before `response` was taken out of it; None if it is all of it
     vars: Mapping[str, Any] = {}
     messages: tuple[dict[str, Any], ...] = ()  # the chat that was sent
+    conversation: bool = False  # whether there were turns before the answer
+    files: tuple[File, ...] = ()  # sent with the question; only there if a judge can see them
     finish_reason: str | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     folder: Path = Path()
@@ -66,7 +68,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def question(self) -> str:
         """What was asked, as a judge should see it: of a conversation, all that was said before the answer."""
-        if not self.case.turns or not self.messages:
+        if not (self.case.turns or self.conversation) or not self.messages:
             return self.case.input
         said = [message for message in self.messages if message["role"] != "system"]
         return "\n\n".join(f"{message['role'].upper()}: {message['content']}" for message in said)

@@ -56,6 +56,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether it scores refusals itself, or one of its parts does."""
         return self.scores_refusals
 
+    def judges(self) -> frozenset[str]:
+        """Return the names of the judges that it wants; empty: whoever is there."""
+        return frozenset()
+
     def embedders(self) -> frozenset[str]:
         """Return the names of the models whose embeddings it needs."""
         return frozenset()

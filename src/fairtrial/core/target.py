@@ -32,6 +32,7 @@ class Target:
     runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
     uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
     takes_chats: ClassVar[bool] = False  # whether requests can have earlier messages (`history`)
+    takes_turns: ClassVar[bool] = False  # whether it goes on with a `session` of its own, where it takes no chats
     takes_files: ClassVar[bool] = False  # whether requests can carry images and PDFs; the model may still refuse them
     embeds: ClassVar[bool] = False  # whether it answers requests for embeddings
     most_at_once: ClassVar[int | None] = None  # the highest useful number of concurrent calls

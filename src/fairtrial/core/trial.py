@@ -52,6 +52,7 @@ class Trial(msgspec.Struct, frozen=True):
             history=chat.history,
             files=tuple(files),
             vars=self.arm.condition.variables(self.case),
+            session=None if turns is None else _session(turns),
             system=chat.system,
             mcp=self.arm.condition.mcp,
             params=params,
@@ -72,6 +73,12 @@ class Trial(msgspec.Struct, frozen=True):
                 messages.append(Message(role="assistant", content=turn.answer.text))
                 messages.append(Message(role="user", content=question))
         return Chat(system=chat.system, messages=tuple(messages))
+
+
+def _session(turns: Sequence[Turn]) -> str:
+    """Return the session in which an agent gave the last of these answers; empty if there is none."""
+    trace = (turns[-1].answer.trace or {}) if turns else {}
+    return str(trace.get("session_id") or "")
 
 
 class TrialIds:

@@ -1,14 +1,18 @@
-"""Call judges outside a run, on samples or pairs of answers, through the same ladder as in a run."""
+"""Call judges and embedders outside a run, through the same ladder as in a run."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from fairtrial.core.accepted import score_answer
+from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Case, JudgeSpec, PanelSpec, Settings
+from fairtrial.core.experiment import Case, JudgeSpec, PanelSpec, Settings, TargetSpec
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.money import total
 from fairtrial.core.score import Score, ScoreContext, Unscored
@@ -24,7 +28,7 @@ from fairtrial.judging.pairs import Pair, pair_prompt
 
 
 class Bench:
-    """Judges that can be called outside a run, sharing one budget."""
+    """Judges and embedders that can be called outside a run, sharing one budget."""
 
     def __init__(
         self,
@@ -38,10 +42,16 @@ class Bench:
         self._settings, self._targets = settings, targets
         self._gate = asyncio.Semaphore(settings.concurrency)
         self._limiters: dict[str, Limiter] = {}
-        self.judges = tuple(judge_of(spec, self._ladder(spec).ask) for spec in judges)
+        self.judges = tuple(judge_of(spec, self._ladder(spec.target).ask) for spec in judges)
+        self._embedders = {name: self._ladder(spec) for name, spec in settings.embedders.items()}
 
-    def _ladder(self, spec: JudgeSpec) -> Ladder:
-        target, settings = self._targets[spec.target.id], self._settings
+    async def embed(self, name: str, text: str) -> Sequence[float] | Failure:
+        """Return the embedding of a text."""
+        outcome = await self._embedders[name].ask(embedding_request(name, text))
+        return outcome.result if isinstance(outcome.result, Failure) else embedding_of(outcome.result)
+
+    def _ladder(self, spec: TargetSpec) -> Ladder:
+        target, settings = self._targets[spec.id], self._settings
         max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
         return Ladder(
             target,
@@ -51,6 +61,16 @@ class Bench:
             budget=self.budget,
             price=price_of(target, settings.prices),
         )
+
+
+def embedding_request(name: str, text: str) -> Request:
+    """Return the request for the embedding of a text."""
+    return Request(trial_id=name, case_id="", input=text, stream=False, params={"max_tokens": 1}, embed=True)
+
+
+def embedding_of(answer: Answer) -> array[float]:
+    """Return the embedding that a model answered with."""
+    return array("d", msgspec.json.decode(answer.text, type=list[float]))
 
 
 async def judge_pair(

@@ -26,6 +26,7 @@ from fairtrial.core.templates import TemplateError
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
+from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
@@ -140,12 +141,10 @@ class LocalExecutor:
         if kept is not None:
             return kept
         target = self._job.settings.embedders[name].id
-        outcome = await self._judge_ladders[target].ask(
-            Request(trial_id=target, case_id="", input=text, stream=False, params={"max_tokens": 1}, embed=True)
-        )
+        outcome = await self._judge_ladders[target].ask(embedding_request(target, text))
         if isinstance(outcome.result, Failure):
             return outcome.result
-        vector = array("d", msgspec.json.decode(outcome.result.text, type=list[float]))
+        vector = embedding_of(outcome.result)
         self._embeddings[name, text] = vector
         if len(self._embeddings) > _MAX_EMBEDDINGS:
             del self._embeddings[next(iter(self._embeddings))]
@@ -168,9 +167,15 @@ class LocalExecutor:
             if outcome.cached and self._panel.judges:
                 trial = msgspec.structs.replace(trial, judgements=await reports.verdicts(trial))
         result = _missing_tool_use(trial, answer) or await self._scoring.score(
-            trial, answer, self._panel, trial.judgements, self._workshop, self._embed
+            trial, answer, self._panel, trial.judgements, self._workshop, self._embed, await self._shown_files(trial)
         )
         await reports.scored(trial, result)
+
+    async def _shown_files(self, trial: Trial) -> list[File]:
+        """Return the files of a case if there is a judge who can see them."""
+        if not any(judge.sees for judge in self._panel.judges):
+            return []
+        return [await self._load_file(file) for file in trial.case.attach]
 
     async def _ask(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
         """Ask the target; in a conversation turn after turn, each durable before the next one."""

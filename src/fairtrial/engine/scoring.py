@@ -12,6 +12,7 @@ import msgspec
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import ScorerSpec
+from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
@@ -56,6 +57,7 @@ class Scoring:
         kept: Sequence[Judgement] = (),
         workshop: Workshop | None = None,
         embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None,
+        files: Sequence[File] = (),
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
         context = ScoreContext(
@@ -64,6 +66,8 @@ class Scoring:
             answer=answer,
             vars=trial.arm.condition.variables(trial.case),
             messages=tuple(trial.chat(trial.turns).as_dicts()),
+            conversation=bool(trial.turns),
+            files=tuple(files),
             on_refusal=self._on_refusal,
             finish_reason=answer.finish_reason,
             folder=self._folder,

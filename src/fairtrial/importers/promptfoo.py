@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.secrets import is_credential
 from fairtrial.core.text import name_problem
-from fairtrial.importers import FileRef, Imported, expecting, read_yaml
+from fairtrial.importers import FileRef, Imported, expecting, read_text
 from fairtrial.importers._promptfoo.assertions import Assertions
 from fairtrial.importers._promptfoo.cases import Cases
 from fairtrial.importers._promptfoo.check import Workshop
 from fairtrial.importers._promptfoo.code import NAME as CODE
 from fairtrial.importers._promptfoo.code import CodeFile
-from fairtrial.importers._promptfoo.files import Folder, dereferenced
+from fairtrial.importers._promptfoo.files import Folder, MissingFileError, dereferenced
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import finish
 from fairtrial.importers._promptfoo.prompts import Prompts
 from fairtrial.importers._promptfoo.providers import Providers
-from fairtrial.importers._promptfoo.tests import Tests
+from fairtrial.importers._promptfoo.rows import INSTRUCTIONS
+from fairtrial.importers._promptfoo.runtime import node
+from fairtrial.importers._promptfoo.tests import Test, Tests
 from fairtrial.importers._promptfoo.transforms import Transforms
+from fairtrial.importers._promptfoo.yaml12 import parse
+
+_PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".mts", ".cts")
 
 _READ = {
     "description", "prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "env", "evaluateOptions",
-    "commandLineOptions", "$schema", "version", "providerPromptMap",
+    "commandLineOptions", "$schema", "version", "providerPromptMap", "nunjucksFilters",
 }  # fmt: skip
 _UNUSED = {
     "writeLatestResults",
@@ -44,7 +53,6 @@ _ELSEWHERE = {  # what is not part of a suite here
     "basePath": "files are looked for beside the configuration",
 }
 _KEYS = {
-    "nunjucksFilters": "write what the filter does in the prompt or the data; Jinja2's filters are there",
     "extensions": "start and stop what is needed around `fairtrial run`",
     "redteam": "red-team plug-ins make their own tests: write those that they made into a file and import again",
 }
@@ -64,11 +72,28 @@ class Promptfoo:
             return self._read(file)
 
     def _read(self, file: Path) -> Imported:
-        config = read_yaml(file)
+        config = self._program(file) if file.suffix in _PROGRAMS else _parsed(file)
         keys = set(config) if isinstance(config, dict) else set()
         if not keys & {"prompts", "tests", "scenarios"} or not keys & _READ - {"prompts", "description", "version"}:
             raise FairtrialError(f"{file} is not a promptfoo configuration: it needs `prompts` and `tests`")
         return _Reader(dereferenced(config, config), file.parent, run_code=self.run_code).read(file)
+
+    def _program(self, file: Path) -> Any:
+        """Return what a configuration in JavaScript or TypeScript exports, if it may be run."""
+        if not self.run_code:
+            raise FairtrialError(f"{file} is a program: import it with --run-code, which runs it with `node`")
+        read_text(file)  # says what is wrong with the file itself
+        try:
+            return node(str(file.resolve()), "", [], kind="config")
+        except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
+            raise FairtrialError(f"{file} cannot be run: {' '.join(str(error).split())[-300:]}") from None
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        return parse(read_text(file))
+    except yaml.YAMLError as error:
+        raise FairtrialError(f"{file} is not valid YAML: {error}") from None
 
 
 class _Reader:
@@ -78,6 +103,7 @@ class _Reader:
         given = config.get("providerPromptMap")
         self._mapped: dict[str, list[str]] = given if isinstance(given, dict) else {}
         self.folder, self.code = Folder(path), CodeFile()
+        self.code.tracing = _port(config)
         self.environment = self._environment(config.get("env"))
         self.providers = Providers(self.folder, self.notes, self.environment, self.code)
         self.transforms = Transforms(self.folder, self.notes, self.code)
@@ -98,20 +124,23 @@ class _Reader:
         if not targets:
             self.notes.lost("the providers", "none could be carried over: replace `mock:echo` under targets")
         suite: dict[str, Any] = {**self._name(file), "targets": targets or ["mock:echo"]}
-        prompts = Prompts(self.folder, self.notes, self.environment, self.code).read(
+        prompts = Prompts(self.folder, self.notes, self.environment, self.code, self._filters()).read(
             self.config.get("prompts") or ["{{prompt}}"]
         )
         tests = Tests(self.folder, self.notes, run_code=self.run_code).read(self.config)
+        tests, user = self._simulated_user(tests)
         keep = "promptfoo_code.py" in repr(targets)  # functions may look at any variable
         cases = Cases(
-            self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, keep_all=keep
-        )
+            self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, keep_all=keep,
+            simulated=bool(user),
+        )  # fmt: skip
         body = cases.build(prompts, tests)
-        suite |= self._judge(body, cases.graders) | self._options() | body
+        suite |= self._judge(body, cases.graders) | user | self._options() | body
         if self.providers.servers:
             suite["providers"] = self.providers.servers
         self._settings_of_prompts(suite, prompts)
         self._by_target(suite, prompts)
+        self._prompts_as_conditions(suite, prompts)
         self._note_keys()
         ordered = {**{key: value for key, value in suite.items() if key != "cases"}, "cases": suite["cases"]}
         pieces = self.code.pieces()
@@ -124,23 +153,64 @@ class _Reader:
         stem = file.parent.resolve().name if file.stem == "promptfooconfig" else file.stem
         return {"name": text if short else stem or "suite", **({"description": text} if text and not short else {})}
 
+    def _filters(self) -> dict[str, Path]:
+        """Return the files of the filters that templates may use."""
+        given = self.config.get("nunjucksFilters")
+        found: dict[str, Path] = {}
+        for name, file in (given if isinstance(given, dict) else {}).items():
+            try:
+                found[str(name)] = self.folder.find(str(file))[0]
+            except MissingFileError as error:
+                self.notes.lost(f"filter `{name}`", f"{error}; add the file and import again")
+        return found
+
+    def _simulated_user(self, tests: list[Test]) -> tuple[list[Test], dict[str, Any]]:
+        """Return the tests without the simulated user that all of them name, and that user."""
+        found = [_simulation(test.get("provider")) for test in tests]
+        if not tests or any(config is None for config in found):
+            return tests, {}
+        made = []
+        for test, config in zip(tests, found, strict=True):
+            own = (config or {}).get("instructions")
+            values = test["vars"] if isinstance(test.get("vars"), dict) else {}
+            told = {INSTRUCTIONS: own} if own and own != "{{instructions}}" else {}
+            made.append({**{k: v for k, v in test.items() if k != "provider"}, "vars": {**values, **told}})
+            for key in sorted(set(config or {}) - {"maxTurns", "instructions", "userProvider", "stateful"}):
+                self.notes.lost(f"`{key}` of the simulated user", "write what it does into the instructions")
+        models = [config["userProvider"] for config in found if config and config.get("userProvider")]
+        target = self.providers.target(models[0]) if models else None
+        name = target if isinstance(target, str) else (target or {}).get("target", _DEFAULT_JUDGE)
+        turns = max(int((config or {}).get("maxTurns") or 10) for config in found)
+        self.notes.differs(
+            f"the simulated user is played by {name}, is told when to stop, and begins with a greeting; "
+            f"`max_turns` is {turns} for all cases"
+        )
+        return made, {"user": {"target": name, "persona": f"{{{{ {INSTRUCTIONS} }}}}", "max_turns": turns}}
+
     def _judge(self, body: dict[str, Any], graders: list[Any]) -> dict[str, Any]:
+        """Return the judge, or the judges of whom every scorer names its own."""
         if "llm_judge" not in repr(body["cases"]):
             return {}
-        judges = []
+        judges: list[Any] = []
+        names: list[str] = []  # of the judge of every grader
         for grader in graders:
-            judge = self.providers.target(grader)
-            if judge is not None and judge not in judges:
-                judges.append(judge)
-        if not judges:
-            self.notes.differs(
-                f"the configuration names no grader, and promptfoo's own is a model of OpenAI's: {_DEFAULT_JUDGE} "
-                "judges here; change `judge` to have another"
-            )
-        elif len(judges) > 1:
-            self.notes.lost(f"graders beside {_named(judges[0])}: {', '.join(map(_named, judges[1:]))}",
-                            "a suite has one judge, or a panel of `judges` who mark everything")  # fmt: skip
-        return {"judge": judges[0] if judges else _DEFAULT_JUDGE}
+            judge = self.providers.target(grader) if grader else None
+            if judge is None:
+                judge = _DEFAULT_JUDGE
+            if not grader:
+                self.notes.differs(
+                    f"the configuration names no grader, and promptfoo's own is a model of OpenAI's: {_DEFAULT_JUDGE} "
+                    "judges here; change `judge` to have another"
+                )
+            same = next((one for one in judges if _named(one) == _named(judge) and one != judge), None)
+            if same is not None:
+                details = judge if isinstance(judge, dict) else {"target": judge}
+                judge = {**details, "id": f"{_named(judge)}-{len(judges) + 1}"}
+            judges += [judge] if judge not in judges else []
+            names.append(_named(judge))
+        several = len(judges) > 1
+        body["cases"] = _with_judges(body["cases"], names if several else [])
+        return {"judges": judges} if several else {"judge": judges[0] if judges else _DEFAULT_JUDGE}
 
     def _options(self) -> dict[str, Any]:
         """Return the suite's settings, from `evaluateOptions` and `commandLineOptions`."""
@@ -178,8 +248,7 @@ class _Reader:
         if not any(configs):
             return
         if any(config != configs[0] for config in configs):
-            self.notes.lost("`config` of some prompts", "set it as `params` of a condition for each prompt")
-            return
+            return  # they become conditions, once it is known which targets get them
         params = self.providers.settings(configs[0])
         for index, target in enumerate(suite["targets"]):
             details = dict(target) if isinstance(target, dict) else {"id": target, "target": target}
@@ -189,6 +258,23 @@ class _Reader:
                 suite["targets"][index] = {
                     **details, "params": {**own, **params, **({"extra": extra} if extra else {})}
                 }  # fmt: skip
+
+    def _prompts_as_conditions(self, suite: dict[str, Any], prompts: dict[str, Any]) -> None:
+        """Write prompts with settings that differ as conditions, which can have `params`."""
+        configs = {label: prompt.config for label, prompt in prompts.items()}
+        written = suite.get("prompts") or {}
+        if all(config == next(iter(configs.values())) for config in configs.values()) or not written:
+            return
+        made = {label: _condition(written[label]) for label in written}
+        if suite.get("conditions") or any(condition is None for condition in made.values()):
+            self.notes.lost("`config` of some prompts", "set it as `params` of a condition for each prompt")
+            return
+        del suite["prompts"]
+        suite["conditions"] = {
+            label: {**(made[label] or {}), **({"params": params} if params else {})}
+            for label in made
+            for params in [self.providers.settings(configs.get(label))]
+        }
 
     def _by_target(self, suite: dict[str, Any], prompts: dict[str, Any]) -> None:
         """Add to the targets what is not for all of them: transforms, prompts and tools."""
@@ -247,6 +333,52 @@ class _Reader:
                 self.notes.differs(f"`{key}`: {_ELSEWHERE[key]}")
             else:
                 self.notes.lost(f"key `{key}`", _KEYS.get(key, "set it by hand, if fairtrial has it"))
+
+
+def _condition(prompt: Any) -> dict[str, Any] | None:
+    """Return a prompt as a condition; None if it has more than a system prompt and a question."""
+    if isinstance(prompt, str):
+        return {"prompt": prompt}
+    roles = [message["role"] for message in prompt] if isinstance(prompt, list) else []
+    if roles == ["system", "user"]:
+        return {"system": prompt[0]["content"], "prompt": prompt[1]["content"]}
+    return {"prompt": prompt[0]["content"]} if roles == ["user"] else None
+
+
+def _simulation(provider: Any) -> dict[str, Any] | None:
+    """Return the settings of a simulated user; None if the provider of a test is none."""
+    name = provider.get("id") if isinstance(provider, dict) else provider
+    if name != "promptfoo:simulated-user":
+        return None
+    config = provider.get("config") if isinstance(provider, dict) else None
+    return config if isinstance(config, dict) else {}
+
+
+def _port(config: dict[str, Any]) -> int:
+    """Return the port at which providers send spans; 0 if no check looks at them."""
+    tracing = config.get("tracing")
+    tests = repr([config.get(key) for key in ("tests", "defaultTest", "scenarios")])
+    if (
+        not isinstance(tracing, dict)
+        or not tracing.get("enabled")
+        or not re.search(r"'(not-)?(trace|trajectory)", tests)
+    ):
+        return 0
+    http = (tracing.get("otlp") or {}).get("http") or {}
+    return int(http.get("port") or 4318)
+
+
+def _with_judges(value: Any, names: list[str]) -> Any:
+    """Return scorers with the names of their judges for the numbers of graders; without names, with none."""
+    if isinstance(value, list):
+        return [_with_judges(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _with_judges(item, names) for key, item in value.items()}
+    if value.get("type") == "llm_judge" and "by" in value:
+        del made["by"]
+        made |= {"by": [names[number] for number in value["by"]]} if names else {}
+    return made
 
 
 def _named(target: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from fairtrial.core.experiment import PanelSpec
 from fairtrial.core.judge import Judge, Judgement, Panel
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.judging.asking import ask_judge
-from fairtrial.judging.verdict import JudgePrompt
+from fairtrial.judging.verdict import JudgePrompt, hash_prompt
 
 
 class PanelResult(msgspec.Struct, frozen=True):
@@ -22,6 +22,14 @@ class PanelResult(msgspec.Struct, frozen=True):
     judgements: tuple[Judgement, ...]
     how: PanelSpec
     own: list[str]
+
+
+def with_judges(context: ScoreContext, names: Sequence[str]) -> ScoreContext:
+    """Return the context with these judges of the panel alone; without names, with all."""
+    if not names or context.panel is None:
+        return context
+    chosen = tuple(judge for judge in context.panel.judges if judge.name in names)
+    return msgspec.structs.replace(context, panel=msgspec.structs.replace(context.panel, judges=chosen))
 
 
 async def judge_answer(
@@ -44,7 +52,7 @@ async def ask_panel(
     judges, own = _select_judges(panel, context.family)
 
     async def judged(judge: Judge, number: int) -> Judgement:
-        prompt = make(judge, number)
+        prompt = _with_files(make(judge, number), judge, context)
         kept = context.kept.get((judge.key, prompt.hash, number))
         return kept or await ask_judge(judge, prompt, case_id=context.case.id, number=number)
 
@@ -59,6 +67,20 @@ async def ask_panel(
                 judgements=judgements,
             )
     return PanelResult(judgements, panel.how, own)
+
+
+def _with_files(prompt: JudgePrompt, judge: Judge, context: ScoreContext) -> JudgePrompt:
+    """Return a prompt with the files that were sent with the question, if this judge can see them."""
+    if not judge.sees or not context.files:
+        return prompt
+    names = ", ".join(file.name for file in context.files)
+    return msgspec.structs.replace(
+        prompt,
+        text=f"The question comes with files, which you are shown{' last' if prompt.images else ''}: {names}.\n\n"
+        + prompt.text,
+        images=(*prompt.images, *context.files),
+        hash=hash_prompt(prompt.hash, "files of the case"),
+    )
 
 
 def _select_judges(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[str]]:

@@ -13,7 +13,7 @@ from fairtrial.core.judge import Judge
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
-from fairtrial.judging.panels import judge_answer
+from fairtrial.judging.panels import judge_answer, with_judges
 from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
 
 _BANDS = """\
@@ -36,7 +36,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class LlmJudge(Scorer, frozen=True, kw_only=True):
     """A mark from 0 to `scale` by the suite's judge; `criteria` are marked separately and combined by weight.
 
-    The expected text, if any, is shown to the judge as a reference unless `reference` is false.
+    The expected text, if any, is shown to the judge as a reference unless `reference` is false. Of several `judges`,
+    `by` names those who mark; default: all.
     """
 
     guide: ClassVar = Guide(
@@ -51,11 +52,15 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     reference: bool = True
     instructions: str = ""
     criteria: list[Criterion] = []
+    by: list[str] = []
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         names = [criterion.name for criterion in self.criteria]
         if len(set(names)) < len(names):
             yield "the criteria of an llm_judge need different names"
+
+    def judges(self) -> frozenset[str]:
+        return frozenset(self.by)
 
     def scales(self) -> dict[str, Scale]:
         return {criterion.name: (0.0, float(self.scale)) for criterion in self.criteria}
@@ -72,7 +77,8 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
         )
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=float(self.scale))
+        asked = with_judges(context, self.by)
+        return await judge_answer(asked, lambda judge: self._prompt(asked, judge), raw_max=float(self.scale))
 
     def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
         fence = Fence()

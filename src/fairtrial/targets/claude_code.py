@@ -1,4 +1,8 @@
-"""`claude-code`: Anthropic's agent through its SDK, with only the condition's tools."""
+"""`claude-code`: Anthropic's agent through its SDK, with only the condition's tools.
+
+The turns of a conversation are one session: each process goes on from a copy of the session before, so that a turn that
+failed can be asked again. Sessions are kept on this machine, so that a run that was killed can go on.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import tempfile
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -20,6 +25,7 @@ from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
+from fairtrial.providers.weights import cache_folder
 from fairtrial.toolbox.supervised import private_temp_folder, supervised_config, write_wrapper
 
 if TYPE_CHECKING:
@@ -60,6 +66,7 @@ _ERROR_KINDS = {
 }
 _RETRYABLE = {"rate_limited", "server", "mcp"}
 _MAX_MESSAGE = 64 * 2**20
+_KEPT_SECONDS = 14 * 24 * 3600  # that a session is kept after its last turn
 _UNCONNECTED = {"failed", "needs-auth", "disabled"}
 
 
@@ -112,6 +119,7 @@ class ClaudeCode(Target):
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ClaudeCodeOptions, folder: Path) -> None:
@@ -143,6 +151,7 @@ class ClaudeCode(Target):
         program = str(bundled) if bundled.is_file() else shutil.which("claude")
         if program is None:
             raise NotInstalledError(self.spec.id, "agents")
+        await asyncio.to_thread(_forget_old_sessions)
         self._program = write_wrapper(self._home / "claude", program)
         self._version = await _version_of(program)
 
@@ -158,23 +167,36 @@ class ClaudeCode(Target):
         return {"Claude Code": self._version, "claude-agent-sdk": version("claude-agent-sdk")}
 
     async def ask(self, request: Request) -> Answer | Failure:
+        if request.session is None:
+            assert self._home is not None
+            with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as folder:
+                return await self._ask_in(Path(folder), request)
+        place = await asyncio.to_thread(_session_folder, request.session)
+        if place is None:
+            message = "the session of the earlier turns is not on this machine any more: run the suite again"
+            return Failure(kind="session", message=message)
+        answer = await self._ask_in(place, request)
+        if isinstance(answer, Answer) and answer.trace and answer.trace.get("session_id"):
+            await asyncio.to_thread(_keep_session, str(answer.trace["session_id"]), place)
+        return answer
+
+    async def _ask_in(self, folder: Path, request: Request) -> Answer | Failure:
+        """Let the agent work, with its settings and sessions in a folder."""
         from claude_agent_sdk import ClaudeSDKError, query
 
-        assert self._home is not None
         log = _SessionLog([server.name for server in request.mcp])
         request.journal.read = log.so_far
         errors: list[str] = []
-        with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as folder:
-            messages = query(prompt=request.input, options=self._sdk_options(request, Path(folder), errors))
-            try:
-                async for message in messages:
-                    failure = log.take(message)
-                    if failure is not None:
-                        return failure
-            except ClaudeSDKError as error:
-                return log.failure_of(error, errors)
-            finally:
-                await messages.aclose()  # type: ignore[attr-defined]  # it is a generator: closing it ends the process
+        messages = query(prompt=request.input, options=self._sdk_options(request, folder, errors))
+        try:
+            async for message in messages:
+                failure = log.take(message)
+                if failure is not None:
+                    return failure
+        except ClaudeSDKError as error:
+            return log.failure_of(error, errors)
+        finally:
+            await messages.aclose()  # type: ignore[attr-defined]  # it is a generator: closing it ends the process
         return log.result()
 
     def _sdk_options(self, request: Request, folder: Path, errors: list[str]) -> ClaudeAgentOptions:
@@ -182,7 +204,7 @@ class ClaudeCode(Target):
 
         options = self._options
         work = folder / "work"
-        work.mkdir()
+        work.mkdir(exist_ok=True)
         # Use files, because every user of the machine can read command lines.
         configs = {server.name: supervised_config(server) for server in request.mcp}
         configs |= options.sdk.get("mcp_servers") or {}
@@ -195,6 +217,7 @@ class ClaudeCode(Target):
             "permission_mode": "dontAsk",
             "system_prompt": {"type": "file", "path": str(folder / "system.txt")} if request.system else None,
             **{name: value for name, value in options.sdk.items() if name != "mcp_servers"},
+            **({"resume": request.session, "fork_session": True} if request.session else {}),
         }
         return ClaudeAgentOptions(
             **settings,
@@ -240,6 +263,38 @@ class ClaudeCode(Target):
             "PWD",
         )
         return {**agent_variables, "FAIRTRIAL_KEEP": ",".join((*passed_on, *agent_variables, *sdk_variables))}
+
+
+def _sessions() -> Path:
+    """Return the folder of the sessions that conversations go on with, which only this user can read."""
+    place = cache_folder() / "sessions"
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return place
+
+
+def _session_folder(session: str) -> Path | None:
+    """Return the folder in which a session was held, or a new one for the first turn; None if it is gone."""
+    if not session:
+        return Path(tempfile.mkdtemp(prefix="claude-", dir=_sessions()))
+    try:
+        folder = _sessions() / (_sessions() / f"{Path(session).name}.session").read_text("utf-8")
+    except OSError:
+        return None
+    return folder if folder.is_dir() else None
+
+
+def _keep_session(session: str, folder: Path) -> None:
+    """Note in which folder a session was held."""
+    (_sessions() / f"{session}.session").write_text(folder.name, "utf-8")
+    os.utime(folder)
+
+
+def _forget_old_sessions() -> None:
+    """Remove the sessions that nobody went on with for a while."""
+    for path in _sessions().iterdir():
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 class _SessionLog:

@@ -14,7 +14,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
-from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.experiment import EMBEDDER, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.providers.weights import WEIGHTS, is_intact, weights_path
 from fairtrial.targets.openai_api import OpenaiApi
@@ -68,7 +68,7 @@ class Local(Target):
                 raise TargetUnusableError(
                     f"{self.spec.id}: the weights {problem}; get them with `fairtrial fetch {self.spec.model}`"
                 )
-        await self._client(embed=False)
+        await self._client(embed=self.spec.id.startswith(EMBEDDER))  # so that a problem shows at once
 
     async def _client(self, *, embed: bool) -> OpenaiApi:
         """Return a client of the server for chats or embeddings, which is started when it is needed."""
@@ -83,7 +83,7 @@ class Local(Target):
             return self._servers[embed].client
 
     def sent(self, request: Request) -> dict[str, Any]:
-        return self._servers[False].client.sent(request)
+        return self._servers[request.embed].client.sent(request) if request.embed in self._servers else {}
 
     def versions(self) -> dict[str, str]:
         return {"xllamacpp": version("xllamacpp")}

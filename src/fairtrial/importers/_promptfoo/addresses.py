@@ -15,9 +15,12 @@ from fairtrial.importers._promptfoo.transforms import is_body
 
 _KEYS = {
     "url", "method", "headers", "body", "transformResponse", "responseParser", "maxRetries", "request", "queryParams",
-    "messageTemplate", "timeoutMs", "useHttps", "transformRequest", "stateful", "streamResponse",
+    "messageTemplate", "timeoutMs", "useHttps", "transformRequest", "stateful", "streamResponse", "tls",
+    "signatureAuth", "auth", "sessionParser", "sessionSource", "validateStatus", "mode", "agentCardUrl", "polling",
+    "maxTokens", "tokenEstimation", "session",
 }  # fmt: skip
 _FUNCTION = re.compile(r"(?:async\s+)?(?:\([^()]*(?:\{[^}]*\})?[^()]*\)|\w+)\s*=>|(?:async\s+)?function\b")
+_SECURITY = {"tls": "tls", "signatureAuth": "signature", "auth": "auth"}  # how a request is made, by our name for it
 _ADVICE = "add it to the function in promptfoo_code.py"
 
 
@@ -36,11 +39,15 @@ class Addresses:
             return None
 
     def _target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        url = name.removeprefix("webhook:") if "://" in name else str(config.get("url") or "")
+        url = re.sub(r"^(webhook|a2a):", "", name) if "://" in name else str(config.get("url") or "")
         for key in sorted(set(config) - _KEYS):
             self._notes.lost(f"config `{key}` of provider {name}", _ADVICE)
         answer = self._answer(config.get("transformResponse") or config.get("responseParser"))
-        if url.startswith("ws"):
+        self._note(name, config)
+        if name.startswith("a2a:"):
+            auth = {key: self._settings(config[key]) for key in ("headers", "auth") if config.get(key)}
+            made = self._code.call("call_a2a", where="vars", url=to_jinja(url), **auth)
+        elif url.startswith("ws"):
             made = self._code.call(
                 "call_socket", where="vars", url=to_jinja(url), message=_templates(config.get("messageTemplate")),
                 answer=answer, stream=str(config.get("streamResponse") or ""),
@@ -50,10 +57,30 @@ class Addresses:
             if not parts["url"]:
                 self._notes.lost(f"provider {name}", "it has no `url`; add one and import again")
                 return None
-            made = self._code.call("call_address", where="vars", **_templates(parts), answer=answer)
+            extra = {ours: self._settings(config[key]) for key, ours in _SECURITY.items() if config.get(key)}
+            made = self._code.call("call_address", where="vars", **_templates(parts), answer=answer, **extra)
             url = str(parts["url"])
         self._notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
         return {"target": f"python:{made}", "id": url if name in ("http", "https", "websocket") else name}
+
+    def _note(self, name: str, config: dict[str, Any]) -> None:
+        """Say what is different about a provider with a session, or with rules of its own for what is an error."""
+        if any(config.get(key) for key in ("sessionParser", "sessionSource", "session")):
+            self._notes.differs(f"{name}: every trial has a `sessionId` of its own, which we make up")
+        if config.get("validateStatus"):
+            self._notes.differs(f"{name}: `validateStatus`: an answer with a status of 400 or above is a failure")
+
+    def _settings(self, value: Any) -> Any:
+        """Return settings with templates as those of Jinja2, and files relative to the suite."""
+        made = _templates(value)
+        if not isinstance(made, dict):
+            return made
+        return {
+            key: self._folder.path / item
+            if key.endswith("Path") and isinstance(item, str) and "{" not in item
+            else item
+            for key, item in made.items()
+        }
 
     def _parts(self, name: str, url: str, config: dict[str, Any]) -> dict[str, Any]:
         body, headers = config.get("body"), dict(config.get("headers") or {})

@@ -12,13 +12,19 @@ from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import converted
 
 CLAUDE = ("anthropic:claude-agent-sdk", "anthropic:claude-code")
-CODEX = ("openai:codex-sdk", "openai:codex")
+CODEX = ("openai:codex-sdk", "openai:codex-app-server", "openai:codex")
+OPENCODE = ("opencode:sdk", "opencode")
 _CLAUDE_OPTIONS = {"model": "model", "max_turns": "max_turns", "max_budget_usd": "max_budget_usd", "effort": "effort",
                    "setting_sources": "setting_sources", "env": "env"}  # fmt: skip
 _CLAUDE_SDK = {  # settings of the SDK under the same name
     "permission_mode", "fallback_model", "disallowed_tools", "plugins", "agents", "betas", "max_thinking_tokens",
     "output_format", "include_partial_messages", "user", "sandbox", "thinking", "enable_file_checkpointing", "skills",
 }  # fmt: skip
+_CLAUDE_ENV = {  # settings that Claude Code reads from its environment
+    "max_subagent_spawn_depth": "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH",
+    "max_concurrent_subagents": "CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS",
+}
+_OPENCODE = ("permission", "tools", "agent", "mcp", "custom_agent", "format", "variant", "workspace")
 _CLAUDE_LIKE = {"additional_directories": "add_dirs", "extra_args": "extra_args"}
 _IGNORED = {  # how promptfoo itself starts and shows an agent
     "apiKey", "apiKeyRequired", "skip_git_repo_check", "enable_streaming", "deep_tracing", "cache_mcp",
@@ -27,6 +33,11 @@ _IGNORED = {  # how promptfoo itself starts and shows an agent
     "tracing", "cache", "append_system_prompt", "system_prompt", "custom_system_prompt", "custom_allowed_tools",
     "append_allowed_tools", "working_dir", "mcp", "path_to_claude_code_executable", "env",
     "dangerously_allow_browser", "inherit_process_env", "executable", "executable_args",
+    "turn_timeout_ms", "approvals_reviewer", "server_request_policy", "include_raw_events", "persist_threads",
+    "session", "thread_cleanup", "reuse_server", "startup_timeout_ms", "request_timeout_ms", "ephemeral",
+    "experimental_api", "experimental_raw_events", "persist_extended_history", "server_pool_size",
+    "codex_path_override",
+    "base_url", "baseUrl", "hostname", "port", "timeout", "log_level", "persist_sessions", "provider_id", "enable_mcp",
 }  # fmt: skip
 _READING = ["Read", "Grep", "Glob", "LS"]  # what promptfoo allows where there is a folder to work in
 _CODEX_FLAGS = {"model": "--model", "sandbox_mode": "--sandbox"}
@@ -43,7 +54,7 @@ class Agents:
     def target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
         """Return the target of an agent; None if the name is not one that is known."""
         base, _, model = name, "", ""
-        for known in (*CLAUDE, *CODEX):
+        for known in (*CLAUDE, *CODEX, *OPENCODE):
             if name == known or name.startswith(f"{known}:"):
                 base, model = known, name.removeprefix(known).lstrip(":")
         if model:
@@ -52,6 +63,8 @@ class Agents:
             return self._openai(name, config)
         if base in CLAUDE:
             return self._claude(base, config)
+        if base in OPENCODE:
+            return self._opencode(base, config)
         return self._codex(base, config) if base in CODEX else None
 
     def _claude(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +80,13 @@ class Agents:
             options.pop("tools", None)
         if sdk := self._claude_sdk(name, config):
             options["sdk"] = sdk
-        self._note(name, config, {*_CLAUDE_OPTIONS, *_CLAUDE_SDK, *_CLAUDE_LIKE})
+        if env := {ours: str(config[key]) for key, ours in _CLAUDE_ENV.items() if config.get(key) is not None}:
+            options["env"] = {**env, **(options.get("env") or {})}
+        if config.get("ask_user_question"):
+            self._notes.differs(
+                "`ask_user_question`: nobody answers an agent's questions here; write in the prompt what it may assume"
+            )
+        self._note(name, config, {*_CLAUDE_OPTIONS, *_CLAUDE_SDK, *_CLAUDE_LIKE, *_CLAUDE_ENV, "ask_user_question"})
         return {"target": "claude-code", "options": options}
 
     def _claude_sdk(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -93,6 +112,7 @@ class Agents:
 
     def _codex(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
         others = {"output_schema", "additional_directories", "cli_config", "images", "cli_env"}
+        self._note_sessions(name, config)
         self._note(name, config, {*_CODEX_FLAGS, *_CODEX_CONFIG, *others})
         if "codex" in known_providers():
             options: dict[str, Any] = {}
@@ -124,6 +144,41 @@ class Agents:
         self._notes.differs("Codex is started as `codex exec` in a session of its own for each trial: install its CLI")
         return {"target": f"python:{made}", "id": name}
 
+    def _note_sessions(self, name: str, config: dict[str, Any]) -> None:
+        """Say what is different where an agent goes on with a session, or somebody answers its requests."""
+        if any(config.get(key) for key in ("persist_threads", "persist_sessions", "session", "thread_id")):
+            self._notes.differs(
+                f"{name}: each trial is a session of its own, so that none depends on another; write tests that go on "
+                "from each other as one case with `turns`"
+            )
+        if config.get("server_request_policy"):
+            self._notes.differs(f"{name}: requests for approval are declined, as nobody is there to answer them")
+
+    def _opencode(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return OpenCode, which is started as a program."""
+        self._note(name, config, {*_OPENCODE, "model", "max_retries"})
+        self._note_sessions(name, config)
+        model = "/".join(str(config[key]) for key in ("provider_id", "model") if config.get(key))
+        settings: dict[str, Any] = {key: config[key] for key in ("permission", "tools") if config.get(key)}
+        if servers := mcp_servers(config):
+            settings["mcp"] = {
+                server: {"type": "remote", "url": given["url"]}
+                if given.get("url")
+                else {"type": "local", "command": [given.get("command", ""), *given.get("args", [])]}
+                for server, given in servers.items()
+            }
+        if isinstance(config.get("custom_agent"), dict):
+            settings["agent"] = {"custom": config["custom_agent"]}
+        agent = "custom" if config.get("custom_agent") else config.get("agent")
+        flags = ["--agent", str(agent)] if agent else []
+        form = config.get("format")
+        if isinstance(form, dict):
+            self._notes.differs(f"{name}: `format` is not enforced; the prompt and a check say what the answer must be")
+        folder = self._folder.path / str(config["working_dir"]) if config.get("working_dir") else None
+        made = self._code.call("call_opencode", model, settings, folder or "", flags)
+        self._notes.differs("OpenCode is started as `opencode run` in a session of its own for each trial: install it")
+        return {"target": f"python:{made}", "id": name}
+
     def _path(self, name: str) -> str | FileRef:
         """Return a folder of the original; one that the environment names stays as it is."""
         return name if "\ue000" in name else FileRef(self._folder.path / name)
@@ -133,7 +188,8 @@ class Agents:
         agent = config.get("agent")
         if not isinstance(agent, str) or not agent.startswith(PREFIX):
             return None
-        self._note(name, config, {"agent", "maxTurns", "model", "modelSettings"})
+        self._note(name, config, {"agent", "maxTurns", "model", "modelSettings", "executeTools", "otlpEndpoint"})
+        self._note_sessions(name, config)
         try:
             file = self._folder.find(agent)[0]
         except MissingFileError as error:

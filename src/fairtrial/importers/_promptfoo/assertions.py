@@ -20,6 +20,7 @@ _BETWEEN_ARMS = {
     "select-best": "`select-best` compares the answers of arms: `fairtrial pairwise RUN` does that after the run",
     "max-score": "`max-score` chooses between arms by their scores: `fairtrial rank RUN` and `compare` do that",
 }
+SCORING = ("assertScoringFunction", "assertScorer")  # keys of a test: what makes one score of its assertions
 _KEYS = {
     "type",
     "value",
@@ -32,6 +33,9 @@ _KEYS = {
     "config",
     "rubricPrompt",
     "contextTransform",
+    "factuality",  # put there by us, from the options of the test
+    "reason",  # a note for readers
+    "description",
 }
 _ADVICE = {
     "perplexity": "log probabilities are not recorded; leave it out",
@@ -54,17 +58,44 @@ class Assertions:
     ) -> None:
         self._folder, self._notes = workshop.folder, workshop.notes
         self._transforms, self._environment = transforms, environment
-        self.graders: list[Any] = []
+        self.graders: list[Any] = []  # in the order in which `by` of a scorer counts them
         self.at = workshop
 
-    def scoring(self, entries: Any, values: dict[str, Any], where: str, threshold: Any = None) -> dict[str, Any]:
-        """Return the `scorer` and `expected` of a case."""
-        found = [(result, weight) for result, weight in self._results(entries, values, where) if result]
+    def scoring(
+        self, entries: Any, values: dict[str, Any], where: str, threshold: Any = None, function: Any = None
+    ) -> dict[str, Any]:
+        """Return the `scorer` and `expected` of a case; a function may make one score of the parts."""
+        every = self._results(entries, values, where)
+        found = [(result, weight) for result, weight in every if result]
         if not found:
             return {}
+        if function and len(every) == len(_listed(entries)):
+            parts = [
+                (_on_its_own(result), weight, str(entry.get("metric") or "") if isinstance(entry, dict) else "")
+                for entry, (result, weight) in zip(_listed(entries), every, strict=True)
+                if result
+            ]
+            return self._combined_by(str(function), parts, threshold, where)
         results, expected = _with_expected([result for result, _ in found])
         scorer = _combined([(r, w) for r, (_, w) in zip(results, found, strict=True)], threshold)
         return {**({"expected": expected} if expected is not None else {}), "scorer": scorer}
+
+    def _combined_by(
+        self, function: str, parts: list[tuple[Scorer, float, str]], threshold: Any, where: str
+    ) -> dict[str, Any]:
+        """Return a scorer whose score a function of the user's makes of its parts."""
+        name, _, called = function.removeprefix(PREFIX).partition(":")
+        try:
+            path = self._folder.find(name)[0]
+        except MissingFileError as error:
+            self._notes.lost("`assertScoringFunction`", f"{error}; add the file and import again", where)
+            return {"scorer": _combined([(part, weight) for part, weight, _ in parts], threshold)}
+        listed = [
+            {**({"name": metric} if metric else {}), "scorer": part, "weight": weight or 1.0}
+            for part, weight, metric in parts
+        ]
+        made = self.at.code.scoring(path, called)
+        return {"scorer": limited({"type": "weighted", "scorers": listed, "function": made}, number_of(threshold))}
 
     def _results(self, entries: Any, values: dict[str, Any], where: str) -> list[tuple[Result | None, float]]:
         results: list[tuple[Result | None, float]] = []
@@ -91,8 +122,6 @@ class Assertions:
             self._notes.differs(_BETWEEN_ARMS[kind])
             return None
         self._note_keys(entry, kind, where)
-        if entry.get("provider") and kind.removeprefix("not-") in JUDGED:
-            self.graders.append(entry["provider"])
         base, noted = kind.removeprefix("not-"), self._notes.count
         try:
             result = self._made(base, entry, values, where)
@@ -107,7 +136,15 @@ class Assertions:
                 self._notes.lost(f"assertion `{kind}`", _ADVICE.get(base, _NO_SCORER), where)
             return None
         result = self._extracted(result, entry, where)
+        if base in JUDGED:
+            result = result._replace(scorer={**result.scorer, "by": [self._grader(entry.get("provider"))]})
         return _negated(result) if kind != base else result
+
+    def _grader(self, provider: Any) -> int:
+        """Return the number of the model that grades; None stands for promptfoo's own."""
+        if provider not in self.graders:
+            self.graders.append(provider)
+        return self.graders.index(provider)
 
     def _made(self, kind: str, entry: dict[str, Any], values: dict[str, Any], where: str) -> Result | None:
         if kind not in _KINDS:
@@ -159,6 +196,10 @@ class Assertions:
             return None
         scorer = _combined([(_on_its_own(r), w) for r, w in found], entry.get("threshold"))
         return Result(scorer)
+
+
+def _listed(entries: Any) -> list[Any]:
+    return entries if isinstance(entries, list) else [entries]
 
 
 def _negated(result: Result) -> Result:

@@ -12,14 +12,17 @@ from typing import Any
 
 from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef
-from fairtrial.importers._promptfoo.assertions import Assertions
+from fairtrial.importers._promptfoo.assertions import SCORING, Assertions
+from fairtrial.importers._promptfoo.checks_by_judges import JUDGED
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, filled_or_same
 from fairtrial.importers._promptfoo.prompts import Prompt, chat_of
 from fairtrial.importers._promptfoo.rows import (
+    INSTRUCTIONS,
     Row,
+    as_conversations,
     note_blank,
     with_affixes,
     with_input,
@@ -30,10 +33,10 @@ from fairtrial.importers._promptfoo.runtime import javascript
 from fairtrial.importers._promptfoo.tests import Test
 from fairtrial.importers._promptfoo.transforms import Transforms
 
-_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata"}
+_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", *SCORING}
 _OPTIONS = {"provider", "transform", "prefix", "suffix", "repeat", "disableVarExpansion", "postprocess", "runSerially",
             "disableConversationMemory", "disableDefaultAsserts", "rubricPrompt",
-            "timeout", "providers", "transformVars"}  # fmt: skip
+            "timeout", "providers", "transformVars", "factuality"}  # fmt: skip
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 _TEXTS = (".txt", ".md", ".csv", ".html", ".xml", ".py", ".js", ".sql", ".log", "")
 _WHOLE = re.compile(r"\{\{-?\s*(\w+)\s*(?:\|\s*(?:tojson|safe)\s*)*-?\}\}")
@@ -53,7 +56,9 @@ class Cases:
         code: CodeFile,
         *,
         keep_all: bool = False,  # whether targets want all variables
+        simulated: bool = False,  # whether a model plays the user, who is told the instructions
     ) -> None:
+        self._simulated, self._needed = simulated, {INSTRUCTIONS} if simulated else set()
         self._folder, self._notes, self._environment = folder, notes, environment
         self._assertions, self._transforms, self._code = assertions, transforms, code
         self.graders: list[Any] = assertions.graders
@@ -63,6 +68,8 @@ class Cases:
     def build(self, prompts: dict[str, Prompt], tests: list[Test]) -> dict[str, Any]:
         """Return the keys `prompts`, `vars`, `extract` and `cases` of the suite."""
         rows = [row for number, test in enumerate(tests, 1) for row in self._rows(test, number)]
+        if self._simulated:
+            prompts, rows = as_conversations(prompts, rows)
         if self.programs:
             prompts = {label: self._computed(prompt) for label, prompt in prompts.items()}
         prompts, rows = without_problem(prompts, rows)
@@ -73,7 +80,7 @@ class Cases:
         prompts, rows = with_affixes(prompts, rows, defaults)
         functions = any(prompt.function for prompt in prompts.values())
         keep = functions or self._keep_all or any(_uses_variables(row.test) for row in rows)
-        prompts, rows, inputs = with_input(prompts, rows, keep=keep, notes=self._notes)
+        prompts, rows, inputs = with_input(prompts, rows, keep=keep, notes=self._notes, talking=self._simulated)
         self._blanks(prompts, rows, defaults)
         written = written_prompts(prompts, defaults, inputs)
         cases = [
@@ -188,24 +195,16 @@ class Cases:
 
     def _note_keys(self, test: Test, where: str) -> None:
         options = test.get("options") or {}
-        provider = options.get("provider") or options.get("providers")
-        if isinstance(provider, dict) and "id" not in provider and ("text" in provider or "embedding" in provider):
-            provider = provider.get("text")
-        if provider and provider not in self.graders:
-            self.graders.append(provider)
         for key in sorted(set(test) - _TEST_KEYS, key=str):
             advice = {
                 "provider": "every target answers every case: use one suite per target",
                 "providers": "every target answers every case: use one suite per target",
                 "prompts": "every prompt is tried on every case: use one suite per prompt",
-                "assertScoringFunction": "write how parts are combined as a `python` scorer",
-                "assertScorer": "write how parts are combined as a `python` scorer",
             }.get(str(key), "set it by hand, if fairtrial has it")
             self._notes.lost(f"`{key}` of a test", advice, where)
         for key in sorted(set(options) - _OPTIONS, key=str):
             advice = {
                 "storeOutputAs": "cases do not build on each other's answers: write such cases as `turns`",
-                "factuality": "the judge's marks are 0 to 10; put what counts under `judge: {instructions: …}`",
             }.get(str(key), "set it by hand, if fairtrial has it")
             self._notes.lost(f"`{key}` of the options of a test", advice, where)
 
@@ -304,8 +303,9 @@ class Cases:
             case["cluster"] = str((test.get("metadata") or {}).get("conversationId") or "conversation")
         if row.attach:
             case["attach"] = list(row.attach)
-        scoring = self._assertions.scoring(_asserted(test), row.given, row.where, test.get("threshold"))
-        needed = {name for prompt in prompts.values() for name in prompt.names}
+        function = next((test[key] for key in SCORING if test.get(key)), None)
+        scoring = self._assertions.scoring(_asserted(test), row.given, row.where, test.get("threshold"), function)
+        needed = {name for prompt in prompts.values() for name in prompt.names} | self._needed
         needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
         values = (
             {**row.given, **row.values}
@@ -349,12 +349,34 @@ def _asserted(test: Test) -> list[Any]:
     shared = {"rubricPrompt": options["rubricPrompt"]} if options.get("rubricPrompt") else {}
     provider = options.get("provider") or options.get("providers")
     embedder = provider.get("embedding") if isinstance(provider, dict) else None
+    by_kind: dict[str, dict[str, Any]] = {"similar": {"provider": embedder}} if embedder else {}
+    if provider and _is_classifier(provider):
+        by_kind["classifier"] = {"provider": provider}
+    elif grader := _grader(provider):
+        by_kind |= {kind: {"provider": grader} for kind in JUDGED}
+    if options.get("factuality"):
+        weights = {"factuality": options["factuality"]}
+        for kind in ("factuality", "model-graded-factuality"):
+            by_kind[kind] = {**by_kind.get(kind, {}), **weights}
     return [
-        {**shared, **({"provider": embedder} if embedder and entry.get("type") == "similar" else {}), **entry}
+        {**shared, **by_kind.get(str(entry.get("type")).removeprefix("not-"), {}), **entry}
         if isinstance(entry, dict)
         else entry
         for entry in (entries if isinstance(entries, list) else [entries])
     ]
+
+
+def _grader(provider: Any) -> Any:
+    """Return the model that grades, of the models that a test names for several purposes."""
+    if isinstance(provider, dict) and "id" not in provider and ("text" in provider or "embedding" in provider):
+        return provider.get("text")
+    return provider
+
+
+def _is_classifier(provider: Any) -> bool:
+    """Return whether a model marks texts, and is no judge."""
+    name = str(provider.get("id") if isinstance(provider, dict) else provider)
+    return bool(re.search(r":(?:text|token)-classification:", name))
 
 
 def _name_cases(cases: list[dict[str, Any]]) -> None:

@@ -18,6 +18,8 @@ from fairtrial.importers._promptfoo.check import (
     words_of,
 )
 from fairtrial.importers._promptfoo.files import PREFIX
+from fairtrial.importers._promptfoo.nunjucks import converted
+from fairtrial.importers._promptfoo.prompts import JAVASCRIPT
 from fairtrial.importers._promptfoo.transforms import is_body, is_structured
 
 _NODE = re.compile(
@@ -31,6 +33,8 @@ def javascript(check: Check, at: Workshop) -> Result | None:
     value, config = check.value, check.entry.get("config")
     if not isinstance(value, str):
         return None
+    if value.startswith(JAVASCRIPT):  # a function of a configuration in JavaScript
+        value = f"return ({value.removeprefix(JAVASCRIPT)})(output, context);"
     if value.startswith(PREFIX):
         return _javascript_file(check, value, config, at)
     if _NODE.search(value) or _OF_CALL.search(value):
@@ -97,8 +101,11 @@ def classifier(check: Check, at: Workshop) -> Result | None:
     name = str(provider.get("id") if isinstance(provider, dict) else provider or "")
     if not name.startswith("huggingface:"):
         return None
-    arguments = {"model": name.rpartition(":")[2], "label": text_of(check.value),
-                 "threshold": given_or(check.threshold, 1.0)}  # fmt: skip
+    arguments: dict[str, Any] = {"model": name.rpartition(":")[2], "label": text_of(check.value),
+                                 "threshold": given_or(check.threshold, 1.0)}  # fmt: skip
+    config = provider.get("config") if isinstance(provider, dict) else None
+    if isinstance(config, dict) and config.get("apiEndpoint"):
+        arguments["address"] = converted(str(config["apiEndpoint"]))
     at.notes.differs("`classifier` asks the model at Hugging Face: set HF_TOKEN")
     return Result({"type": "python", "function": at.code.function("classify"), "arguments": arguments})
 

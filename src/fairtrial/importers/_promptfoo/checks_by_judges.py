@@ -21,6 +21,11 @@ from fairtrial.importers._promptfoo.prompts import chat_of
 
 _RUBRIC = "What the answer must be or do: {}"
 _RELEVANCE = "Judge only whether the answer addresses the question, without evasion or material that was not asked for."
+_CONVERSATION = (
+    "Judge only this conversation, whatever the answer says: the mark is ten times the share of the assistant's "
+    "messages that are relevant to what the user said before them."
+)
+_FACTUALITY = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
 _CONTEXTS = {
     "context-faithfulness": "Judge only whether every statement in the answer is supported by this context:\n{}",
     "context-recall": "Judge only how much of the reference answer is supported by this context, whatever the answer "
@@ -45,10 +50,20 @@ def closed_question(check: Check, at: Workshop) -> Result:
 
 
 def factuality(check: Check, at: Workshop) -> Result:
-    text = (
-        "Compare the facts only, not style. 10 if the answer agrees with the reference answer, is a subset or a "
-        "superset of it, or differs in what does not matter; 0 if they disagree."
-    )
+    given = check.entry.get("factuality")
+    marks = {kind: round(10 * float((given or {}).get(kind, worth))) for kind, worth in _FACTUALITY.items()}
+    if given:
+        text = (
+            f"Compare the facts only, not style. The mark is {marks['subset']} if the answer is a subset of the "
+            f"reference answer and agrees with it, {marks['superset']} if it is a superset and agrees with it, "
+            f"{marks['agree']} if it has the same details, {marks['disagree']} if they disagree, and "
+            f"{marks['differButFactual']} if they differ, but not in what matters for the facts."
+        )
+    else:
+        text = (
+            "Compare the facts only, not style. 10 if the answer agrees with the reference answer, is a subset or a "
+            "superset of it, or differs in what does not matter; 0 if they disagree."
+        )
     scorer = judged(text, given_or(check.threshold, 0.5)).scorer
     return Result({key: item for key, item in scorer.items() if key != "reference"}, text_of(check.value))
 
@@ -64,6 +79,10 @@ def g_eval(check: Check, at: Workshop) -> Result:
 
 
 def relevance(check: Check, at: Workshop) -> Result:
+    said = check.values.get("_conversation")
+    if check.kind == "conversation-relevance" and isinstance(said, list):
+        text = "\n".join(f"User: {turn.get('input')}\nAssistant: {turn.get('output')}" for turn in said)
+        return judged(f"{_CONVERSATION}\n{text}", given_or(check.threshold, 0.5))
     return judged(_RELEVANCE, given_or(check.threshold, 0.75 if check.kind == "answer-relevance" else 0.5))
 
 

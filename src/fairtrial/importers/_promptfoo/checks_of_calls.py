@@ -71,9 +71,13 @@ def tool_arguments(check: Check, at: Workshop) -> Result | None:
 def step_count(check: Check, at: Workshop) -> Result | None:
     value = check.value if isinstance(check.value, dict) else {}
     limits = {key: int(value[key]) for key in ("min", "max") if isinstance(value.get(key), int)}
-    kind = str(value.get("type") or "tool")
-    if not limits or kind not in ("tool", "command"):
+    kind = str(value.get("type") or "")
+    if not limits:
         return None
+    if kind not in ("", "tool", "command"):
+        at.notes.differs(
+            f"`trajectory:step-count` of `{kind}`: steps of this kind are the spans that the provider sends, by name"
+        )
     arguments = {"kind": kind, "pattern": str(value.get("pattern") or "*"), **limits}
     return Result({"type": "python", "function": at.code.function("count_steps"), "arguments": arguments})
 
@@ -109,7 +113,27 @@ def guardrails(check: Check, at: Workshop) -> Result:
     return Result({"type": "javascript", "code": code})
 
 
+def spans(check: Check, at: Workshop) -> Result | None:
+    """Return a check of the spans that a provider sends while it answers."""
+    value = check.value if isinstance(check.value, dict) else {}
+    function, keys = _SPANS[check.kind]
+    arguments = {key: value[key] for key in keys if isinstance(value.get(key), int | float | str)}
+    if check.kind == "trace-span-duration" and "max" not in arguments:
+        return None
+    at.notes.differs(
+        "checks of spans see those that a provider in Python or JavaScript sends as OTLP over HTTP to the port of "
+        "`tracing` (4318); without any, an answer is unscored"
+    )
+    return Result({"type": "python", "function": at.code.function(function), "arguments": arguments})
+
+
+_SPANS = {
+    "trace-span-count": ("count_spans", ("pattern", "min", "max")),
+    "trace-span-duration": ("spans_are_quick", ("pattern", "max", "percentile")),
+    "trace-error-spans": ("spans_are_sound", ("pattern", "max_count", "max_percentage")),
+}
 CALLS: dict[str, Make] = {
+    **dict.fromkeys(_SPANS, spans),
     "latency": latency,
     "cost": cost,
     "is-refusal": refusal,

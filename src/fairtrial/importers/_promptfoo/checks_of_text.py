@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from fairtrial.core import registry
+from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.check import (
     Check,
     Make,
@@ -19,7 +20,9 @@ from fairtrial.importers._promptfoo.check import (
     words_of,
 )
 from fairtrial.importers._promptfoo.files import resolve
+from fairtrial.importers._promptfoo.vendors import LITELLM
 
+_PROGRAM = re.compile(r"(?:python:|file://)*(.+\.(?:py|[mc]?[jt]s))")
 _HTML_TAGS = (
     "html|head|body|div|span|p|a|ul|ol|li|table|tr|td|th|h[1-6]|br|img|form|input|button|section|article|header|footer|"
     "strong|em|b|i|script|style|pre|code"
@@ -85,16 +88,39 @@ def similar(check: Check, at: Workshop) -> Result | None:
     if "similar" not in registry.names("scorers"):
         return None
     provider = check.entry.get("provider")
+    name = str(provider.get("id") if isinstance(provider, dict) else provider or "")
+    texts = words_of(check.value, several=False)
+    if program := _PROGRAM.fullmatch(name):
+        file = FileRef(at.folder.find(program[1])[0])
+        return _by_function(check, at, "similar_by_code", {"file": file})
+    if ":sentence-similarity:" in name:
+        return _by_function(check, at, "similar_at_hugging_face", {"model": name.rpartition(":")[2]})
     model = at.embedder(provider) if provider else "openai:text-embedding-3-large"
     if model is None:
         return None
-    texts = words_of(check.value, several=False)
+    if model.startswith("python:"):  # a vendor whose own API alone has its embeddings
+        vendor, _, rest = re.sub(r":embeddings?:", ":", name).partition(":")
+        return _by_function(check, at, "similarity", {"model": f"{LITELLM.get(vendor, f'{vendor}/')}{rest}"})
     scorer = {"type": "similar", "embedder": model, "threshold": given_or(check.threshold, 0.75)}
     return (
         Result({"type": "best_of", "scorer": scorer, "references": texts})
         if len(texts) > 1
         else Result(scorer, texts[0])
     )
+
+
+def _by_function(check: Check, at: Workshop, function: str, model: dict[str, Any]) -> Result:
+    """Return a check of similarity that a function beside the suite makes, for each text."""
+    needs = {"similarity": "`pip install litellm`", "similar_at_hugging_face": "set HF_TOKEN"}.get(function)
+    at.notes.differs(
+        "`similar` with this model is computed by a function in promptfoo_code.py" + (f": {needs}" if needs else "")
+    )
+    made, limit = at.code.function(function), given_or(check.threshold, 0.75)
+    parts: list[Scorer] = [
+        {"type": "python", "function": made, "arguments": {**model, "reference": text, "threshold": limit}}
+        for text in words_of(check.value, several=False)
+    ]
+    return Result(parts[0] if len(parts) == 1 else {"type": "any_of", "scorers": parts})
 
 
 def levenshtein(check: Check, at: Workshop) -> Result:

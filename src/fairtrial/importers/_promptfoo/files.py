@@ -10,6 +10,7 @@ import yaml
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.importers import read_text
+from fairtrial.importers._promptfoo.yaml12 import parse
 
 PREFIX = "file://"
 _GLOB = ("*", "?", "[")
@@ -67,7 +68,7 @@ def load(path: Path) -> Any:
     try:
         if path.suffix == ".jsonl":
             return [json.loads(line) for line in text.splitlines() if line.strip()]
-        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        return json.loads(text) if path.suffix == ".json" else parse(text)
     except (ValueError, yaml.YAMLError) as error:
         raise MissingFileError(f"{path.name} cannot be read: {' '.join(str(error).split())[:120]}") from None
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +17,12 @@ from fairtrial.importers import read_text
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
-from fairtrial.importers._promptfoo.nunjucks import converted
+from fairtrial.importers._promptfoo.nunjucks import converted, to_jinja
+from fairtrial.importers._promptfoo.yaml12 import parse
 
 Message = dict[str, str]
 CONVERSATION = "_conversation"
+JAVASCRIPT = "\ue003"  # before the text of a function of a configuration in JavaScript
 _TEXTS = (".txt", ".md", ".j2", ".njk", "")
 _FUNCTIONS = (".py", ".js", ".ts", ".mjs", ".cjs")
 _FUNCTION = re.compile(r"(.+(\.py|\.[mc]?[jt]s))(?::([\w.]+))?")
@@ -68,8 +71,17 @@ class Prompt(NamedTuple):
 class Prompts:
     """Reads the `prompts` of a configuration."""
 
-    def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any], code: CodeFile) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        notes: Notes,
+        environment: dict[str, Any],
+        code: CodeFile,
+        filters: dict[str, Path] | None = None,  # in JavaScript, which templates use
+    ) -> None:
         self._folder, self._notes, self._environment, self._code = folder, notes, environment, code
+        self._filters = filters or {}
+        self._uses = re.compile(rf"\|\s*(?:{'|'.join(map(re.escape, self._filters))})\b") if filters else None
 
     def read(self, entries: Any) -> dict[str, Prompt]:
         """Return the prompts by name."""
@@ -102,9 +114,8 @@ class Prompts:
             text, label = str(entry), ""
         if not text.strip():
             return []
-        if text.startswith("exec:"):
-            self._notes.lost(f"prompt {text}", "write what the program prints as a template, or as a Python function")
-            return []
+        if text.startswith(("exec:", JAVASCRIPT)):
+            return self._program(text, label, entry)
         function = _FUNCTION.fullmatch(text.removeprefix(PREFIX))
         if function and (text.startswith(PREFIX) or " " not in text):
             return self._function(function[1], function[3] or "", label, entry)
@@ -129,6 +140,30 @@ class Prompts:
         self._notes.differs("a function that makes a prompt is told the variables, and not which provider it is for")
         shown = f"{Path(name).name}:{function}" if function else Path(name).name
         return [(label or shown, Prompt(function=self._code.prompt(path, function, config))) for path in paths]
+
+    def _program(self, text: str, label: str, entry: Any) -> list[tuple[str, str | Prompt]]:
+        """Return the prompt that a program prints, or that a function in JavaScript returns."""
+        if text.startswith(JAVASCRIPT):
+            return [(label, Prompt(function=self._code.node_prompt(text.removeprefix(JAVASCRIPT))))]
+        try:
+            command = shlex.split(text.removeprefix("exec:"))
+        except ValueError:
+            command = []
+        if not command:
+            self._notes.lost(f"prompt {text}", "its command cannot be read; write what it prints as a template")
+            return []
+        words: list[Any] = [
+            path if (path := self._folder.path / word).is_file() and not word.startswith("/") else word
+            for word in command
+        ]
+        config = entry.get("config") if isinstance(entry, dict) else None
+        self._notes.differs("a program that prints a prompt is told the variables, and not which provider it is for")
+        return [(label or command[0], Prompt(function=self._code.printed_prompt(words, config)))]
+
+    def _filtered(self, body: str, messages: list[Any] | None) -> Prompt:
+        """Return a prompt whose template uses filters in JavaScript."""
+        made = [{**message, "content": to_jinja(str(message.get("content")))} for message in messages or []]
+        return Prompt(function=self._code.computed_prompt(made or to_jinja(body), {}, self._filters))
 
     def _is_file(self, text: str) -> bool:
         if text.startswith(PREFIX):
@@ -169,6 +204,8 @@ class Prompts:
         conversation = CONVERSATION in text
         body = _LOOP.sub("", text) if conversation else text
         messages = _messages(body)
+        if self._uses and self._uses.search(body):
+            return self._filtered(body, messages)
         try:
             if messages is None:
                 prompt = Prompt(text=converted(body, self._environment), conversation=conversation)
@@ -213,6 +250,9 @@ class Prompts:
         for part in content if isinstance(content, list) else [content]:
             if (text := _text_of(part)) is not None:
                 texts.append(text)
+            elif (document := _document(part)) is not None:
+                self._notes.differs("documents in a message are sent as text; citations are not asked for")
+                texts.append(document)
             elif name := re.search(r"\{\{\s*(\w+)\s*\}\}", json.dumps(part)):
                 attached.append(name[1])
             else:
@@ -226,6 +266,15 @@ def _text_of(part: Any) -> str | None:
         return None
     text = part.get("value") if part.get("modality") == "text" else part.get("text")
     return text if isinstance(text, str) else None
+
+
+def _document(part: Any) -> str | None:
+    """Return the text of a document that is part of a message, with its title."""
+    source = part.get("source") if isinstance(part, dict) and part.get("type") == "document" else None
+    if not isinstance(source, dict) or source.get("type") != "text" or not isinstance(source.get("data"), str):
+        return None
+    title = str(part.get("title") or "document")
+    return f"<{title}>\n{source['data']}\n</{title}>"
 
 
 class _NoChatError(Exception):
@@ -254,7 +303,7 @@ def _messages(text: str) -> list[Any] | None:
 
 def _yaml(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return parse(text)
     except yaml.YAMLError:
         return None
 

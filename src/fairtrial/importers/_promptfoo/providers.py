@@ -15,7 +15,9 @@ from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import converted, variable
-from fairtrial.importers._promptfoo.settings import Settings, chat_takes, is_plain
+from fairtrial.importers._promptfoo.prompts import JAVASCRIPT
+from fairtrial.importers._promptfoo.services import Services
+from fairtrial.importers._promptfoo.settings import CALLBACKS, Settings, chat_takes, is_plain
 from fairtrial.importers._promptfoo.vendors import LITELLM, NAMES, NOT_CHAT, SERVERS, Server, is_kind, vertex
 
 _UNKNOWN = (
@@ -24,9 +26,13 @@ _UNKNOWN = (
 )
 _AGENT = "an agent: use `claude-code`, `tool-agent` or a `command` target, with its settings in `options`"
 _PROGRAM = re.compile(r"\.(?:py|[mc]?[jt]s)(?=$|:[\w.]+$)")
-_IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b|webhook:")
+_IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b|webhook:|a2a:")
 _DEFAULT_URL = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _KEYS = {"id", "config", "label", "transform", "delay", "prompts", "env", "inputs"}
+_OPENCLAW = {
+    "backend_model": "x-openclaw-model", "model_override": "x-openclaw-model", "session_key": "x-openclaw-session-key",
+    "message_channel": "x-openclaw-message-channel", "account_id": "x-openclaw-account-id",
+}  # fmt: skip
 _AWS = {"region": "aws_region_name", "profile": "aws_profile_name"}
 
 
@@ -38,6 +44,7 @@ class Providers:
         self._addresses = Addresses(folder, notes, code)
         self._agents = Agents(folder, notes, code)
         self._settings = Settings(folder, notes)
+        self._services = Services(folder, notes, code, self._settings)
         self.servers: dict[str, dict[str, Any]] = {}
         self.transforms: dict[str, Any] = {}  # by target
         self.prompts: dict[str, list[str]] = {}  # by target, if it does not get all
@@ -77,11 +84,7 @@ class Providers:
         """Return the name of a model that makes embeddings; None if it cannot be carried over, which is noted."""
         details = _details(entry)
         target = self.target({**details, "id": re.sub(r":embeddings?:|:feature-extraction:", ":", str(details["id"]))})
-        name = None if target is None else str(target if isinstance(target, str) else target["target"])
-        if name is not None and name.startswith("python:"):
-            self._notes.lost(f"embeddings of {details['id']}", "choose another `embedder` for `similar`")
-            return None
-        return name
+        return None if target is None else str(target if isinstance(target, str) else target["target"])
 
     def settings(self, config: Any) -> dict[str, Any]:
         """Return settings that do not come with a provider as `params`."""
@@ -132,13 +135,17 @@ class Providers:
 
     def _made(self, name: str, config: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any] | None:
         """Return the target of a name with its configuration."""
-        if name.startswith("exec:"):
-            return self._command(name)
         if _IS_ADDRESS.match(name):
             return self._addresses.target(name, raw)
-        if (program := _PROGRAM.search(name)) and not name.startswith(("openai:", "anthropic:")):
-            return self._in_file(name, config, program[0])
-        target = self._agents.target(name, config) or self._model(name, config)
+        program = _PROGRAM.search(name) if not name.startswith(("openai:", "anthropic:")) else None
+        if program or name.startswith(("exec:", "package:", JAVASCRIPT)):
+            return self._own_code(name, config, program[0] if program else "")
+        try:
+            target = self._agents.target(name, config) or self._services.target(name, config)
+            target = target or self._model(name, config)
+        except MissingFileError as error:
+            self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
+            return None
         if target is None:
             self._notes.lost(f"provider {name}", _AGENT if "sdk" in name or "agent" in name else _UNKNOWN)
             return None
@@ -152,16 +159,27 @@ class Providers:
         params = self._settings.params(name, config)
         return {**target, **({"params": params} if params else {})}
 
+    def _own_code(self, name: str, config: dict[str, Any], suffix: str) -> dict[str, Any] | None:
+        """Return the target of a provider that the user wrote: a program, a function, a package or a file."""
+        if name.startswith("exec:"):
+            return self._command(name)
+        if name.startswith(JAVASCRIPT):
+            made = self._code.code_provider(name.removeprefix(JAVASCRIPT), config)
+            return {"target": f"python:{made}", "id": "function"}
+        return self._package(name, config) if name.startswith("package:") else self._in_file(name, config, suffix)
+
     def _model(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
         """Return the target of a model behind an API; None if there is none here."""
         if name == "echo":
             return {"target": "mock:echo"}
         first, _, rest = name.partition(":")
         provider = NAMES.get(first, first)
+        if provider == "openclaw":
+            return self._openclaw(rest, config)
         kind, colon, model = rest.partition(":")
         if kind in NOT_CHAT or (not rest and not config.get("model")):
             return None
-        if kind == "responses":
+        if kind in ("responses", "responses-ws"):
             return self._responses(provider, name, model, config)
         if is_kind(provider, kind):
             rest = model or str(config.get("model") or config.get("endpoint") or "")
@@ -171,33 +189,60 @@ class Providers:
             return None
         return self._named(provider, rest, name, config)
 
+    def _openclaw(self, rest: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return an agent of an OpenClaw gateway, which is a model of its chat API."""
+        kind, _, agent = rest.partition(":")
+        if kind not in ("agent", "responses"):
+            kind, agent = "", rest
+        if config.get("thinking_level"):
+            self._notes.differs("OpenClaw: `thinking_level` is set at the gateway, as its chat API does not take it")
+        if kind:
+            self._notes.differs("agents of OpenClaw are asked through the chat API of its gateway: switch it on there")
+        if config.get("session_key"):
+            self._notes.differs(
+                "OpenClaw: with a `session_key`, trials share a session and depend on each other: better to write "
+                "tests that go on from each other as one case with `turns`"
+            )
+        headers = {header: str(config[key]) for key, header in _OPENCLAW.items() if config.get(key)}
+        server = SERVERS["openclaw"]
+        if config.get("gateway_url"):
+            server = server._replace(base_url=f"{str(config['gateway_url']).rstrip('/')}/v1")
+        own = self._add("openclaw", server, {**config, "headers": {**headers, **(config.get("headers") or {})}})
+        return {"target": f"{own}:openclaw/{agent or 'main'}"}
+
     def _responses(self, provider: str, name: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
         if provider == "openai" and "openai-responses" in known_providers():
             return {"target": f"openai-responses:{model}"} if model else None
-        if provider == "openai" and model and not chat_takes(config):
-            params = self._settings.params(name, config)
-            given = {**{key: value for key, value in params.items() if key != "extra"}, **params.get("extra", {})}
-            made = self._code.call("call_responses", model, given)
-            self._notes.differs("OpenAI's responses API is called by a function in promptfoo_code.py, without retries")
+        if model and (provider == "openai" or provider in SERVERS) and not chat_takes(config):
+            given = _plain(self._settings.params(name, config))
+            own = {} if provider == "openai" else {"base_url": SERVERS[provider].base_url, "key": SERVERS[provider].key}
+            if address := config.get("apiBaseUrl"):
+                own["base_url"] = str(address)
+            made = self._code.call("call_responses", model, given, **own, **self._called(name, config))
+            self._notes.differs("the responses API is called by a function in promptfoo_code.py, without retries")
             return {"target": f"python:{made}", "id": name}
         self._notes.differs("OpenAI's responses API: models are called through the chat API")
         return self._named(provider, model, name, config) if model else None
 
     def _named(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        if any(config.get(key) for key in CALLBACKS):
+            return self._with_functions(provider, model, name, config)
+        if provider == "azure":
+            model = str(config.get("deploymentName") or model)
         address = config.get("apiBaseUrl") or config.get("apiHost")
+        known = provider in known_providers() and provider != "litellm"
+        if known and not address and (config.get("headers") or config.get("organization")):
+            address = _DEFAULT_URL.sub(lambda m: variable(m[1], m[2]), known_providers()[provider].base_url)
         if address and provider != "vertex":  # whose address follows from the region and the project
             return {"target": f"{self._server(provider, str(address), config)}:{model}"}
-        if provider in known_providers() and provider != "litellm":
-            if config.get("headers") or config.get("organization"):
-                known = _DEFAULT_URL.sub(lambda m: variable(m[1], m[2]), known_providers()[provider].base_url)
-                return {"target": f"{self._server(provider, known, config)}:{model}"}
+        if known:
             return {"target": f"{provider}:{model}"}
         if provider == "bedrock" and model.startswith(("openai.", "mantle:")):
             region = config.get("region") or variable("AWS_REGION", "us-east-1")
             mantle = model.startswith("mantle:")
             host = f"bedrock-mantle.{region}.api.aws" if mantle else f"bedrock-runtime.{region}.amazonaws.com/openai"
             own = "bedrock-mantle" if mantle else "bedrock"
-            self._add(own, Server(f"https://{host}/v1", "AWS_BEARER_TOKEN_BEDROCK"), config)
+            own = self._add(own, Server(f"https://{host}/v1", "AWS_BEARER_TOKEN_BEDROCK"), config)
             return {"target": f"{own}:{model.removeprefix('mantle:')}"}
         claude = provider == "vertex" and "claude" in model
         special = claude or (provider in ("google", "vertex") and not is_plain(config))
@@ -206,21 +251,54 @@ class Providers:
             if provider == "vertex" and "/" not in model:
                 model = f"google/{model}"
             own = f"{provider}-proxy" if provider in known_providers() else provider
-            self._add(own, server, config)
-            return {"target": f"{own}:{model}"}
+            return {"target": f"{self._add(own, server, config)}:{model}"}
         return self._litellm(provider, model, name, config) if provider in LITELLM else None
 
     def _litellm(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a target for a model that only its vendor's own API serves."""
         full = f"{LITELLM[provider]}{model}"
         params = self._settings.params(name, config, native=True)
-        given = {**{key: value for key, value in params.items() if key != "extra"}, **params.get("extra", {})}
+        given = _plain(params)
         if provider in ("bedrock", "sagemaker"):
             given |= {ours: config[key] for key, ours in _AWS.items() if config.get(key)}
         if "litellm" in known_providers():
             return {"target": f"litellm:{full}", "id": name, **({"params": params} if params else {})}
         made = self._code.call("call_litellm", full, given)
         self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install litellm`")
+        return {"target": f"python:{made}", "id": name}
+
+    def _with_functions(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return a target for a model whose tools are functions of the user's, which promptfoo calls."""
+        known = known_providers().get(provider)
+        address = str(config.get("apiBaseUrl") or config.get("apiHost") or "")
+        where = {"base_url": address if "://" in address or not address else f"https://{address}"}
+        if provider in SERVERS and provider not in LITELLM:
+            where = {"base_url": where["base_url"] or SERVERS[provider].base_url, "key": SERVERS[provider].key}
+        elif provider != "openai":  # LiteLLM knows what its API is
+            where = {"key": ""}
+            model = f"{LITELLM.get(provider, f'{provider}/')}{model}"
+        native = provider != "openai" and known is None
+        given = _plain(self._settings.params(name, config, native=native))
+        given = {key: value for key, value in given.items() if key not in ("toolConfig", *CALLBACKS)}
+        made = self._code.call("call_chat", model, given, **where, **self._called(name, config))
+        self._notes.differs("functions behind tools are called beside the suite: JavaScript with `node`")
+        if not where.get("key", "x"):
+            self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install litellm`")
+        return {"target": f"python:{made}", "id": name}
+
+    def _called(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the functions behind a model's tools, and how often it is told what they returned."""
+        callbacks = self._settings.callbacks(name, config)
+        if not callbacks:
+            return {}
+        return {"callbacks": callbacks, "rounds": int(config.get("maxToolCallRounds") or 0)}
+
+    def _package(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the target of a provider that stands in a package of Node's."""
+        package, _, function = name.removeprefix("package:").rpartition(":")
+        settings = json.loads(json.dumps(config, default=str))
+        made = self._code.package_provider(package, function, self._folder.path, settings)
+        self._notes.differs("code in JavaScript is run with `node`, TypeScript with `npx tsx`: install Node.js")
         return {"target": f"python:{made}", "id": name}
 
     def _server(self, provider: str, address: str, config: dict[str, Any]) -> str:
@@ -234,23 +312,25 @@ class Providers:
             provider, SERVERS[provider].key if provider in SERVERS else ""
         )
         name = provider if provider not in known_providers() else f"{provider}-server"
-        number, base = 2, name
-        while name in self.servers and self.servers[name]["base_url"] != url:
-            name, number = f"{base}-{number}", number + 1
-        self._add(name, Server(url, key), config)
-        self.servers[name] |= {"kind": "anthropic_api"} if provider == "anthropic" else {}
-        return name
+        return self._add(name, Server(url, key), config, {"kind": "anthropic_api"} if provider == "anthropic" else {})
 
-    def _add(self, name: str, server: Server, config: dict[str, Any]) -> None:
+    def _add(self, name: str, server: Server, config: dict[str, Any], more: dict[str, Any] | None = None) -> str:
+        """Add a server, and return its name: another one where there is a different server of that name."""
         key = self._key(config, server.key)
         headers = {str(k): converted(str(v), self._environment) for k, v in (config.get("headers") or {}).items()}
         if config.get("organization"):
             headers["OpenAI-Organization"] = str(config["organization"])
-        self.servers[name] = {
+        entry = {
             "base_url": server.base_url,
             **({"api_key": key} if key else {}),
             **({"headers": headers} if headers else {}),
+            **(more or {}),
         }
+        number, base = 2, name
+        while self.servers.get(name, entry) != entry:
+            name, number = f"{base}-{number}", number + 1
+        self.servers[name] = entry
+        return name
 
     def _key(self, config: dict[str, Any], default: str) -> str:
         """Return a reference to the variable that has the key; a key itself is never copied."""
@@ -302,6 +382,11 @@ def _details(entry: Any) -> dict[str, Any]:
         return entry
     name, inner = next(iter(entry.items()), ("", {}))
     return {"id": name, **(inner if isinstance(inner, dict) else {})}
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """Return `params` as one mapping, as an API takes them."""
+    return {**{key: value for key, value in params.items() if key != "extra"}, **params.get("extra", {})}
 
 
 def _id(target: Any) -> str:

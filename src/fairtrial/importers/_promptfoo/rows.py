@@ -25,6 +25,8 @@ _QUESTIONS = (
     "task",
     "body",
 )
+INSTRUCTIONS = "instructions"  # the variable with what a simulated user is told
+_HELLO = "Hello."  # what a simulated user says first
 _PLAIN = r"\{{\{{(-?)\s*{}\s*(-?)\}}\}}"
 _TAG = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 
@@ -65,6 +67,18 @@ def without_problem(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[s
     return renamed, [row._replace(values={named.get(k, k): v for k, v in row.values.items()}) for row in rows]
 
 
+def as_conversations(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+    """Return prompts as what an agent is told before it talks to a simulated user, who begins."""
+    said = ("user", "{{ input }}")
+    made = {
+        label: prompt
+        if prompt.function
+        else prompt._replace(chat=(*(prompt.chat or (("system", prompt.text),)), said), text="")
+        for label, prompt in prompts.items()
+    }
+    return made, [row._replace(values={**row.values, "input": _HELLO}) for row in rows]
+
+
 def with_affixes(
     prompts: dict[str, Prompt], rows: list[Row], defaults: dict[str, Any]
 ) -> tuple[dict[str, Prompt], list[Row]]:
@@ -93,12 +107,12 @@ def _affixed(prompt: Prompt, mark: str, *, first: bool) -> Prompt:
 
 
 def with_input(
-    prompts: dict[str, Prompt], rows: list[Row], *, keep: bool, notes: Notes
+    prompts: dict[str, Prompt], rows: list[Row], *, keep: bool, notes: Notes, talking: bool = False
 ) -> tuple[dict[str, Prompt], list[Row], list[str]]:
     """Choose what the `input` of the cases is: the variable that is the question, else the prompt itself."""
     used = {name for prompt in prompts.values() for name in prompt.names}
-    if any(row.turns for row in rows):
-        return prompts, rows, [row.turns[-1] for row in rows]
+    if talking or any(row.turns for row in rows):
+        return prompts, rows, [_HELLO if talking else row.turns[-1] for row in rows]
     if len(prompts) == 1 and not used:
         (only,) = prompts.values()
         if not only.chat and not only.function:

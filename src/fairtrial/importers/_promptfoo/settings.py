@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairtrial.importers._promptfoo.files import Folder, MissingFileError, resolve
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.importers._promptfoo.notes import Notes
+from fairtrial.importers._promptfoo.prompts import JAVASCRIPT
 
 PARAMS = {
     "temperature": "temperature", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens",
@@ -34,8 +35,10 @@ EXTRA = {
     "toolChoice", "toolConfig", "systemInstruction", "responseSchema", "responseMimeType", "response_schema",
     "response_mime_type", "thinkingConfig", "topK", "system_prompt", "prompt_mode", "guardrailIdentifier",
     "guardrailVersion", "trace", "performanceConfig", "serviceTier", "additionalModelRequestFields",
-    "reasoningConfig", "anthropic_version", "speed", "container", "inference_geo",
+    "prompt_cache_options", "max_length", "min_length",
+    "prompt_template", "reasoningConfig", "anthropic_version", "speed", "container", "inference_geo",
 }  # fmt: skip
+CALLBACKS = ("functionToolCallbacks", "functionCallbacks", "functions_callbacks", "toolCallbacks")
 # What only matters to promptfoo's own clients: how they reach a vendor, retry, and show what came back.
 IGNORED = {
     "apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "cost", "inputCost", "outputCost", "apiVersion",
@@ -47,9 +50,11 @@ IGNORED = {
     "usageContext", "accountIdentifier", "delay", "mcp", "env", "headers", "azureClientId",
     "azureTenantId", "cacheTtl", "version", "modelName", "contentType", "acceptType", "apiBaseUrlRequired",
     "accessKeyId", "secretAccessKey", "sessionToken", "anthropicVersion", "serviceUrl", "oauthToken", "isAnthropic",
+    "deploymentName",
+    "backend_model", "model_override", "session_key", "message_channel", "account_id", "gateway_url", "auth_token",
+    "auth_password", "thinking_level", "websocketTimeout", "websocket", "maxToolCallRounds", "tool_config", *CALLBACKS,
 }  # fmt: skip
 _SECRET = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken", "azureClientSecret")
-_CALLBACKS = ("functionToolCallbacks", "functionCallbacks", "functions_callbacks", "toolCallbacks")
 _RESPONSES = {
     "instructions", "previous_response_id", "truncation", "text", "include", "background", "max_tool_calls", "prompt",
     "tools", "reasoning", "passthrough", "response_format", "metadata", "store",
@@ -71,7 +76,24 @@ class Settings:
             )
         except MissingFileError:
             return []  # `params` notes it
-        return [tool for tools in found if isinstance(tools, list) for tool in _openai_tools(tools)]
+        return [tool for tools in map(_openai_tools, found) if isinstance(tools, list) for tool in tools]
+
+    def callbacks(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the functions behind tools: code in JavaScript, or files with the name of a function."""
+        found: dict[str, Any] = {}
+        for key in CALLBACKS:
+            given = config.get(key)
+            for tool, code in (given if isinstance(given, dict) else {}).items():
+                if not isinstance(code, str):
+                    self._notes.lost(f"the function behind {tool} of provider {name}", "write it into a file")
+                elif code.startswith(PREFIX):
+                    file, _, function = code.removeprefix(PREFIX).rpartition(":")
+                    if not file:
+                        file, function = function, ""
+                    found[str(tool)] = (self._folder.find(file)[0], function)
+                else:
+                    found[str(tool)] = code.removeprefix(JAVASCRIPT).strip().rstrip(";")
+        return found
 
     def _note_secrets(self, config: dict[str, Any]) -> None:
         for key in _SECRET:
@@ -96,11 +118,6 @@ class Settings:
                 params[PARAMS[key]] = [value] if PARAMS[key] == "stop" and isinstance(value, str) else value
             elif key in EXTRA:
                 extra[key] = value
-            elif key in _CALLBACKS:
-                self._notes.lost(
-                    f"config `{key}` of provider {name}",
-                    "functions behind tools: offer them by an MCP server to `tool-agent:PROVIDER:MODEL`",
-                )
             else:
                 self._notes.lost(
                     f"config `{key}` of provider {name}", "if the API takes it, put it under `params: {extra: …}`"
@@ -120,6 +137,8 @@ class Settings:
 
 def _openai_tools(tools: Any) -> Any:
     """Return the tools of Adaline's gateway, of Gemini and of Bedrock as OpenAI has them; others stay as they are."""
+    if isinstance(tools, dict) and (tools.get("functionDeclarations") or tools.get("function_declarations")):
+        tools = [tools]
     if not isinstance(tools, list):
         return tools
     made: list[Any] = []
@@ -174,6 +193,8 @@ def _with_openai_tools(config: dict[str, Any]) -> dict[str, Any]:
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
     """Return the settings, with those of `generationConfig` and the like beside the others."""
     flat = dict(config)
+    if "tool_config" in flat:
+        flat.setdefault("toolConfig", flat["tool_config"])
     for key in ("generationConfig", "interfaceConfig", "inferenceConfig"):
         if isinstance(flat.get(key), dict):
             flat |= flat.pop(key)
@@ -184,7 +205,7 @@ def is_plain(config: dict[str, Any]) -> bool:
     """Return whether an OpenAI-compatible server takes all settings; some are of the vendor's own API alone."""
     special = {key for key in _flat(config) if key in EXTRA and key not in _PLAIN}
     tools = config.get("tools")
-    odd = isinstance(tools, str) or (
+    odd = isinstance(tools, str | dict) or (
         isinstance(tools, list) and any(not isinstance(tool, dict) or "function" not in tool for tool in tools)
     )
     return not special and not odd

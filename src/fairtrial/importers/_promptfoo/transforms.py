@@ -8,6 +8,7 @@ from typing import Any
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.importers._promptfoo.notes import Notes
+from fairtrial.importers._promptfoo.prompts import JAVASCRIPT
 
 _PATH = r"((?:\??\.?\[\s*(?:\d+|'[^']+'|\"[^\"]+\")\s*\]|\??\.[A-Za-z_$][\w$]*)*)"
 _JSON = re.compile(rf"JSON\.parse\(\s*output(?:\.trim\(\))?\s*\){_PATH}")
@@ -51,7 +52,7 @@ class Transforms:
 
     def extraction(self, transform: Any, where: str) -> dict[str, Any] | None:
         """Return the `extract` of a transform; None if there is none, which is noted."""
-        text = str(transform).strip().rstrip(";").strip()
+        text = str(transform).removeprefix(JAVASCRIPT).strip().rstrip(";").strip()
         if text in ("output", ""):
             return None
         if text.startswith(PREFIX):

@@ -55,6 +55,7 @@ SERVERS = {
     "novita": Server("https://api.novita.ai/v3/openai", "NOVITA_API_KEY"),
     "nscale": Server("https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"),
     "nvidia": Server("https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
+    "openclaw": Server(f"{variable('OPENCLAW_GATEWAY_URL', 'http://127.0.0.1:18789')}/v1", "OPENCLAW_GATEWAY_TOKEN"),
     "perplexity": Server("https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
     "portkey": Server("https://api.portkey.ai/v1", "PORTKEY_API_KEY"),
     "sambanova": Server("https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
