@@ -199,6 +199,9 @@ async def work_on(
     progress = Progress([arm.name for arm in job.arms], totals.planned_trials(store, job.plan_id, job.arms))
     if not job.fresh:
         progress.restore(totals.arm_totals(store, job.run_id, scoring.number), job.mode)
+    if watch is not None:
+        record = store.find_run(job.run_id)
+        progress.title = f"{record.suite_name}, run {record.number}"
     ledger.settle_crash(store, job.run_id)
     spent = ledger.charged(store, job.run_id, job.series_id) if job.settings.budget_usd is not None else 0.0
     engine = Engine(job, targets, store, scoring, feed, progress, spent=spent)

@@ -17,7 +17,16 @@ from fairtrial.analyse.comparison import read_verdict
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
+from fairtrial.analyse.tiers import comparison_tiers, run_tiers
 from fairtrial.analyse.wording.comparisons import Scale, pair_cells, sentence
+from fairtrial.analyse.wording.tiers import (
+    GLYPHS,
+    distance_words,
+    headline,
+    interval_words,
+    rank_words,
+    settle_words,
+)
 from fairtrial.cli.main import cli
 from fairtrial.reports.export import export
 
@@ -135,12 +144,14 @@ async def test_everybody_says_the_same(experiment, tmp_path, told, kind, margin)
         assert shape["verdict"] == pair.verdict and shape["p_adjusted"] == pytest.approx(pair.p_adjusted)
         assert shape["difference"] == pytest.approx(100 * pair.difference, abs=1e-8)
         assert shape["ci95"] == pytest.approx([100 * bound for bound in pair.ci95], abs=1e-8)
-    # The terminal shows what the document has.
-    terminal = flat(told("compare", run.id, *extra))
+    # The terminal shows what the document has: in the matrix each difference with its interval, by --details the rest.
+    details = flat(told("compare", run.id, *extra, "--details"))
     for pair in found.pairs:
         for cell in pair_cells(pair)[2:]:
-            assert cell in terminal
-        assert flat(sentence(pair, share)) in terminal
+            assert cell in details
+        assert flat(sentence(pair, share)) in details
+    _matrix_agrees(comparison_tiers(found), flat(told("compare", run.id, *extra)))
+    _page_agrees(run_tiers(run), flat(told("show", run.id)))
     # Rank: who is better than whom, and nothing else.
     ranking = rank(read_scores(sources_of(run)))
     plain = ft.compare(run).pairs
@@ -163,6 +174,26 @@ async def test_everybody_says_the_same(experiment, tmp_path, told, kind, margin)
             assert place.aggregate.ci95 == pytest.approx(arm.aggregate.ci95)
     if margin is None:
         _reports_agree(run, plain, tmp_path)
+
+
+def _matrix_agrees(tiers, terminal):
+    """The headline, and each pair's verdict, difference and interval."""
+    assert flat(headline(tiers)) in terminal
+    for distances in tiers.distances.values():
+        for distance in distances.values():
+            cell = f"{GLYPHS[distance.verdict]} {Scale('').signed(distance.difference)} {interval_words(distance.ci95)}"
+            assert cell in terminal
+
+
+def _page_agrees(tiers, terminal):
+    """The headline, and each arm's rank, mean, interval and distance to the first."""
+    assert flat(headline(tiers)) in terminal and settle_words(tiers) in terminal
+    for place in tiers.places:
+        numbers = f"{Scale('').plain(place.aggregate.mean)} {interval_words(place.aggregate.ci95)}"
+        distance = place.to_first
+        shown = distance_words(distance).removesuffix(", equivalent")
+        behind = f" {GLYPHS[distance.verdict]} {shown}" if distance is not None else ""
+        assert re.search(rf"{rank_words(place)} {place.label} [·━● ]+{re.escape(numbers + behind)}", terminal)
 
 
 def _agrees_with_itself(pair, margin):
@@ -213,4 +244,4 @@ async def test_the_gate_reads_the_same_interval(experiment):
         pair = pairs[check.arm]
         assert check.interval == pytest.approx(pair.ci95)
         wanted = "passed" if pair.ci95[0] > -0.1 else "failed" if pair.verdict == "worse" else "cannot tell"
-        assert check.result == wanted and "95% CI" in check.message and "90%" not in check.message
+        assert check.result == wanted and "95 % CI" in check.message and "90%" not in check.message

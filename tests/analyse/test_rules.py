@@ -1,5 +1,7 @@
 """Rules that a small slip would break unseen: each of these failed to notice a change of one line once."""
 
+import re
+
 import pytest
 from click.testing import CliRunner
 from starlette.applications import Starlette
@@ -97,8 +99,8 @@ async def test_the_best_arm_stands_first_and_who_has_no_score_last(run_suite, st
     )
     assert [one.arm for one in ranked(run.arms)] == ["best", "zero", "dead"]
     shown = CliRunner().invoke(cli, ["show", run.id, "--store", store.path], standalone_mode=False).output
-    rows = [line.split()[0] for line in shown.splitlines() if line.strip().startswith(("zero ", "dead ", "best "))]
-    assert rows == ["best", "zero", "dead"]
+    rows = re.findall(r"^ [\d–]+ +(zero|dead|best) +[·━ ]", shown, re.MULTILINE)
+    assert rows == ["best", "zero", "dead"] and re.search(r"dead +[· ]+no score$", shown, re.MULTILINE)
 
 
 def test_a_criterion_called_python_is_no_code():

@@ -37,7 +37,7 @@ class TestOneInterval:
         found = ft.compare(run, "a", "b", margin=0.01)
         assert found.verdict == "cannot tell" and found.ci95 == pytest.approx((-0.521824, 0.521824), abs=1e-6)
         assert ft.compare(run, "a", "b", margin=0.53).verdict == "equivalent"
-        assert "cannot tell" in told(store, "compare", run.id, "--margin", "1")
+        assert "a and b cannot be told apart" in told(store, "compare", run.id, "--margin", "1")
 
     async def test_a_constant_difference_is_not_better_by_a_sign_test(self, run_suite, as_marked):  # noqa: F811
         """Twenty cases of .52 against .50: `+2.0 [-15.2, +18.5] … better`."""
@@ -55,7 +55,7 @@ class TestOneInterval:
         after = await run_suite(targets=[arm("m", range(1, 161), 200)], cases=cases(200))
         found = gate(sources_of(after)[0], sources_of(before)[0], Terms())
         (check,) = [check for check in found.checks if check.name == "regression"]
-        assert "95% CI" in check.message and "90%" not in check.message
+        assert "95 % CI" in check.message and "90%" not in check.message
         assert check.interval == ft.compare([after, before]).pairs[0].ci95
 
     @pytest.mark.slow
@@ -189,7 +189,7 @@ class TestFailures:
         assert low.difference < found.difference < high.difference and low.count == high.count == 40
         assert found.verdict == "depends on failures" and low.verdict == "cannot tell"
         assert sentence(found) == (
-            "steady against frail: +44.4 [+24.4, +64.5], but the verdict depends on the trials that failed."
+            "steady against frail: +44.4, 95 % CI 24.4 to 64.5, but the verdict depends on the trials that failed."
         )
         assert len([line for line in brief_lines(found) if "if every failed trial counted against" in line]) == 2
         assert rank(read_scores(sources_of(run))).places[0].worst_rank == 2
@@ -302,7 +302,7 @@ class TestLabels:
         assert (after.labels, after.verdict) == (30, "cannot tell") and after.method == "corrected by 30 labels"
         assert after.ci95[0] < 0 < after.ci95[1] and after.as_judged.difference == before.difference
         assert any("as the judges scored it: +" in line for line in brief_lines(after))
-        assert "corrected by human labels on 30 cases" in told(store, "compare", run.id)
+        assert "Corrected by human labels on 30 cases" in told(store, "compare", run.id)
         assert rank(read_scores(sources_of(run))).places[0].worst_rank == 2
 
 
@@ -319,7 +319,7 @@ class TestUnknown:
     async def test_noise_is_measured_or_not_known(self, run_suite, store):
         keys = {"scorer": "llm_judge", "judge": {"target": "mock:judge", "options": {"verdict": {"otherwise": 5}}}}
         once = await run_suite(targets=[arm("a", 30)], cases=cases(), **keys)
-        assert any("not known: --repeats 3" in note for note in notes(once.summary()))
+        assert any("not known: three repeats" in note for note in notes(once.summary()))
         twice = await run_suite(targets=[arm("a", 30)], cases=cases(), repeats=2, **keys)
         assert any("would differ by up to ±0.0 points" in note for note in notes(twice.summary()))
         assert not any("5–10" in note for note in (*notes(once.summary()), *notes(twice.summary())))
@@ -418,7 +418,7 @@ class TestPlanning:
         found = compare(scores, choose(scores), earlier=read_scores(find_sources([before.id], store))).pairs[0]
         assert found.variance_saved > 0.3 and np.ptp(found.ci95) < np.ptp(plain.ci95)
         shown = told(store, "compare", now.id, "--earlier", before.id)
-        assert "an earlier run on more cases reduces the variance by" in shown
+        assert "An earlier run on more cases reduces the variance by" in shown
         same = compare(scores, choose(scores), earlier=scores)
         assert same.pairs[0].variance_saved is None
         assert any("The earlier run was not used" in note for note in same.notes)

@@ -91,7 +91,7 @@ async def test_the_details_name_the_method(run_suite):
     pair = ft.compare(run, "a", "b")
     lines = detail_lines(pair)
     assert any("Student's t over cases" in line for line in lines)
-    assert [line for line in lines if line.startswith("bootstrap over cases: 95% CI [")]
+    assert [line for line in lines if line.startswith("bootstrap over cases: 95 % CI ")]
 
 
 async def test_resampling_is_silent_where_nothing_varies(run_suite):
@@ -144,15 +144,15 @@ def test_a_metric_says_when_its_interval_is_rough():
         metric = SimpleNamespace(mean=4.2, std_dev=0.4, ci95=(3.9, 4.5), scale=(1.0, 5.0), rough=False)
         return metric_lines(SimpleNamespace(metrics={"tone": SimpleNamespace(**{**vars(metric), **keys})}))
 
-    assert line() == ["tone: 4.20 ± 0.40 (95% CI: [3.90, 4.50], scale 1–5)"]
-    assert line(rough=True)[0].endswith("[3.90, 4.50], rough: few cases account for the spread, scale 1–5)")
+    assert line() == ["tone: 4.20 ± 0.40 (95 % CI 3.90 to 4.50, scale 1–5)"]
+    assert line(rough=True)[0].endswith("3.90 to 4.50, rough: few cases account for the spread, scale 1–5)")
 
 
 def test_gains_over_the_baseline():
     paired = SimpleNamespace(difference=0.12, ci95=(0.031, 0.209), count=50)
     lifts = [SimpleNamespace(arm="t", baseline="t/plain", metric=metric, paired=paired) for metric in ("", "tone")]
     lines = lift_lines(SimpleNamespace(lifts=lifts), SimpleNamespace(arm="t"))
-    assert lines[0] == "over t/plain: +12.0 (95% CI: [+3.1, +20.9]), 50 cases" and lines[1].startswith("tone over t/pl")
+    assert lines[0] == "over t/plain: +12.0 (95 % CI 3.1 to 20.9), 50 cases" and lines[1].startswith("tone over t/pl")
     assert lift_lines(SimpleNamespace(lifts=lifts), SimpleNamespace(arm="other")) == []
 
 
@@ -170,7 +170,10 @@ def test_what_labels_say_of_the_judge(bias, words):
 def test_what_the_order_decided():
     flips, first = SimpleNamespace(mean=0.1, ci95=None), SimpleNamespace(mean=0.5, ci95=(0.4, 0.6))
     line = order_line(SimpleNamespace(flip_rate=flips, first_share=first, pairs=10))
-    assert line.startswith("The order decided 10.0 % of 10 pairs") and "50.0 % [40.0, 60.0] of the verdicts" in line
+    assert (
+        line.startswith("The order decided 10.0 % of 10 pairs")
+        and "50.0 % (95 % CI 40.0 to 60.0) of the verdicts" in line
+    )
 
 
 def test_what_is_compared():

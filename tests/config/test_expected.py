@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 
@@ -58,7 +59,7 @@ async def test_they_are_in_every_export(run, tmp_path):
 async def test_they_are_shown(run, store, capsys):
     (trial,) = [trial for trial in run.trials() if trial.input == "x"]
     assert _run(["show", run.id, "--trial", trial.trial_id, "--store", store.path]) == 0
-    assert "expected\ny\nor\nz\n" in capsys.readouterr().out
+    assert re.search(r"^ expected +y\n +or\n +z\n", capsys.readouterr().out, re.MULTILINE)
 
 
 async def test_texts_of_older_stores_stay_texts(run, store):

@@ -1,6 +1,7 @@
 """Judges: typed verdicts, panels, fences — and no malfunction that becomes a score."""
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -448,7 +449,8 @@ def test_a_judge_of_the_targets_family_is_a_visible_warning(write_suite, capsys)
     assert _run(["run", str(path)]) == 0
     out, err = capsys.readouterr()
     assert "warning: judge mock:claude-9 is from the same model family as t" in err
-    assert "completeness: 5.00" in out and "Judged by a model (1 call)" in out
+    assert re.search(r"^ arm .*completeness \(1–5\)", out, re.MULTILINE) and re.search(r"^ t +5\.00", out, re.MULTILINE)
+    assert "Judged by a model (1 call)" in out
     assert _run(["show", "--claims"]) == 0
     assert "one t: It rains in Paris." in capsys.readouterr().out
 

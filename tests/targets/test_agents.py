@@ -921,6 +921,7 @@ class TestLift:
         assert (back.arm, back.paired.difference) == ("t/short", pytest.approx(-0.25))
         assert run.arms[0].repeat_sd == pytest.approx(0.5) and run.arms[1].repeat_sd is None
         assert _run(["show", "--baseline", "long", "--store", run.store.path]) == 0
-        assert "over t/long: -25.0 (95% CI: [-48.0, +9.9]), 12 cases" in capsys.readouterr().out
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "over t/long: −25.0 (95 % CI −48.0 to 9.9), 12 cases" in shown
         assert _run(["show", "--baseline", "wide", "--store", run.store.path]) == 1
         assert "its conditions: short, long" in capsys.readouterr().err

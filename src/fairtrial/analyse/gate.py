@@ -156,7 +156,7 @@ def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: 
         message = "no score"
         if aggregate.mean is not None:
             bounds = aggregate.ci95
-            shown = "n = 1" if bounds is None else f"95% CI [{scale.plain(bounds[0])}, {scale.plain(bounds[1])}]"
+            shown = "n = 1" if bounds is None else f"95 % CI {scale.plain(bounds[0])} to {scale.plain(bounds[1])}"
             shown = "on these cases" if terms.these_cases else shown
             message = f"{scale.plain(aggregate.mean)} ({shown}), at least {scale.plain(least)}"
         if result == "passed" and entry.failed:
@@ -248,7 +248,7 @@ def _doubt_about_pass(after: ArmScores, before: ArmScores, pair: Comparison, mar
         kept = _gain(pair, worst.difference) >= -margin - _ROUNDING
     else:
         kept = _smallest_gain(pair, worst.ci95) > -margin
-    shown = f"{scale.signed(worst.difference)} {scale.interval(worst.ci95, margin)}"
+    shown = f"{scale.signed(worst.difference)}, 95 % CI {scale.words(worst.ci95, margin)}"
     return "" if kept else f"if every failed trial counted against it, it would be {shown}"
 
 
@@ -284,7 +284,7 @@ def _regression_result(pair: Comparison, margin: float, terms: Terms) -> tuple[R
     if terms.these_cases:
         kept = _gain(pair, pair.difference) >= -margin - _ROUNDING
         return ("passed" if kept else "failed"), f"{shown} on {pair.count} cases, {allowed}"
-    message = f"{shown} (95% CI {scale.interval(pair.ci95, margin)}), {allowed}"
+    message = f"{shown} (95 % CI {scale.words(pair.ci95, margin)}), {allowed}"
     if _smallest_gain(pair, pair.ci95) > -margin:
         return "passed", message
     if pair.verdict == "worse":

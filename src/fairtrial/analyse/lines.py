@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 def arm_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     """Return everything known about an arm besides its score."""
+    return [*metric_lines(arm), *other_lines(summary, arm)]
+
+
+def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """Return what is known about an arm besides its score and metrics."""
     return [
-        *metric_lines(arm),
         *pass_lines(arm),
         *refusal_lines(arm),
         *lift_lines(summary, arm),

@@ -52,7 +52,8 @@ def series_line(arm: str, multi: MultiRun) -> str:
     """Summarise an arm over runs in one line: `Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
     spread = "" if multi.std_dev is None else f" ± {number(multi.std_dev)}"
     bounds = _bounds(multi)
-    return f"{arm}: {number(multi.mean)}{spread} (95% CI: {bounds})"
+    shown = f"[{', '.join(bounds.split(' to '))}]" if " to " in bounds else bounds
+    return f"{arm}: {number(multi.mean)}{spread} (95% CI: {shown})"
 
 
 def _bounds(multi: MultiRun) -> str:
@@ -60,10 +61,10 @@ def _bounds(multi: MultiRun) -> str:
         return "n = 1"
     if multi.std_dev is not None and multi.std_dev < 1e-12:
         return "no run differed"
-    return f"[{number(multi.ci95[0])}, {number(multi.ci95[1])}]"
+    return f"{number(multi.ci95[0])} to {number(multi.ci95[1])}"
 
 
-SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95% CI", "min", "max")
+SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95 % CI", "min", "max")
 
 
 def series_cells(arm: str, multi: MultiRun) -> list[str]:

@@ -48,7 +48,7 @@ def command(
     """
     import yaml
 
-    from fairtrial.cli.finish import check_outputs
+    from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.cli.run import run_suite
     from fairtrial.config import RunOptions, parse_suite
     from fairtrial.suites.code_arena import arena_document, demo_document
@@ -67,7 +67,8 @@ def command(
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     suite = parse_suite(text, file="arena", options=RunOptions(budget_usd=budget_usd))
     compare_pages = pairs or demo
-    code = run_suite(suite, runs=1, outputs=() if compare_pages else outputs, store=store, as_json=as_json, quiet=quiet)
+    ending = Ending(outputs=() if compare_pages else outputs, as_json=as_json, quiet=quiet)
+    code = run_suite(suite, ending, runs=1, store=store)
     if compare_pages and code in (0, 2):
         code = max(code, _compare_pages(store, outputs, quiet=quiet or as_json))
     if not quiet and not as_json:

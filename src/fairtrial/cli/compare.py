@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from fairtrial.cli.options import (
@@ -11,9 +15,14 @@ from fairtrial.cli.options import (
     metric_key,
     open_store,
     option,
+    plain_option,
     print_json,
     store_option,
 )
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.comparison import Comparisons
+    from fairtrial.analyse.flips import Flip
 
 
 @click.command()
@@ -24,6 +33,7 @@ from fairtrial.cli.options import (
 @option("--largest", type=click.FloatRange(min=0, min_open=True), help="Largest difference possible on one case.")
 @option("--earlier", metavar="RUN", help="A run of the same arms on more cases, to reduce the variance.")
 @option("--details", is_flag=True, help="Also show other tests and groups of cases, for every pair.")
+@plain_option
 @store_option
 @json_option
 def command(
@@ -34,6 +44,7 @@ def command(
     largest: float | None,
     earlier: str | None,
     details: bool,
+    plain: bool,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -45,15 +56,15 @@ def command(
     """
     from fairtrial.analyse.compare import compare
     from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores
-    from fairtrial.cli.display import print_comparisons
     from fairtrial.reports.json import comparison_document
 
     opened = open_store(store)
     scores = read_scores(pooled(find_sources(runs, opened), arms or ()))
     by = scores.primary if metric is None else metric_key(metric)
+    pairs = choose(scores, arms or ())
     comparisons = compare(
         scores,
-        choose(scores, arms or ()),
+        pairs,
         metric=by,
         margin=from_points(margin, by),
         largest=from_points(largest, by),
@@ -61,5 +72,40 @@ def command(
     )
     if as_json:
         print_json(comparison_document(comparisons))
-    else:
-        print_comparisons(comparisons, details=details)
+        return
+    from fairtrial.analyse.flips import biggest_flips
+    from fairtrial.cli.compare_page import print_comparisons
+
+    flips = biggest_flips(scores, *pairs[0], by) if len(pairs) == 1 else []
+    print_comparisons(comparisons, flips=flips, details=details, plain=plain)
+    sys.stdout.flush()
+    _print_next(comparisons, runs, flips, arms or (), details=details)
+
+
+def _print_next(
+    comparisons: Comparisons, runs: Sequence[str], flips: Sequence[Flip], arms: Sequence[str], *, details: bool
+) -> None:
+    """Print what to do next on stderr."""
+    from shlex import quote
+
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.layout import print_commands
+
+    named = "".join(f" {quote(run)}" for run in runs)
+    first = comparisons.pairs[0]
+    commands = []
+    if flips and len(comparisons.run_ids) == 1:
+        usual = (first.mean_a or 0.0) < (first.mean_b or 0.0)
+        flip = next((flip for flip in flips if (flip.a < flip.b) == usual), flips[0])
+        lower = first.a if flip.a < flip.b else first.b
+        trial = f"{runs[0] if runs else 'latest'} {quote(flip.case)} {quote(lower)}"
+        commands.append((f"fairtrial show {trial}", "the whole trial"))
+    elif len(comparisons.pairs) > 1:
+        best = next((pair for pair in comparisons.pairs if pair.verdict in ("better", "worse")), first)
+        commands.append((f"fairtrial compare{named} --arms {quote(best.a)} {quote(best.b)}", "one pair, case by case"))
+    if not details:
+        chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
+        commands.append((f"fairtrial compare{named}{chosen} --details", "every test"))
+    if not comparisons.metric and any(pair.verdict == "cannot tell" for pair in comparisons.pairs):
+        commands.append((f"fairtrial power{named} --delta 3", "how many cases for 3 points"))
+    print_commands(Console(stderr=True), commands)

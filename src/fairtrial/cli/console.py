@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import IO, Any
 
 from rich import console
@@ -10,9 +11,29 @@ from rich.segment import Segment
 
 from fairtrial.cli.output import clean
 
+_PIPED_WIDTH = 80
+_MAX_WIDTH = 140  # lines longer than this are hard to read
+# What to print where the terminal's encoding does not have a character; each is as wide as what it stands for.
+_SUBSTITUTES = {
+    "━": "-", "●": "o", "│": "|", "·": ".", "╌": "-", "─": "-", "█": "#", "▒": "=", "░": ".",
+    "▲": "^", "▼": "v", "≈": "~",
+    "▏": "#", "▎": "#", "▍": "#", "▌": "#", "▋": "#", "▊": "#", "▉": "#", "▕": "|", "■": "#", "✓": "+", "✗": "x",
+    "−": "-", "–": "-", "≥": ">", "≤": "<", "×": "x", "…": "~", "’": "'", "“": '"', "”": '"', "±": "~", "∞": "8",
+}  # fmt: skip
+
 
 class Console(console.Console):
-    """A console that cleans text from models and files before printing it."""
+    """A console that cleans text from models and files before printing it, in 80 columns unless to a terminal."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"highlight": False, **settings})
+        if self._width is None and not self.is_terminal:
+            self._width = _PIPED_WIDTH
+
+    @property
+    def page_width(self) -> int:
+        """The columns that a page of results may use."""
+        return min(self.width, _MAX_WIDTH)
 
     @property
     def file(self) -> IO[str]:
@@ -27,6 +48,30 @@ class Console(console.Console):
         self._file = stream
 
     def render(self, renderable: Any, options: console.ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments to print, with the text ones cleaned."""
+        """Yield the segments to print, with the text ones cleaned and in characters that the stream can carry."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=clean(segment.text))
+            yield segment if segment.control else segment._replace(text=self._carried(clean(segment.text)))
+
+    def _carried(self, text: str) -> str:
+        if self._substitutes is None or text.isascii():
+            return text
+        return text.translate(self._substitutes).encode(self.encoding, "replace").decode(self.encoding)
+
+    @cached_property
+    def _substitutes(self) -> dict[int, str] | None:
+        """What stands for the characters that the stream's encoding lacks; None if it has them all."""
+        if self.encoding.startswith("utf"):
+            return None
+        return {
+            ord(character): substitute
+            for character, substitute in _SUBSTITUTES.items()
+            if not _has(self.encoding, character)
+        }
+
+
+def _has(encoding: str, character: str) -> bool:
+    try:
+        character.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -24,18 +24,21 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
     Without the extra `local`, which brings that model, a suite with scripted answers is run instead.
     """
     from fairtrial import pipeline
-    from fairtrial.cli.finish import check_outputs
+    from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.cli.run import run_suite
     from fairtrial.suites import suite_path
 
     check_outputs(outputs)
     suite = pipeline.load(suite_path("demo" if _embedded_model() else "template"))
-    code = run_suite(suite, runs=1, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet)
+    code = run_suite(suite, ending, runs=1, store=store)
     if not quiet and not as_json:
+        from fairtrial.cli.console import Console
+        from fairtrial.cli.layout import print_commands
+
         program = _program()
-        click.echo(
-            f"\nNext: `{program} show --trials` shows the answers, `{program} init` writes a suite for you to edit."
-        )
+        commands = [(f"{program} show --trials", "the answers"), (f"{program} init", "a suite for you to edit")]
+        print_commands(Console(stderr=True), commands)
     return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
+    from fairtrial.analyse.summary import RunSummary
     from fairtrial.reports.formats import Format
 
 _EXIT_CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
@@ -49,39 +51,47 @@ def exit_code(status: str) -> int:
     return _EXIT_CODES.get(status, 2)
 
 
-def finish(
-    run: Run,
-    *,
-    outputs: Sequence[str] = (),
-    as_json: bool = False,
-    quiet: bool = False,
-    series: Sequence[Run] = (),
-) -> int:
-    """Report a run, and the series that it completes if any, and return the exit code."""
-    from fairtrial.analyse.kind_means import by_kind
+class Ending:
+    """How a command that runs trials ends: the files that it writes, and what it prints."""
 
-    summary = run.summary()
-    problems = {output: problem for output in outputs if (problem := _write(run, output))}
-    if as_json:
-        from fairtrial.cli.options import print_json
-        from fairtrial.reports.json import document, kinds_document
+    def __init__(
+        self, *, outputs: Sequence[str] = (), as_json: bool = False, quiet: bool = False, plain: bool = False
+    ) -> None:
+        self._outputs, self._as_json, self.quiet, self._plain = outputs, as_json, quiet, plain
+        self._started = time.monotonic()
 
-        print_json({**document(summary), **kinds_document(by_kind(run)), **_series_entry(series)})
-    if not quiet:
-        from fairtrial.cli.display import next_step, print_summary
+    def report(self, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> int:
+        """Report a run, or the series that it completes if any, and return the exit code."""
+        from fairtrial.analyse.kind_means import by_kind
 
-        if not as_json:
-            print_summary(summary, by_kind(run))
-            _print_series(series)
-        for output in outputs:
-            if output not in problems:
-                click.echo(f"written: {output}", err=True)
-        if step := next_step(summary):
-            click.echo(step, err=True)
-    sys.stdout.flush()
-    for problem in problems.values():
-        click.echo(f"error: {problem}; the run is saved: `fairtrial export {run.id} -o FILE` writes it", err=True)
-    return 1 if problems else exit_code(summary.status)
+        summary = run.summary()
+        problems = {output: problem for output in self._outputs if (problem := _write(run, output))}
+        if self._as_json:
+            from fairtrial.cli.options import print_json
+            from fairtrial.reports.json import document, kinds_document
+
+            print_json({**document(summary), **kinds_document(by_kind(run)), **_series_entry(series)})
+        if not self.quiet:
+            self._print(run, summary, series, timed=timed)
+            for output in self._outputs:
+                if output not in problems:
+                    click.echo(f"written: {output}", err=True)
+        sys.stdout.flush()
+        for problem in problems.values():
+            click.echo(f"error: {problem}; the run is saved: `fairtrial export {run.id} -o FILE` writes it", err=True)
+        return 1 if problems else exit_code(summary.status)
+
+    def _print(self, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:
+        from fairtrial.analyse.kind_means import by_kind
+        from fairtrial.cli.run_page import print_next, print_run
+
+        if series and not self._as_json:
+            _print_series(series, plain=self._plain)
+        elif not self._as_json:
+            seconds = time.monotonic() - self._started if timed else None
+            print_run(run, summary, by_kind(run), seconds=seconds, plain=self._plain)
+        sys.stdout.flush()
+        print_next(run, summary, needed=self._as_json or bool(series))
 
 
 def _write(run: Run, output: str) -> str:
@@ -105,11 +115,8 @@ def _series_entry(series: Sequence[Run]) -> dict[str, Any]:
     return {"series": series_document(summarise_series(series))}
 
 
-def _print_series(series: Sequence[Run]) -> None:
-    if not series:
-        return
+def _print_series(series: Sequence[Run], *, plain: bool) -> None:
     from fairtrial.analyse.series_summary import summarise_series
-    from fairtrial.cli.display import print_series
+    from fairtrial.cli.series_page import print_series
 
-    click.echo()
-    print_series(summarise_series(series))
+    print_series(summarise_series(series), plain=plain)

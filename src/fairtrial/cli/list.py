@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import json_option, open_store, option, plain_option, print_json, store_option
 
 if TYPE_CHECKING:
+    from fairtrial.analyse import Run
     from fairtrial.analyse.summary import RunSummary
+    from fairtrial.cli.layout import Column
 
-_COLUMNS = ("run", "suite", "status", "arms", "best", "scored", "started")
+_MIN_SUITE, _MAX_SUITE, _MIN_LEADS, _MAX_LEADS = 14, 32, 14, 34
+_WIDE = 110  # from here on, there is room for bars and ids
+_MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to find out who leads
 
 
 @click.command()
 @option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N runs.")
+@option("--ids", is_flag=True, help="Show the full ids, also in a narrow terminal.")
+@plain_option
 @store_option
 @json_option
-def command(limit: int, store: str | None, as_json: bool) -> None:
-    """List the runs in the store, newest first."""
+def command(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
+    """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
     from fairtrial.analyse import Run
     from fairtrial.reports.json import document
 
@@ -28,43 +34,165 @@ def command(limit: int, store: str | None, as_json: bool) -> None:
     tags: dict[str, list[str]] = {}
     for name, run_id in sorted(opened.tags().items()):
         tags.setdefault(run_id, []).append(name)
-    summaries = [Run(opened, record).summary() for record in records[:limit]]
+    runs = [Run(opened, record) for record in records[:limit]]
+    summaries = [run.summary() for run in runs]
     if as_json:
         print_json({"runs": [{**document(summary), "tags": tags.get(summary.run_id, [])} for summary in summaries]})
         return
     if not records:
         click.echo("No runs in this store yet; `fairtrial run SUITE` starts one.")
         return
+    _print(runs, summaries, tags, len(records), ids=ids, plain=plain)
+
+
+class _Leaders(NamedTuple):
+    """Who leads a run, with the score of the first, 0–100."""
+
+    glyph: str
+    names: str
+    mean: float | None = None
+    bounds: tuple[float, float] | None = None
+
+
+def _print(
+    runs: list[Run],
+    summaries: list[RunSummary],
+    tags: dict[str, list[str]],
+    total: int,
+    *,
+    ids: bool,
+    plain: bool,
+) -> None:
+    from rich.text import Text
+
     from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
+    from fairtrial.cli.layout import QUIET, print_lines, table_lines
+    from fairtrial.core.text import printable
 
-    rows = [_cells(summary, tags) for summary in summaries]
-    Console(highlight=False).print(table(_COLUMNS, rows, names=("suite",)))
-    if len(records) > limit:
-        click.echo(f"and {len(records) - limit} older runs (--limit N shows more)", err=True)
+    console = Console()
+    leaders = [_leaders(run, summary) for run, summary in zip(runs, summaries, strict=True)]
+    columns = _columns(runs, summaries, leaders, console.page_width, ids=ids, plain=plain)
+    head, *lines = table_lines(columns)
+    print_lines(console, [head])
+    for line, summary in zip(lines, summaries, strict=True):
+        print_lines(console, [line])
+        if names := _names(summary, tags):
+            print_lines(console, [Text(f"   {printable(names)}", QUIET)])
+    facts = [f"{total} runs in all"] if total > 1 else []
+    facts += [f"fairtrial list --limit {total}"] if total > len(runs) else []
+    console.print(Text(f"\n {' · '.join([*facts, f'fairtrial show {runs[0].record.number} opens one'])}", QUIET))
 
 
-def _cells(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
+def _columns(
+    runs: list[Run], summaries: list[RunSummary], leaders: list[_Leaders], width: int, *, ids: bool, plain: bool
+) -> list[Column]:
+    from fairtrial.cli.axis import MIN_WIDTH
+    from fairtrial.cli.layout import QUIET, Column, cells, total_width
+
+    numbers = [str(run.record.number) for run in runs]
+    scored = [_scored(summary) for summary in summaries]
+    ending = [
+        Column("score", cells(["" if one.mean is None else f"{one.mean:.1f}" for one in leaders]), right=True),
+        Column("scored", cells(scored), right=True),
+        Column("when", cells([_when(summary.created_at, summary.status) for summary in summaries], QUIET)),
+    ]
+    if ids or width >= _WIDE:
+        ending.append(Column("id", cells([run.id for run in runs], QUIET)))
+    number = Column("run", cells(numbers), right=True)
+    fixed = total_width([number, *ending]) + 2
+    drawn = width >= _WIDE and not plain
+    interval = Column("95 % CI", cells(["" if one.bounds is None else _bounds(one.bounds) for one in leaders]))
+    if not drawn and fixed + interval.width + 2 + _MIN_SUITE + 4 + _MIN_LEADS > width - 1:
+        interval = Column("", cells([""] * len(runs)), gap=0)
+    room = width - 3 - fixed - (MIN_WIDTH + 4 if drawn else interval.width + interval.gap)
+    suite, leads = _name_columns(summaries, leaders, room)
+    if drawn:
+        left = width - 3 - fixed - suite.width - leads.width - 2
+        interval = _bars(leaders, min(44, max(MIN_WIDTH, left)))
+    return [suite, number, leads, interval, *ending]
+
+
+def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: int) -> tuple[Column, Column]:
+    """Return the columns with the suites' names, never cut below 14 characters, and with the leaders."""
+    from rich.text import Text
+
+    from fairtrial.cli.layout import FIRST, QUIET, Column, cells
+    from fairtrial.cli.tables import shortened
+    from fairtrial.core.text import printable
+
+    wanted = max(Text(summary.suite).cell_len for summary in summaries)
+    leads = max(len("leads"), min(_MAX_LEADS, max(Text(f"{one.glyph} {one.names}").cell_len for one in leaders)))
+    suite = min(wanted, _MAX_SUITE, max(_MIN_SUITE, room - leads))
+    leads = max(_MIN_LEADS, min(leads, room - suite))
+    names = cells([shortened(printable(summary.suite), suite) for summary in summaries])
+    styles = {"▲": FIRST, "?": "", "●": "bold"}
+    shown = [
+        Text(shortened(printable(f"{one.glyph} {one.names}"), leads), styles.get(one.glyph, QUIET)) for one in leaders
+    ]
+    return Column("suite", names), Column("leads", shown)
+
+
+def _bars(leaders: list[_Leaders], width: int) -> Column:
+    """Draw the intervals of the leaders on one axis."""
+    from fairtrial.cli.axis import Axis
+    from fairtrial.cli.layout import FIRST, Column
+
+    ends = [end for one in leaders for end in (one.mean, *(one.bounds or ())) if end is not None]
+    axis = Axis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
+    return Column(axis.head(), [axis.bar(one.mean, one.bounds, FIRST if one.glyph == "▲" else "") for one in leaders])
+
+
+def _leaders(run: Run, summary: RunSummary) -> _Leaders:
+    """Return who leads: `▲` alone, `?` together with others; `●` the run goes on, `■` it was stopped."""
+    from fairtrial.analyse.summary import ranked
+    from fairtrial.analyse.tiers import run_tiers
+
+    if summary.status == "running":
+        return _Leaders("●", "running")
+    scored = [arm for arm in ranked(summary.arms) if arm.aggregate.mean is not None]
+    if not scored:
+        return _Leaders("–", "no score")
+    if summary.status == "interrupted":
+        return _Leaders("■", "interrupted")
+    best = scored[0]
+    mean = 100 * (best.aggregate.mean or 0.0)
+    bounds = None if best.aggregate.ci95 is None else (100 * best.aggregate.ci95[0], 100 * best.aggregate.ci95[1])
+    if len(scored) == 1:
+        return _Leaders(" ", best.arm, mean, bounds)
+    trials = sum(arm.trials for arm in summary.arms)
+    if len(scored) > _MOST_ARMS or trials > _MOST_TRIALS or run.settings.get("primary_metric"):
+        return _Leaders(" ", f"{best.arm} of {len(scored)} arms", mean, bounds)
+    leading = run_tiers(run).tiers[0]
+    names = [place.label for place in leading]
+    both = len(names) < 3 and len(", ".join(names)) <= _MIN_LEADS + 12
+    shown = ", ".join(names) if both or len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return _Leaders("▲" if len(names) == 1 else "?", shown, mean, bounds)
+
+
+def _scored(summary: RunSummary) -> str:
+    return f"{sum(arm.scored for arm in summary.arms):,}/{sum(arm.trials for arm in summary.arms):,}"
+
+
+def _bounds(bounds: tuple[float, float]) -> str:
+    return f"{bounds[0]:.0f} to {bounds[1]:.0f}"
+
+
+def _when(created: float, status: str) -> str:
+    """Return the time of a run of today, the day of an earlier one."""
     from datetime import datetime
 
-    from fairtrial.analyse.wording.runs import number
-
-    means = [arm.aggregate.mean for arm in summary.arms if arm.aggregate.mean is not None]
-    return [
-        "\n".join([summary.run_id, *_id_lines(summary, tags)]),
-        summary.suite,
-        summary.status,
-        str(len(summary.arms)),
-        number(max(means)) if means else "–",
-        f"{sum(arm.scored for arm in summary.arms)}/{sum(arm.trials for arm in summary.arms)}",
-        datetime.fromtimestamp(summary.created_at).astimezone().strftime("%y-%m-%d %H:%M"),
-    ]
+    if status == "running":
+        return "now"
+    moment, now = datetime.fromtimestamp(created).astimezone(), datetime.now().astimezone()
+    if moment.date() == now.date():
+        return moment.strftime("%H:%M")
+    return f"{moment.day} {moment:%b}" if moment.year == now.year else f"{moment.day} {moment:%b %Y}"
 
 
-def _id_lines(summary: RunSummary, tags: dict[str, list[str]]) -> list[str]:
-    """Return the lines below a run's id: its names, its series and the series' names."""
+def _names(summary: RunSummary, tags: dict[str, list[str]]) -> str:
+    """Return the line below a run: its tags, its series and the series' tags; empty if it has none."""
     series = summary.series_id
-    names = [f"  {tag}" for tag in tags.get(summary.run_id, ())]
-    if series is None:
-        return names
-    return [*names, f"  of {series}", *(f"  {tag}" for tag in tags.get(series, ()))]
+    parts = list(tags.get(summary.run_id, ()))
+    if series is not None:
+        parts += [f"of series {series}", *tags.get(series, ())]
+    return " · ".join(parts)

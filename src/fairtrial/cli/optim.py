@@ -68,7 +68,7 @@ def run(
     """Ask TARGETS in every style; a suite file with `suite: optimisation` has more options."""
     import yaml
 
-    from fairtrial.cli.finish import check_outputs
+    from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.cli.run import run_suite
     from fairtrial.config import RunOptions, parse_suite
 
@@ -87,7 +87,8 @@ def run(
         sort_keys=False,
     )
     suite = parse_suite(text, file="optimisation", options=RunOptions(budget_usd=budget_usd))
-    code = run_suite(suite, runs=1, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet)
+    code = run_suite(suite, ending, runs=1, store=store)
     if not quiet and not as_json:
         click.echo("`fairtrial optim report` compares the styles", err=True)
     return code
@@ -171,8 +172,8 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
     from rich.text import Text
 
     from fairtrial.analyse.wording.comparisons import difficulty_line
+    from fairtrial.cli.compare_page import print_comparisons
     from fairtrial.cli.console import Console
-    from fairtrial.cli.display import print_comparisons
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable
 

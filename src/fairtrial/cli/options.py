@@ -44,6 +44,7 @@ class Margin(click.FloatRange):
 store_option = option("--store", metavar="URL", help="The store: sqlite:///file.db or a file name.")
 json_option = option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 quiet_option = option("-q", "--quiet", is_flag=True, help="Print no progress and no table.")
+plain_option = option("--plain", is_flag=True, help="Draw no bars.")
 output_option = option(
     "-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write the result to a file; may be repeated."
 )

@@ -23,7 +23,7 @@ from fairtrial.cli.options import (
 if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
 
-_COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI")
+_COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
 
 
 @click.command()

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, metric_key, open_store, option, print_json, store_option
+from fairtrial.cli.options import json_option, metric_key, open_store, option, plain_option, print_json, store_option
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from fairtrial.analyse.rank import Ranking, WinMatrix
+    from fairtrial.analyse.score_table import ScoreTable
+    from fairtrial.cli.layout import Column
+
+
+_SHORT_NAME = 12
 
 
 @click.command()
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 @option("--control-style", is_flag=True, help="Adjust ratings for the length and markup of answers.")
 @option("--metric", metavar="M", help="Metric to rank by; default: the suite's primary metric, or the score.")
 @option("--matrix", is_flag=True, help="Show how often each arm beat each other arm.")
+@plain_option
 @store_option
 @json_option
 def command(
@@ -32,6 +40,7 @@ def command(
     control_style: bool,
     metric: str | None,
     matrix: bool,
+    plain: bool,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -48,29 +57,106 @@ def command(
     ranking = rank(scores, metric=None if metric is None else metric_key(metric), by=by, control_style=control_style)  # type: ignore[arg-type]
     if as_json:
         print_json(ranking_document(ranking))
-    else:
-        print_ranking(ranking, matrix=matrix)
+        return
+    print_ranking(ranking, _verdict(scores, ranking), matrix=matrix, plain=plain)
+    sys.stdout.flush()
+    _print_next(runs, matrix=matrix)
 
 
-def print_ranking(ranking: Ranking, *, matrix: bool = False) -> None:
-    """Print the ranking."""
-    from rich.text import Text
+def _verdict(scores: ScoreTable, ranking: Ranking) -> str:
+    """Return the headline: that of the run where ranks come from its scores."""
+    from fairtrial.analyse.tiers import table_tiers
+    from fairtrial.analyse.wording.ranks import ranking_verdict
+    from fairtrial.analyse.wording.tiers import headline
 
-    from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells, ranking_headline, style_line
+    if ranking.by_pairs or ranking.metric != scores.primary:
+        return ranking_verdict(ranking)
+    return headline(table_tiers(scores))
+
+
+def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
+    from shlex import quote
+
     from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
+    from fairtrial.cli.layout import print_commands
 
-    console = Console(highlight=False)
-    console.print(Text(ranking_headline(ranking), style="bold"), soft_wrap=True)
+    named = "".join(f" {quote(run)}" for run in runs)
+    commands = [(f"fairtrial compare{named}", "by how much, pair by pair")]
+    commands += [] if matrix else [(f"fairtrial rank{named} --matrix", "who won how often")]
+    print_commands(Console(stderr=True), commands)
+
+
+def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain: bool = False) -> None:
+    """Print the ranking: the verdict, every arm with its interval, what the ratings are worth, notes."""
+    from fairtrial.analyse.wording.ranks import ranking_headline, style_line
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.layout import QUIET, print_lines, print_wrapped, table_lines
+
+    console = Console()
+    print_wrapped(console, verdict, "bold")
     console.print()
-    console.print(table(COLUMNS, (ranked_cells(place, ranking.metric) for place in ranking.places)))
+    print_lines(console, table_lines(_columns(ranking, console.page_width, plain=plain)))
     if matrix and ranking.matrix is not None:
         console.print()
         console.print(_matrix_table(ranking.matrix))
+    console.print()
+    said = ranking_headline(ranking)
+    print_wrapped(console, f"{said if ranking.metric else said[:1].upper() + said[1:]}.", QUIET, hang=2)
     for style in ranking.style:
-        console.print(style_line(style))
+        print_wrapped(console, style_line(style), hang=2)
     for note in ranking.notes:
-        console.print(Text(note, style="yellow"))
+        print_wrapped(console, note, QUIET, hang=2)
+
+
+def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
+    """Return the table of a ranking, with a bar if there is room: of the ratings if they make the ranks."""
+    from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells
+    from fairtrial.cli.axis import MIN_WIDTH
+    from fairtrial.cli.layout import FIRST, Column, cells, total_width
+    from fairtrial.cli.tables import short_names
+
+    rows = [ranked_cells(place, ranking.metric) for place in ranking.places]
+    first = {place.label for place in ranking.places if place.rank == 1}
+    leading = [FIRST if place.label in first and len(first) < len(rows) else "" for place in ranking.places]
+    columns = [
+        Column(head.removeprefix("rating "), cells(texts), right=head in ("score", "rating", "Elo"))
+        for head, texts in zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)
+    ]
+    if not plain and total_width(columns) + MIN_WIDTH + 2 >= width:
+        columns.pop()  # the picture says more than Elo, which --json has too
+    least = min(columns[1].width, _SHORT_NAME)
+    while len(columns) > 3 and total_width(columns) - columns[1].width + least >= width:
+        columns.pop()
+    others = total_width(columns) - columns[1].width
+    room = width - 1 - others
+    drawn = not plain and room - MIN_WIDTH - 2 >= min(columns[1].width, 24)
+    names = short_names([place.label for place in ranking.places], max(12, room - (MIN_WIDTH + 2 if drawn else 0)))
+    columns[1] = Column("arm", [cells([name], style)[0] for name, style in zip(names, leading, strict=True)])
+    if drawn:
+        columns.insert(2, _bars(ranking, leading, min(40, room - columns[1].width - 2)))
+    return columns
+
+
+def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
+    from fairtrial.analyse.wording.comparisons import Scale
+    from fairtrial.cli.axis import Axis
+    from fairtrial.cli.layout import Column
+
+    factor = Scale(ranking.metric).factor
+    rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)
+    values, bounds = [], []
+    for place in ranking.places:
+        mean, limits = place.aggregate.mean, place.aggregate.ci95
+        values.append(place.rating if rated else None if mean is None else factor * mean)
+        scaled = None if limits is None else (factor * limits[0], factor * limits[1])
+        bounds.append(place.rating_ci95 if rated else scaled)
+    ends = [
+        end for value, both in zip(values, bounds, strict=True) for end in (value, *(both or ())) if end is not None
+    ]
+    whole = rated or bool(ranking.metric)
+    axis = Axis(ends, width) if whole else Axis(ends, width, within=(0.0, 100.0))
+    rows = zip(values, bounds, styles, strict=True)
+    return Column(axis.head(), [axis.bar(value, both, style) for value, both, style in rows])
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:

@@ -12,6 +12,7 @@ from fairtrial.cli.options import (
     open_store,
     option,
     output_option,
+    plain_option,
     quiet_option,
     run_coroutine,
     store_option,
@@ -29,6 +30,7 @@ from fairtrial.cli.options import (
 @store_option
 @json_option
 @quiet_option
+@plain_option
 def command(
     run: str,
     scorer: str | None,
@@ -38,6 +40,7 @@ def command(
     store: str | None,
     as_json: bool,
     quiet: bool,
+    plain: bool,
     **overrides: Any,
 ) -> int:
     """Score the stored answers of RUN again, with another scorer, another judge, or as the suite says.
@@ -45,20 +48,21 @@ def command(
     No new answers are requested, and no verdict is paid for twice: a verdict on the same answer and the same prompt is
     reused. The earlier scores stay in the store; the new ones become the run's current scores.
     """
-    from fairtrial.cli.finish import check_outputs, finish
+    from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.cli.watch import watcher
     from fairtrial.workflows.resume import arescore, use_scoring
 
     opened = open_store(store)
     load_dotenv_of(run, opened)
     check_outputs(outputs)
+    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain)
     if scoring is not None:
         if scorer or judge:
             raise click.UsageError(
                 "--scoring selects an existing scoring and cannot be combined with --scorer or --judge"
             )
         earlier = use_scoring(run, scoring, store=opened)
-        return finish(earlier, outputs=outputs, as_json=as_json, quiet=quiet)
+        return ending.report(earlier)
     work = arescore(
         run,
         scorer=scorer_spec(scorer),
@@ -67,7 +71,7 @@ def command(
         store=opened,
         watch=watcher(quiet=quiet),
     )
-    return finish(run_coroutine(work), outputs=outputs, as_json=as_json, quiet=quiet)
+    return ending.report(run_coroutine(work), timed=True)
 
 
 def scorer_spec(text: str | None) -> dict[str, object] | None:

@@ -13,6 +13,7 @@ from fairtrial.cli.options import (
     open_store,
     option,
     output_option,
+    plain_option,
     quiet_option,
     raise_open_file_limit,
     run_coroutine,
@@ -38,10 +39,17 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
     @store_option
     @json_option
     @quiet_option
+    @plain_option
     def command(
-        run: str, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool, **overrides: Any
+        run: str,
+        outputs: tuple[str, ...],
+        store: str | None,
+        as_json: bool,
+        quiet: bool,
+        plain: bool,
+        **overrides: Any,
     ) -> int:
-        from fairtrial.cli.finish import check_outputs, exit_code, finish
+        from fairtrial.cli.finish import Ending, check_outputs, exit_code
         from fairtrial.cli.watch import watcher
         from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
@@ -49,20 +57,21 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         refuse_imported(opened.find_runs(run)[0], mode)
         load_dotenv_of(run, opened)
         check_outputs(outputs)
+        ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain)
         tune_garbage_collector()
         raise_open_file_limit()
         if mode == "retry" and (unneeded := _nothing_to_retry(run, opened)):
             click.echo(f"nothing to retry: every trial that was run in {unneeded.id} has a score", err=True)
-            return finish(unneeded, outputs=outputs, as_json=as_json, quiet=quiet)
+            return ending.report(unneeded)
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
             series = run_coroutine(
                 aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part))
             )
-            code = finish(series[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=series)
+            code = ending.report(series[-1], series=series)
             return max(code, *(exit_code(part.status) for part in series))
         work = aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
-        return finish(run_coroutine(work), outputs=outputs, as_json=as_json, quiet=quiet)
+        return ending.report(run_coroutine(work), timed=True)
 
     return command
 

@@ -14,6 +14,7 @@ from fairtrial.cli.options import (
     open_store,
     option,
     output_option,
+    plain_option,
     print_json,
     quiet_option,
     raise_open_file_limit,
@@ -24,6 +25,7 @@ from fairtrial.cli.options import (
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
+    from fairtrial.cli.finish import Ending
     from fairtrial.config import Suite
     from fairtrial.workflows.estimate import CostEstimate
 
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 @quiet_option
+@plain_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -65,6 +68,7 @@ def command(
     store: str | None,
     as_json: bool,
     quiet: bool,
+    plain: bool,
     **options: Any,
 ) -> int:
     """Run SUITE: every target answers every case under every condition.
@@ -72,7 +76,7 @@ def command(
     Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
     """
     from fairtrial import pipeline
-    from fairtrial.cli.finish import check_outputs
+    from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.config import RunOptions
 
     check_outputs(outputs)
@@ -94,7 +98,8 @@ def command(
         raise click.UsageError("--runs and --stop-when cannot be combined: the runs of a series must be complete")
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
-    return run_suite(loaded, runs=runs, outputs=outputs, store=store, as_json=as_json, quiet=quiet)
+    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain)
+    return run_suite(loaded, ending, runs=runs, store=store)
 
 
 def _arguments(context: click.Context) -> list[str]:
@@ -111,12 +116,10 @@ def _arguments(context: click.Context) -> list[str]:
     return [*arguments, "--", context.params["suite"]]
 
 
-def run_suite(
-    suite: Suite, *, runs: int, outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool
-) -> int:
+def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None) -> int:
     """Run a loaded suite once or as a series, and report each run."""
     from fairtrial import pipeline
-    from fairtrial.cli.finish import exit_code, finish
+    from fairtrial.cli.finish import exit_code
     from fairtrial.cli.watch import watcher
     from fairtrial.config.advice import warnings
     from fairtrial.workflows.calibrate import calibration_notes, scorers_of
@@ -132,15 +135,17 @@ def run_suite(
         click.echo(note, err=True)
 
     def report(part: tuple[int, int], run: Run) -> None:
-        if not quiet:
+        if not ending.quiet:
             click.echo(f"run {part[0]} of {part[1]}: {run.id}, {run.status}", err=True)
 
     if runs == 1:
-        finished = [run_coroutine(pipeline.arun(suite, store=opened, watch=watcher(quiet=quiet)))]
+        finished = [run_coroutine(pipeline.arun(suite, store=opened, watch=watcher(quiet=ending.quiet)))]
     else:
-        work = arun_series(suite, runs, store=opened, watch=lambda part: watcher(quiet=quiet, part=part), after=report)
+        work = arun_series(
+            suite, runs, store=opened, watch=lambda part: watcher(quiet=ending.quiet, part=part), after=report
+        )
         finished = run_coroutine(work)
-    code = finish(finished[-1], outputs=outputs, as_json=as_json, quiet=quiet, series=finished if runs > 1 else ())
+    code = ending.report(finished[-1], timed=True, series=finished if runs > 1 else ())
     return max(code, *(exit_code(run.status) for run in finished))
 
 

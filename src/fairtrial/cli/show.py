@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import json_option, open_store, option, plain_option, print_json, store_option
 from fairtrial.cli.output import write_file
 from fairtrial.cli.trial_filters import Filters
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
+@click.argument("case", required=False)
+@click.argument("arm", required=False)
 @option("--by", metavar="KIND", help="Show means by category, difficulty, tag or a column of the dataset.")
 @option("--wrong", is_flag=True, help="Show the wrong answers of the best arm (or of --arm), worst first.")
 @option("--trials", is_flag=True, help="Show the trials; the filters below do so too.")
@@ -44,10 +47,14 @@ if TYPE_CHECKING:
 @option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
 @option("--baseline", metavar="C", help="Show the gain of the other conditions over this one.")
 @option("--context", is_flag=True, help="Show suite, parameters, prompts and versions.")
+@option("--details", is_flag=True, help="Also show deviations, costs and latencies, and every metric.")
+@plain_option
 @store_option
 @json_option
 def command(
     run: str,
+    case: str | None,
+    arm: str | None,
     by: str | None,
     trial: str | None,
     pictures: Path | None,
@@ -55,27 +62,48 @@ def command(
     claims: bool,
     context: bool,
     baseline: str | None,
+    details: bool,
+    plain: bool,
     store: str | None,
     as_json: bool,
     **filters: Any,
 ) -> None:
-    """Show RUN (an id, a prefix of one, a tag or `latest`), its trials, one of them, or a whole series."""
+    """Show RUN (a number, an id, a prefix of one, a tag or `latest`), its trials, one of them, or a whole series.
+
+    With CASE, show the trials of that case; with CASE and ARM, the whole trial.
+    """
     from fairtrial.analyse import Run
+
+    if case is not None and arm is None:
+        filters["case_ids"] = (*filters["case_ids"], case)
 
     opened = open_store(store)
     records = opened.find_runs(run)
     wanted = Filters(**filters)
     if len(records) > 1:
-        run_options = (by, trial, cases, claims, context, wanted.lists_trials)
-        _show_series([Run(opened, record) for record in records], whole=not any(run_options), as_json=as_json)
+        run_options = (by, trial, arm, cases, claims, context, wanted.lists_trials)
+        runs = [Run(opened, record) for record in records]
+        _show_series(runs, whole=not any(run_options), as_json=as_json, plain=plain)
         return
     stored_run = Run(opened, records[0])
+    if case is not None and arm is not None:
+        trial = _find_trial(stored_run, case, arm)
     if trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
     elif as_json:
         _print_document(stored_run, wanted, by=by, baseline=baseline, cases=cases, context=context)
     else:
-        _print_run(stored_run, wanted, by=by, baseline=baseline, cases=cases, claims=claims, context=context)
+        _print_run(
+            stored_run,
+            wanted,
+            by=by,
+            baseline=baseline,
+            cases=cases,
+            claims=claims,
+            context=context,
+            plain=plain,
+            details=details,
+        )
 
 
 def _print_document(
@@ -95,25 +123,47 @@ def _print_document(
 
 
 def _print_run(
-    run: Run, filters: Filters, *, by: str | None, baseline: str | None, cases: bool, claims: bool, context: bool
+    run: Run,
+    filters: Filters,
+    *,
+    by: str | None,
+    baseline: str | None,
+    cases: bool,
+    claims: bool,
+    context: bool,
+    plain: bool,
+    details: bool,
 ) -> None:
     from fairtrial.analyse.kind_means import by_kind
-    from fairtrial.cli.display import next_step, print_summary
+    from fairtrial.cli.run_page import print_next, print_run
     from fairtrial.cli.trial_list import find_trials, print_trials
 
     if filters.lists_trials:
         print_trials(run, find_trials(run, filters))
     else:
         summary = run.summary(baseline)
-        print_summary(summary, by_kind(run, by), whole=by is not None)
-        if step := next_step(summary):
-            click.echo(step, err=True)
+        print_run(run, summary, by_kind(run, by), whole=by is not None, stored=True, plain=plain, details=details)
     if cases:
         _print_cases(run)
     if claims:
         _print_claims(run)
     if context:
         _print_context(run)
+    if not filters.lists_trials:
+        sys.stdout.flush()
+        print_next(run, summary, stored=True)
+
+
+def _find_trial(run: Run, case: str, arm: str) -> str:
+    """Return the id of the first trial of a case by an arm."""
+    from fairtrial.cli.trial_list import find_trials
+    from fairtrial.core.errors import FairtrialError
+
+    places = find_trials(run, Filters(arms=(arm,), case_ids=(case,))).places
+    trial = next(run.trials_at(places[:1]), None)
+    if trial is None:
+        raise FairtrialError(f"run {run.id} has no answer of {arm} to {case} yet")
+    return trial.trial_id
 
 
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
@@ -123,22 +173,24 @@ def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) ->
     if as_json:
         print_json(trial_document(trial))
     else:
-        _print_trial(trial)
+        from fairtrial.cli.trial_page import print_trial
+
+        print_trial(run, trial)
     if pictures is not None:
         _write_pictures(run, trial, pictures)
 
 
-def _show_series(runs: list[Run], *, whole: bool, as_json: bool) -> None:
+def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) -> None:
     if not whole:
         raise click.UsageError(
             f"these options need a single run, not a series; name one of its runs ({', '.join(run.id for run in runs)})"
         )
     from fairtrial.analyse.series_summary import summarise_series
-    from fairtrial.cli.display import print_series
+    from fairtrial.cli.series_page import print_series
     from fairtrial.reports.json import series_document
 
     summary = summarise_series(runs)
-    print_json(series_document(summary)) if as_json else print_series(summary)
+    print_json(series_document(summary)) if as_json else print_series(summary, plain=plain)
 
 
 def _print_cases(run: Run) -> None:
@@ -173,64 +225,6 @@ def _print_claims(run: Run) -> None:
             click.echo(f"{trial.trial_id[:8]} {printable(trial.case_id)} {printable(trial.arm)}: {printable(claim)}")
 
 
-def _print_trial(trial: TrialRecord) -> None:
-    from rich.text import Text
-
-    from fairtrial.analyse.wording.runs import milliseconds, money, number
-    from fairtrial.cli.console import Console
-    from fairtrial.core.experiment import show_expected
-    from fairtrial.core.text import printable
-
-    console = Console(highlight=False)
-    facts = {
-        "trial": trial.trial_id,
-        "case": trial.case_id,
-        "arm": f"{trial.arm}, repeat {trial.repeat}",
-        "status": trial.status,
-        "score": f"{number(trial.score)} by {trial.scorer}: {trial.notes}" if trial.score is not None else "",
-        "reason": trial.failure_message or trial.unscored_message or "",
-        "model": trial.model or "",
-        "finish": trial.finish_reason or "",
-        "latency": f"{milliseconds(trial.latency_ms)}, first token {milliseconds(trial.first_token_ms)}",
-        "attempts": f"{trial.attempts}, waited {milliseconds(trial.waited_ms)}",
-        "tools": _tools_line(trial),
-        "tokens": f"{trial.prompt_tokens} in, {trial.completion_tokens} out, {money(trial.cost_usd)}",
-    }
-    for name, value in facts.items():
-        if value:
-            console.print(Text.assemble((f"{name:>9} ", "bold"), printable(value)), soft_wrap=True)
-    for reason in trial.tried:
-        console.print(Text(f"    tried: {printable(reason)}", style="yellow"), soft_wrap=True)
-    _print_calls(console, trial.trace)
-    _print_page(console, trial.details)
-    for title, body in (
-        ("prompt", trial.input),
-        ("expected", show_expected(trial.expected) or None),
-        ("answer", trial.answer),
-    ):
-        if body is not None:
-            console.print(Text(f"\n{title}", style="bold"))
-            console.print(Text(printable(body)), soft_wrap=True)
-
-
-def _print_page(console: Console, details: dict[str, Any] | None) -> None:
-    """Print what a browser found in a page, if one has rendered it."""
-    page = (details or {}).get("page")
-    if page is None:
-        return
-    from rich.text import Text
-
-    from fairtrial.core.text import printable
-
-    console.print(Text("\npage", style="bold"))
-    marks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
-    for check in page["checks"]:
-        reason = f" ({check['reason']})" if check["reason"] else ""
-        console.print(Text.assemble(marks[check["passed"]], printable(f" {check['name']}{reason}")), soft_wrap=True)
-    for probe in page["probes"]:
-        console.print(Text.assemble(marks[probe["passed"]], printable(f" {probe['words']}")), soft_wrap=True)
-
-
 def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
     """Write a trial's screenshots, and its page as a text file, because a page opened from a file is not sealed."""
     from fairtrial.webpage.extract import extract
@@ -244,39 +238,6 @@ def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
     click.echo(
         f"written to {folder}: {', '.join(sorted(files)) or 'nothing, because this answer has no page'}", err=True
     )
-
-
-def _tools_line(trial: TrialRecord) -> str:
-    if trial.tool_calls is None:
-        return ""
-    failed = f", {trial.tool_errors} failed" if trial.tool_errors else ""
-    missing = f" ({trial.missing})" if trial.missing else ""
-    return f"{trial.tool_calls} calls{failed}{missing}"
-
-
-def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
-    """Print the tool calls of an agent."""
-    from rich.text import Text
-
-    from fairtrial.core.text import printable
-
-    def listed(name: str) -> list[Any]:  # a third-party agent may put anything here
-        entries = (trace or {}).get(name)
-        return entries if isinstance(entries, list) else []
-
-    for note in listed("left_out"):
-        console.print(Text(f"     note: {printable(str(note))}", style="yellow"), soft_wrap=True)
-    for call in listed("tool_calls"):
-        if not isinstance(call, dict):
-            console.print(Text(f"    {printable(str(call))}"), soft_wrap=True)
-            continue
-        name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
-        duration = f", {call['duration_ms']:.0f} ms" if isinstance(call.get("duration_ms"), int | float) else ""
-        duration = ", did not finish" if call.get("unfinished") else duration
-        arguments = " ".join(str(call.get("arguments") or "").split())
-        result = " ".join(str(call.get("result") or "").split())
-        line = f"{name}({arguments}){' failed' if call.get('error') else ''}{duration}: {result[:400]}"
-        console.print(Text(f"    {printable(line)}", style="red" if call.get("error") else ""), soft_wrap=True)
 
 
 def _print_scorings(console: Console, run: Run) -> None:

@@ -64,6 +64,23 @@ def shortened(name: str, max_width: int) -> str:
     )
 
 
+def short_names(names: Sequence[str], max_width: int) -> list[str]:
+    """Shorten names that have to be told apart: what all of them begin with goes first."""
+    names = [printable(name) for name in names]
+    if all(cell_len(name) <= max_width for name in names):
+        return names
+    common = 0 if len(names) < 2 else _common(min(names), max(names))
+    if common > 2:
+        names = [f"…{name[common:]}" for name in names]
+    return [shortened(name, max_width) for name in names]
+
+
+def _common(one: str, other: str) -> int:
+    """Return how many characters two names begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def _fitting(text: str, width: int) -> str:
     """Return as many characters from the start as fit, of which some are two columns wide."""
     used = 0

@@ -12,17 +12,37 @@ from typing import TYPE_CHECKING
 
 from fairtrial.analyse.wording.runs import money
 from fairtrial.core.money import total
+from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
-    from fairtrial.engine.progress import Progress
+    from fairtrial.engine.progress import ArmProgress, Progress
     from fairtrial.engine.watching import Session, Watch
 
 _REFRESH = 0.2
-_LOG_EVERY = 15.0
-_MAX_ARMS = 12
+_LOG_EVERY = 60.0  # seconds without a line in a log
+_FIRST_LOG = 2.0  # a run that is over sooner needs no lines
+_STILL = 30.0  # seconds without an answer that are worth saying
+_OTHER_LINES = 9  # of the display, besides those of the arms
+_MIN_ARMS = 4
 _ECHO = 4  # columns for the `^C` that a terminal writes: at the end of a full line it would begin another one
+_SCORE_FROM, _SURE_FROM = 10, 20  # answers from which on a score is shown, and is no longer dim
+_MIN_BAR, _MOST_BAR = 8, 60
+_SCORE_WIDTH = len(" 100   99 to 100")
+_FAILURES = {
+    "rate_limited": "rate limited",
+    "server": "server error",
+    "connection": "no connection",
+    "stream": "connection lost",
+    "timeout": "timed out",
+    "auth": "key rejected",
+    "model": "no such model",
+    "crashed": "crashed",
+    "steps": "out of steps",
+    "tool_use": "without the required tool",
+    "template": "no prompt",
+}
 
 
 Part = tuple[int, int]  # the number of a run in its series, and the length of the series
@@ -39,7 +59,7 @@ def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
             with suppress(NotImplementedError):  # not available on Windows, where Ctrl-C raises KeyboardInterrupt
                 loop.add_signal_handler(number, session.interrupt)
         show = _show_nothing if quiet else (_show_live if sys.stderr.isatty() else _log_lines)
-        display = asyncio.create_task(show(session.progress, part))
+        display = asyncio.create_task(show(session, part))
         try:
             yield
         finally:
@@ -52,85 +72,190 @@ def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
     return watch
 
 
-async def _show_nothing(progress: Progress, part: Part | None) -> None:
+async def _show_nothing(session: Session, part: Part | None) -> None:
     await asyncio.Event().wait()
 
 
-async def _show_live(progress: Progress, part: Part | None) -> None:
+async def _show_live(session: Session, part: Part | None) -> None:
+    from rich.console import Group
     from rich.live import Live
 
     from fairtrial.cli.console import Console
 
     console = Console(stderr=True)
+    repeats = [max(1, arm.repeats) for arm in session.job.arms]
+    budget = session.job.settings.budget_usd
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(progress_table(progress, console.width, part), refresh=True)
+            lines = live_lines(
+                session.progress, console.page_width, console.height, part=part, repeats=repeats, budget=budget
+            )
+            live.update(Group(*lines), refresh=True)
             await asyncio.sleep(_REFRESH)
 
 
-async def _log_lines(progress: Progress, part: Part | None) -> None:
-    """Write one line at intervals, for logs."""
-    last = time.monotonic()
+async def _log_lines(session: Session, part: Part | None) -> None:
+    """Write a line for every tenth of the run and for every new kind of failure, for logs."""
+    log = Log(session.progress, part, session.job.settings.budget_usd)
     while True:
         await asyncio.sleep(_REFRESH)
-        if time.monotonic() - last >= _LOG_EVERY:
-            last = time.monotonic()
-            sys.stderr.write(f"{progress_line(progress, part)}\n")
-            sys.stderr.flush()
+        for line in log.lines(time.monotonic()):
+            sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
-def progress_line(progress: Progress, part: Part | None = None) -> str:
+class Log:
+    """Says in lines how a run goes on: at every tenth of it, and where something new goes wrong."""
+
+    def __init__(self, progress: Progress, part: Part | None = None, budget: float | None = None) -> None:
+        self._progress, self._part, self._budget = progress, part, budget
+        self._tenths = self._tenth()
+        self._kinds: set[str] = set()
+        self._last = progress.started
+
+    def _tenth(self) -> int:
+        return 10 * self._progress.done // max(1, self._progress.total)
+
+    def lines(self, now: float) -> list[str]:
+        """Return the lines to write now, if any."""
+        progress = self._progress
+        if now - progress.started < _FIRST_LOG:
+            return []
+        new = [kind for kind in progress.failures if kind not in self._kinds]
+        self._kinds.update(new)
+        lines = [f"{progress.failures[kind]} {failure_words(kind)}" for kind in new]
+        if self._tenth() > self._tenths or now - self._last >= _LOG_EVERY:
+            self._tenths, self._last = self._tenth(), now
+            lines.append(progress_line(progress, self._part, self._budget))
+            lines += progress.held()
+        return lines
+
+
+def failure_words(kind: str) -> str:
+    """Return a kind of failure as people say it."""
+    return _FAILURES.get(kind, kind.replace("_", " "))
+
+
+def progress_line(progress: Progress, part: Part | None = None, budget: float | None = None) -> str:
     """Return the progress of a run in one line; in a series, the time left is that of the whole series."""
-    failed = sum(arm.failed + arm.unscored for arm in progress.arms)
     cost = total(arm.cost for arm in progress.arms)
     runs_left = part[1] - part[0] if part else 0
     parts = [f"run {part[0]} of {part[1]}"] if part else []
-    parts += [
-        f"{progress.done}/{progress.total}{'+' if progress.growing else ''} trials",
-        f"{progress.rate:.1f}/s",
-        f"{_time_left(progress, runs_left)} left",
-    ]
-    parts += [f"{failed} without a score"] if failed else []
-    parts += [money(cost)] if cost.charged or cost.unknown else []
-    parts += [progress.note] if progress.note else []
-    parts += ["waiting: another program has locked the store"] if progress.locked else []
-    return " · ".join(parts)
+    parts += [f"{progress.done:,} of {progress.total:,}{'+' if progress.growing else ''}"]
+    parts += [f"{_rate(progress.rate)} a second"] if progress.rate >= 0.1 else []
+    parts += [f"{60 * progress.rate:.1f} a minute"] if 0 < progress.rate < 0.1 else []
+    parts += [_time_left(progress, runs_left)]
+    if cost.charged or cost.unknown:
+        shown = money(cost)
+        spent = "cost unknown" if shown == "unknown" else shown
+        parts.append(f"{spent} of {money(budget)}" if budget is not None and shown != "unknown" else spent)
+    return " · ".join(filter(None, parts))
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.1f}" if rate < 100 else f"{rate:,.0f}"
 
 
 def _time_left(progress: Progress, runs_left: int) -> str:
     seconds = progress.seconds_left
     if seconds is None:
-        return "?"
+        return ""
     seconds += runs_left * progress.total / progress.rate
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{round(seconds)} s left"
+    return f"{minutes} min left" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min left"
 
 
-def progress_table(progress: Progress, width: int, part: Part | None = None) -> Table:
-    """Return a table with the progress of every arm, and of the whole run below."""
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
+def live_lines(
+    progress: Progress,
+    width: int,
+    height: int = 40,
+    *,
+    part: Part | None = None,
+    repeats: list[int] | None = None,
+    budget: float | None = None,
+) -> list[Text]:
+    """Return the display of a run that goes on: a bar for every arm, in the order of the suite, and what there is to
+    know about the whole."""
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 1), show_header=False, expand=True)
-    table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(12, width // 3))
-    table.add_column(ratio=1, min_width=8)
-    for _ in range(3):
-        table.add_column(justify="right", no_wrap=True)
-    for arm in progress.arms[:_MAX_ARMS]:
-        bad = arm.failed + arm.unscored
-        table.add_row(
-            Text(arm.name),
-            ProgressBar(total=max(1, arm.total), completed=arm.done),
-            f"{arm.done}/{arm.total}",
-            "" if arm.mean is None else f"{100 * arm.mean:.1f}",
-            Text(f"{bad} ✗", style="red") if bad else "",
-        )
-    grid = Table.grid(expand=True)
-    grid.width = max(20, width - _ECHO)
-    grid.add_row(table)
-    if len(progress.arms) > _MAX_ARMS:
-        grid.add_row(Text(f" and {len(progress.arms) - _MAX_ARMS} more arms", style="dim"))
-    grid.add_row(Text(f" {progress_line(progress, part)}", style="dim"))
-    return grid
+    from fairtrial.cli.layout import LOUD, QUIET, joined_lines
+
+    width = max(20, width - _ECHO)
+    most = max(_MIN_ARMS, height - _OTHER_LINES)
+    arms = progress.arms[:most]
+    repeats = repeats or [1] * len(progress.arms)
+    lines = [Text(f" {line}") for line in joined_lines(_title(progress, repeats), width)]
+    lines += [Text("")] if lines else []
+    lines += _arm_lines(arms, width, repeats)
+    if len(progress.arms) > len(arms):
+        lines.append(Text(f" and {len(progress.arms) - len(arms)} more arms", QUIET))
+    lines.append(Text(""))
+    lines += [Text(f" {line}") for line in joined_lines(progress_line(progress, part, budget).split(" · "), width)]
+    lines += [Text(f" {line}", QUIET) for line in joined_lines(_held(progress), width)]
+    failures = [f"{count:,} {failure_words(kind)}" for kind, count in progress.failures.items()]
+    lines += [Text(f" {line}", LOUD) for line in joined_lines(failures, width)]
+    lines.append(Text(" Ctrl-C stops and keeps everything", QUIET))
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return lines
+
+
+def _title(progress: Progress, repeats: list[int]) -> list[str]:
+    """Return the suite, the run, and how much there is to do."""
+    if not progress.title:
+        return []
+    arms = counted(len(progress.arms), "arm")
+    shapes = {(arm.total, times) for arm, times in zip(progress.arms, repeats, strict=True)}
+    if len(shapes) > 1 or progress.growing:
+        return [progress.title, arms]
+    ((trials, times),) = shapes
+    cases = f"{trials // times:,} case{'' if trials == times else 's'}"
+    return [progress.title, " × ".join([cases, arms, *([f"{times} repeats"] if times > 1 else [])])]
+
+
+def _held(progress: Progress) -> list[str]:
+    """Return what holds the run back."""
+    held = [*progress.held(), *([progress.note] if progress.note else [])]
+    held += ["waiting: another program has locked the store"] if progress.locked else []
+    still = time.monotonic() - progress.latest
+    return [*held, f"no answer for {still:.0f} s"] if still >= _STILL else held
+
+
+def _arm_lines(arms: list[ArmProgress], width: int, repeats: list[int]) -> list[Text]:
+    """Return a bar for each arm, with its score so far."""
+    from rich.text import Text
+
+    from fairtrial.cli.axis import filled
+    from fairtrial.cli.layout import LOUD, QUIET
+    from fairtrial.cli.tables import short_names
+
+    names = short_names([arm.name for arm in arms], max(12, width // 3))
+    name_width = max(Text(name).cell_len for name in names)
+    counts = [f"{arm.done:,} of {arm.total:,}" for arm in arms]
+    scores = [_score(arm, times) for arm, times in zip(arms, repeats, strict=False)]
+    bad = [f"  {arm.failed + arm.unscored} ✗" if arm.failed + arm.unscored else "" for arm in arms]
+    widest = max(len(f"{arm.total:,} of {arm.total:,}") for arm in arms)  # so that the bars do not change while it runs
+    rest = widest + _SCORE_WIDTH + max(map(len, bad)) + 5
+    bar = min(_MOST_BAR, width - 2 - name_width - rest)
+    lines = []
+    for arm, name, count, score, lost in zip(arms, names, counts, scores, bad, strict=True):
+        line = Text(f" {name}{' ' * (name_width - Text(name).cell_len)} ")
+        if bar >= _MIN_BAR:
+            drawn = filled(arm.done / max(1, arm.total), bar)
+            line.append(drawn.rstrip("░"))
+            line.append("░" * (bar - len(drawn.rstrip("░"))), QUIET)
+        line.append(f"  {count:>{widest}}")
+        line.append(f"  {score:<{_SCORE_WIDTH}}", QUIET if arm.scored < _SURE_FROM else "")
+        line.append(lost, LOUD)
+        lines.append(line)
+    return lines
+
+
+def _score(arm: ArmProgress, repeats: int) -> str:
+    """Return the score so far with its interval, in whole points; empty with few answers."""
+    bounds = arm.interval(repeats)
+    if arm.scored < _SCORE_FROM or arm.mean is None or bounds is None:
+        return ""
+    return f"{100 * arm.mean:>4.0f}   {100 * bounds[0]:.0f} to {100 * bounds[1]:.0f}"

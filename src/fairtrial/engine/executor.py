@@ -53,6 +53,9 @@ class Executor(Protocol):
     def lanes(self) -> list[Lane]:
         """Return the arms grouped so that one provider's limits do not delay another provider's arms."""
 
+    def held(self) -> list[str]:
+        """Say in words what holds calls back at the moment, such as a rate limit."""
+
     def judges(self) -> Sequence[Judge]:
         """Return the judges whose calls cost money, ready to be called."""
 

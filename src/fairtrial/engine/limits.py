@@ -37,6 +37,17 @@ class Limiter:
         """The number of calls that may be in flight now."""
         return int(self._width)
 
+    def held(self) -> str:
+        """Say what holds calls back at the moment: a pause that the provider asked for, or fewer calls at a time."""
+        queued = sum(not waiter.done() for waiter in self._waiting)
+        queue = f", {queued} queued" if queued else ""
+        pause = self._closed_until - asyncio.get_running_loop().time()
+        if pause > 0:
+            return f"waits {max(1, round(pause))} s: rate limit{queue}"
+        if self.width < self._most:
+            return f"takes {self.width} of {self._most} calls at a time: rate limit{queue}"
+        return ""
+
     async def __aenter__(self) -> None:
         while self._busy >= int(self._width) or self._paused():
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()

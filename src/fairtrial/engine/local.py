@@ -123,6 +123,10 @@ class LocalExecutor:
         """Return one lane per provider, so that a slow provider does not delay the others."""
         return list(self._lanes.values())
 
+    def held(self) -> list[str]:
+        """Say which providers hold calls back at the moment, and how."""
+        return [f"{name.split('#')[-1]} {held}" for name, limiter in self._limiters.items() if (held := limiter.held())]
+
     def judges(self) -> list[Judge]:
         """Return the judges whose calls cost money."""
         pairs = zip(self._panel.judges, self._job.settings.judges, strict=True)

@@ -71,6 +71,7 @@ class Engine:
         self._executor: Executor = LocalExecutor(
             self.job, targets, scoring, self._recorder.budget, self._reader.cached_answer, self._reader.file
         )
+        progress.held = self._executor.held
 
     def interrupt(self) -> None:
         """Stop now: cancel calls in flight and keep everything already answered."""

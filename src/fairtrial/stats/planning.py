@@ -24,7 +24,6 @@ _MOST_CASES = 10_000_000
 _VALUES = 60  # distinct values; enough to represent the shape
 _ONE_IN_20 = 1.645  # in standard deviations
 _ALWAYS_T = 0.6  # with a standard deviation this large, a handful of cases has the spread that t needs
-_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def power(sd: float, delta: float, *, alpha: float = 0.05, beta: float = 0.2, pilot: int | None = None) -> int:
@@ -198,7 +197,7 @@ def _averaged(chance: Callable[[Floats, Floats], Floats], n: float, sd: float, p
 @lru_cache(maxsize=512)
 def _estimates(freedom: float) -> tuple[Floats, Floats]:
     """Return possible ratios of estimated to true deviation, √(χ²/ν), with Gauss–Legendre weights."""
-    at, weights = np.polynomial.legendre.leggauss(_NODES)
+    at, weights = _legendre()
     reach = 9 / math.sqrt(2 * freedom)
     low, high = max(0.0, 1 - reach), 1 + reach
     x = (at + 1) / 2
@@ -213,5 +212,14 @@ def _estimates(freedom: float) -> tuple[Floats, Floats]:
     return s, density / density.sum()
 
 
+@lru_cache(maxsize=1)
+def _legendre() -> tuple[Floats, Floats]:
+    """Return the nodes and weights of Gauss–Legendre quadrature, which take longer to find than all else here."""
+    at, weights = np.polynomial.legendre.leggauss(_NODES)
+    return np.asarray(at, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+
+
 def _phi(z: Floats) -> Floats:
-    return np.asarray(0.5 * _erfc(-z / math.sqrt(2)), dtype=np.float64)
+    scaled = -z / math.sqrt(2)
+    values = np.fromiter(map(math.erfc, scaled.ravel().tolist()), dtype=np.float64, count=scaled.size)
+    return np.asarray(0.5 * values.reshape(scaled.shape), dtype=np.float64)

@@ -332,7 +332,7 @@ class Store:
         return self.with_live_status(RunRecord(**row))
 
     def find_run(self, name: str) -> RunRecord:
-        """Return the run with this id, tag or unambiguous id prefix, or the `latest`."""
+        """Return the run with this id, tag, number or unambiguous id prefix, or the `latest`."""
         all_runs = self.runs()
         if not all_runs:
             raise FairtrialError("there is no run in this store yet; `fairtrial run SUITE` creates one")
@@ -340,6 +340,7 @@ class Store:
             return all_runs[0]
         tagged = self.tags().get(name)
         matches = [run for run in all_runs if run.id in (name, tagged)]
+        matches = matches or [run for run in all_runs if str(run.number) == name]
         matches = matches or [run for run in all_runs if run.id.startswith(name)]
         if len(matches) == 1:
             return matches[0]
@@ -361,8 +362,10 @@ class Store:
 
     def find_runs(self, name: str) -> list[RunRecord]:
         """Return the run with this id or tag, or all runs of the series with this id or tag, oldest first."""
-        all_runs = self.runs()
-        prefix = self.tags().get(name, name)
+        all_runs, tags = self.runs(), self.tags()
+        if name not in tags and any(str(run.number) == name for run in all_runs):
+            return [self.find_run(name)]
+        prefix = tags.get(name, name)
         series = [run for run in all_runs if run.series_id is not None and run.series_id.startswith(prefix)]
         if not series or len({run.series_id for run in series}) > 1:
             return [self.find_run(name)]

@@ -25,7 +25,7 @@ class Scale:
 
     def signed(self, value: float | None) -> str:
         """Format a difference with its sign."""
-        return "–" if value is None else self._format(value, "+")
+        return "–" if value is None else self._format(value, "+").replace("-", "−")
 
     def interval(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
         """Format an interval of differences, with enough digits to show on which side of 0 and of the margin its limits
@@ -34,6 +34,11 @@ class Scale:
             return "–"
         thresholds = (0.0,) if margin is None else (0.0, margin, -margin)
         return f"[{', '.join(self._format(bound, '+', thresholds) for bound in bounds)}]"
+
+    def words(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
+        """Format the same interval in words: `5.3 to 15.4`."""
+        low, _, high = self.interval(bounds, margin)[1:-1].partition(", ")
+        return "–" if bounds is None else f"{low} to {high}".replace("+", "").replace("-", "−")
 
     def _format(self, value: float, sign: str, thresholds: tuple[float, ...] = ()) -> str:
         exact = self.factor * value
@@ -68,7 +73,7 @@ def pair_columns(comparisons: Comparisons) -> list[str]:
         "arm",
         "against",
         "difference",
-        "95% CI",
+        "95 % CI",
         "p (Holm)" if len(comparisons.pairs) > 1 else "p",
         "cases",
         "verdict",
@@ -82,7 +87,7 @@ def pair_cells(pair: Comparison) -> list[str]:
         pair.a,
         pair.b,
         scale.signed(pair.difference),
-        scale.interval(pair.ci95, _margin(pair)),
+        scale.words(pair.ci95, _margin(pair)),
         p_words(pair.p_adjusted),
         str(pair.count),
         pair.verdict,
@@ -99,7 +104,7 @@ def sentence(pair: Comparison, margin: float | None = None) -> str:
     what = f" by {pair.metric}" if pair.metric else ""
     if pair.difference is None:
         return f"{pair.a} and {pair.b} have no cases in common."
-    bounds = "" if pair.ci95 is None else f" {scale.interval(pair.ci95, margin)}"
+    bounds = "" if pair.ci95 is None else f", 95 % CI {scale.words(pair.ci95, margin)}"
     if pair.verdict in ("better", "worse"):
         by = f"{scale.signed(pair.difference)}{scale.unit}{bounds}"
         shown = f"{pair.a} is {pair.verdict} than {pair.b}: {by}{_ahead(pair)}."
@@ -111,12 +116,13 @@ def sentence(pair: Comparison, margin: float | None = None) -> str:
     if pair.verdict == "depends on failures":
         return f"{pair.a} against {pair.b}{what}: {estimate}, but the verdict depends on the trials that failed."
     if pair.detectable is None:
-        return f"cannot tell {pair.a} from {pair.b}{what}: {estimate}, {_why_undecided(pair)}."
+        return f"cannot tell {pair.a} from {pair.b}{what}: {estimate}, {why_undecided(pair)}."
     smallest = f"smallest detectable difference: {scale.plain(pair.detectable)}{scale.unit}"
     return f"cannot tell {pair.a} from {pair.b}{what}: {estimate} ({smallest})."
 
 
-def _why_undecided(pair: Comparison) -> str:
+def why_undecided(pair: Comparison) -> str:
+    """Say why nobody can tell, where no difference of any size would show."""
     if pair.count < 2:
         return "there is only one case"
     if pair.units < 2:
@@ -164,7 +170,7 @@ def _as_judged_line(pair: Comparison) -> str:
     assert uncorrected is not None
     return (
         f"corrected by human labels on {pair.labels} cases; as the judges scored it: "
-        f"{scale.signed(uncorrected.difference)} {scale.interval(uncorrected.ci95)}"
+        f"{scale.signed(uncorrected.difference)}, 95 % CI {scale.words(uncorrected.ci95)}"
     )
 
 
@@ -198,7 +204,7 @@ def metric_lines(comparisons: Comparisons, pair: Comparison, *, details: bool) -
 
 def _metric_line(item: Comparison) -> str:
     scale = Scale(item.metric)
-    bounds = f" {scale.interval(item.ci95)}, p {p_words(item.p_adjusted)}" if item.ci95 else ""
+    bounds = f", 95 % CI {scale.words(item.ci95)}, p {p_words(item.p_adjusted)}" if item.ci95 else ""
     return f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {item.count} cases: {item.verdict}"
 
 
@@ -207,8 +213,8 @@ def _failure_lines(pair: Comparison) -> list[str]:
     scale, failures = Scale(pair.metric), pair.failures
     assert failures is not None
     return [
-        f"if every failed trial {what}: {scale.signed(bound.difference)} {scale.interval(bound.ci95, _margin(pair))}, "
-        f"{bound.count} cases: {bound.verdict}"
+        f"if every failed trial {what}: {scale.signed(bound.difference)}, 95 % CI "
+        f"{scale.words(bound.ci95, _margin(pair))}, {bound.count} cases: {bound.verdict}"
         for what, bound in (
             (f"counted against {pair.a}", failures.against_a),
             (f"counted against {pair.b}", failures.against_b),
@@ -238,6 +244,18 @@ def _interval_words(pair: Comparison) -> str:
     return f"{_METHODS.get(pair.method, pair.method)}{alone}"
 
 
+def method_words(pair: Comparison) -> str:
+    """Name the method of the interval in a few words."""
+    return _SHORT_METHODS.get(pair.method, pair.method)
+
+
+_SHORT_METHODS = {
+    "t": "paired t over cases",
+    "t, over clusters": "paired t over clusters",
+    "bounded": "interval bounded by the scale",
+    "bounded, over clusters": "interval over clusters, bounded by the scale",
+    "anytime-valid bets": "interval valid whenever the run stopped",
+}
 _METHODS = {
     "t": "Student's t over cases",
     "t, over clusters": "Student's t over clusters, with a jackknife standard error (each cluster left out once)",
@@ -253,7 +271,7 @@ def _unadjusted_note(pair: Comparison) -> str:
 
 def _robustness_line(line: Robustness, scale: Scale, note: str) -> str:
     if line.ci95 is not None:
-        return f"{line.method}: 95% CI {scale.interval(line.ci95)}"
+        return f"{line.method}: 95 % CI {scale.words(line.ci95)}"
     return f"{line.method}: p {p_words(line.p_value)}{note}"
 
 
@@ -275,7 +293,7 @@ def _run_means_lines(pair: Comparison) -> list[str]:
 
 
 def _group_line(group: Group, scale: Scale) -> str:
-    bounds = f" {scale.interval(group.ci95)}, p {p_words(group.p_value)}" if group.ci95 else ""
+    bounds = f", 95 % CI {scale.words(group.ci95)}, p {p_words(group.p_value)}" if group.ci95 else ""
     return f"{group.by} {group.value}: {scale.signed(group.difference)}{bounds}, {group.count} cases: {group.verdict}"
 
 

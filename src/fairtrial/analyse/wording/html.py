@@ -123,7 +123,7 @@ def pairs_html(summary: PairsSummary) -> str:
     """Show which arms judges prefer."""
     from fairtrial.analyse.wording.judges import order_line, pair_cells
 
-    columns = ("arm", "against", "wins", "ties", "losses", "win rate", "95% CI")
+    columns = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
     failures = [f"{count} × no verdict: {message}" for message, count in summary.failures]
     return block(table(columns, map(pair_cells, summary.pairs)), lines([*map(order_line, summary.judges), *failures]))
 

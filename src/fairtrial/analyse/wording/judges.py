@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.tiers import signs
 
 if TYPE_CHECKING:
     from fairtrial.analyse.judging import JudgeRating, Judging
@@ -31,7 +32,7 @@ def label_lines(arm: ArmSummary) -> list[str]:
             lines.append(f"not corrected: {corrected.refused}")
             continue
         low, high = corrected.ci95
-        lines.append(f"corrected by labels: {number(corrected.mean)} (95% CI: [{number(low)}, {number(high)}])")
+        lines.append(f"corrected by labels: {number(corrected.mean)} (95 % CI {number(low)} to {number(high)})")
     if labels.stale:
         lines.append(f"{labels.stale} stale labels (given for another judge or prompt) are not used")
     return lines
@@ -77,7 +78,7 @@ def _rating_note(rating: JudgeRating) -> str:
 
 
 def _bounds(ci95: tuple[float, float] | None) -> str:
-    return "" if ci95 is None else f" [{ci95[0]:.2f}, {ci95[1]:.2f}]"
+    return "" if ci95 is None else signs(f" (95 % CI {ci95[0]:.2f} to {ci95[1]:.2f})")
 
 
 def pair_cells(pair: ArmPair) -> list[str]:
@@ -89,7 +90,7 @@ def pair_cells(pair: ArmPair) -> list[str]:
         pair.other,
         *(str(count) for count in (orders.wins, orders.ties, orders.losses)),
         number(orders.win_rate.mean),
-        "–" if bounds is None else f"[{number(bounds[0])}, {number(bounds[1])}]",
+        "–" if bounds is None else f"{number(bounds[0])} to {number(bounds[1])}",
     ]
 
 
@@ -106,4 +107,4 @@ def order_line(judge: JudgeOrders) -> str:
 
 
 def _percents(ci95: tuple[float, float] | None) -> str:
-    return "" if ci95 is None else f" [{number(ci95[0])}, {number(ci95[1])}]"
+    return "" if ci95 is None else f" (95 % CI {number(ci95[0])} to {number(ci95[1])})"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.kind_means import KindMeans
     from fairtrial.stats import Aggregate
 
-NOTE = "Each 95% interval is about its own group of cases; none is adjusted for the number of groups."
+NOTE = "Each 95 % interval is about its own group of cases; none is adjusted for the number of groups."
 
 
 class KindRow(NamedTuple):
@@ -56,12 +56,12 @@ def _row(kind: str, means: dict[str, Aggregate], arms: Sequence[str]) -> KindRow
 
 
 def mean_text(mean: Aggregate | None) -> str:
-    """Return a mean with its interval: `61.4 [37.2, 79.7]`, or why there is none: `61.4 (n = 1)`."""
+    """Return a mean with its interval: `61.4 (37.2 to 79.7)`, or why there is none: `61.4 (n = 1)`."""
     if mean is None or mean.mean is None:
         return "–"
     if mean.ci95 is None:
         return f"{number(mean.mean)} ({'n = 1' if mean.count == 1 else mean.method})"
-    return f"{number(mean.mean)} [{number(mean.ci95[0])}, {number(mean.ci95[1])}]"
+    return f"{number(mean.mean)} ({number(mean.ci95[0])} to {number(mean.ci95[1])})"
 
 
 def more_text(table: KindTable) -> str:

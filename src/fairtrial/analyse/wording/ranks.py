@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fairtrial.analyse.rank import RankedArm, Ranking, Style
 from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.tiers import interval_words, signs
 
-COLUMNS = ("rank", "arm", "score", "95% CI", "rating", "rating 95% CI", "Elo")
+COLUMNS = ("rank", "arm", "score", "95 % CI", "rating", "rating 95 % CI", "Elo")
 _BY = {
     "scores": "scores, case by case",
     "verdicts": "judges' verdicts on pairs",
@@ -26,17 +27,31 @@ def ranking_headline(ranking: Ranking) -> str:
     )
 
 
+def ranking_verdict(ranking: Ranking) -> str:
+    """Say who is first, or who may be."""
+    first = [place.label for place in ranking.places if place.rank == 1]
+    by = f" by {ranking.metric}" if ranking.metric and not ranking.by_pairs else ""
+    if len(first) == 1:
+        return f"{first[0]} is first{by}."
+    if len(first) == len(ranking.places):
+        return f"None of the {len(first)} arms can be told apart{by} yet."
+    names = (
+        f"{', '.join(first[:-1])} and {first[-1]}" if len(first) < 4 else f"{first[0]} and {len(first) - 1} more arms"
+    )
+    return f"{names} may each be first{by}: they cannot be told apart."
+
+
 def ranked_cells(place: RankedArm, metric: str) -> list[str]:
     """Return one arm as a table row, in the order of COLUMNS."""
     scale, numbers, bounds = Scale(metric), place.aggregate, place.rating_ci95
-    interval = "n = 1" if numbers.ci95 is None else f"[{scale.plain(numbers.ci95[0])}, {scale.plain(numbers.ci95[1])}]"
+    interval = "n = 1" if numbers.ci95 is None else interval_words(numbers.ci95, metric)
     return [
         rank_words(place),
         place.label,
         scale.plain(numbers.mean),
         interval,
         "–" if place.rating is None else f"{place.rating:.0f}",
-        "–" if bounds is None else f"[{_rating(bounds[0])}, {_rating(bounds[1])}]",
+        "–" if bounds is None else f"{_rating(bounds[0])} to {_rating(bounds[1])}",
         "–" if place.elo is None else f"{place.elo:.0f}",
     ]
 
@@ -48,13 +63,13 @@ def rank_words(place: RankedArm) -> str:
 
 def style_line(style: Style) -> str:
     """Say how many rating points a style feature is worth to those who judged."""
-    bounds = f" (95% CI: [{_points(style.ci95[0])}, {_points(style.ci95[1])}])" if style.ci95 else ""
+    bounds = f" (95 % CI {_points(style.ci95[0])} to {_points(style.ci95[1])})" if style.ci95 else ""
     return f"{style.name}: one standard deviation more is worth {_points(style.points)} points{bounds}"
 
 
 def _rating(value: float) -> str:
-    return f"{value:.0f}" if abs(value - 1000) < _FAR else "∞" if value > 0 else "-∞"
+    return f"{value:.0f}" if abs(value - 1000) < _FAR else "∞" if value > 0 else "−∞"
 
 
 def _points(value: float) -> str:
-    return f"{value:+.0f}" if abs(value) < _FAR else "+∞" if value > 0 else "-∞"
+    return signs(f"{value:+.0f}") if abs(value) < _FAR else "+∞" if value > 0 else "−∞"

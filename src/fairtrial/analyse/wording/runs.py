@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
+from fairtrial.analyse.wording.tiers import signs
 from fairtrial.core.money import Cost, total
 from fairtrial.core.text import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.summary import ArmSummary, RunSummary
+    from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
     from fairtrial.core.score import Scale
     from fairtrial.stats import Aggregate
 
@@ -43,21 +44,25 @@ def reporting_line(arm: ArmSummary) -> str:
 
 
 def metric_lines(arm: ArmSummary) -> list[str]:
-    """Summarise each metric on its own scale: `completeness: 4.2 ± 0.4 (95% CI: [3.9, 4.5], scale 1–5)`."""
+    """Summarise each metric on its own scale: `completeness: 4.2 ± 0.4 (95 % CI 3.9 to 4.5, scale 1–5)`."""
     lines = []
     for name, metric in arm.metrics.items():
         spread = "" if metric.std_dev is None else f" ± {_on_own_scale(metric.std_dev)}"
-        bounds = (
-            ""
-            if metric.ci95 is None
-            else f"95% CI: [{_on_own_scale(metric.ci95[0])}, {_on_own_scale(metric.ci95[1])}], "
-        )
+        bounds = "" if metric.ci95 is None else f"95 % CI {signs(' to '.join(map(_on_own_scale, metric.ci95)))}, "
         rough = "rough: few cases account for the spread, " if metric.rough else ""
         details = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
         lines.append(f"{name}: {_on_own_scale(metric.mean)}{spread}" + (f" ({details})" if details else ""))
     if len(lines) > _MOST_METRICS:
         return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics, in the JSON export"]
     return lines
+
+
+def metric_cell(metric: Metric) -> str:
+    """Return a metric with its interval, for a table: `4.20 (3.90 to 4.50)`; `~` if the interval is rough."""
+    if metric.ci95 is None:
+        return signs(_on_own_scale(metric.mean))
+    low, high = map(_on_own_scale, metric.ci95)
+    return signs(f"{_on_own_scale(metric.mean)} ({'~ ' if metric.rough else ''}{low} to {high})")
 
 
 def _on_own_scale(value: float) -> str:
@@ -74,7 +79,7 @@ def scale_words(scale: Scale) -> str:
 
 
 def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
-    """Give an arm's gain over its baseline: `over t/baseline: +12.0 (95% CI: [3.1, 20.9]), 50 cases`."""
+    """Give an arm's gain over its baseline: `over t/baseline: +12.0 (95 % CI 3.1 to 20.9), 50 cases`."""
     lines = []
     for lift in summary.lifts:
         paired = lift.paired
@@ -82,7 +87,7 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
             continue
         shown = DifferenceScale(lift.metric).signed(paired.difference)
         if paired.ci95 is not None:
-            shown += f" (95% CI: {DifferenceScale(lift.metric).interval(paired.ci95)})"
+            shown += f" (95 % CI {DifferenceScale(lift.metric).words(paired.ci95)})"
         what = f"{lift.metric} over" if lift.metric else "over"
         lines.append(f"{what} {lift.baseline}: {shown}, {paired.count} cases")
     return lines
@@ -102,7 +107,7 @@ def pass_lines(arm: ArmSummary) -> list[str]:
 def _with_bounds(estimate: Aggregate) -> str:
     if estimate.ci95 is None:
         return number(estimate.mean)
-    return f"{number(estimate.mean)} (95% CI: [{number(estimate.ci95[0])}, {number(estimate.ci95[1])}])"
+    return f"{number(estimate.mean)} (95 % CI {number(estimate.ci95[0])} to {number(estimate.ci95[1])})"
 
 
 def tool_lines(arm: ArmSummary) -> list[str]:
@@ -120,7 +125,7 @@ def tool_lines(arm: ArmSummary) -> list[str]:
     lines = [f"{line}: {which}" if which else line]
     if 0 < tools.used < tools.answers:
         mean, bounds = tools.when_used.mean, tools.when_used.ci95
-        shown = "" if bounds is None else f" (95% CI: [{number(bounds[0])}, {number(bounds[1])}])"
+        shown = "" if bounds is None else f" (95 % CI {number(bounds[0])} to {number(bounds[1])})"
         lines.append(f"where a tool was used: {number(mean)}{shown}")
     if tools.marked:
         lines.append(f"{tools.marked} answers lack the tool use that the condition requires")

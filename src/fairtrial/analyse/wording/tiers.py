@@ -160,8 +160,7 @@ def _digits(values: Sequence[float], metric: str, digits: int) -> list[str]:
 
 def interval_words(bounds: tuple[float, float], metric: str = "", margin: float | None = None) -> str:
     """Format an interval as in a table: `79.7 to 87.6`, with the digits that show on which side of 0 a limit lies."""
-    low, high = Scale(metric).interval(bounds, margin)[1:-1].split(", ")
-    return f"{signs(low.removeprefix('+'))} to {signs(high.removeprefix('+'))}"
+    return Scale(metric).words(bounds, margin)
 
 
 def distance_words(distance: Distance | None, metric: str = "") -> str:

@@ -1,0 +1,111 @@
+"""Lines of text in columns, for pages of results in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.text import Text
+
+from fairtrial.cli.console import Console
+from fairtrial.core.text import printable
+
+HEAD, QUIET, LOUD, FIRST = "dim", "dim", "bright_yellow", "blue"
+VERDICT_STYLES = {
+    "better": "blue",
+    "worse": LOUD,
+    "equivalent": "magenta",
+    "cannot tell": QUIET,
+    "depends on failures": QUIET,
+}
+
+
+class Column(NamedTuple):
+    """A head and a cell for every row; `gap` is the space before the column."""
+
+    head: str | Text
+    cells: Sequence[Text]
+    right: bool = False
+    gap: int = 2
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal that it takes."""
+        return max(Text(str(self.head)).cell_len, *(cell.cell_len for cell in self.cells), 0)
+
+
+def total_width(columns: Sequence[Column]) -> int:
+    """Return the width of a table, with the space before its first column."""
+    return 1 + sum(column.width for column in columns) + sum(column.gap for column in columns[1:])
+
+
+def table_lines(columns: Sequence[Column], *, head: bool = True) -> list[Text]:
+    """Return a table as lines: its head first, then a line for each row."""
+    rows = [[column.cells[number] for column in columns] for number in range(len(columns[0].cells))]
+    if head:
+        heads = [c.head if isinstance(c.head, Text) else Text(c.head, HEAD) for c in columns]
+        rows.insert(0, heads)
+    return [_line(columns, row) for row in rows]
+
+
+def _line(columns: Sequence[Column], row: Sequence[Text]) -> Text:
+    line = Text(" ")
+    for number, (column, cell) in enumerate(zip(columns, row, strict=True)):
+        line.append(" " * (column.gap if number else 0))
+        space = " " * (column.width - cell.cell_len)
+        line.append(space if column.right else "")
+        line.append_text(cell)
+        line.append("" if column.right else space)
+    line.rstrip()
+    return line
+
+
+def cells(texts: Iterable[str], style: str = "") -> list[Text]:
+    """Return texts from anywhere as cells of one style."""
+    return [Text(printable(text), style) for text in texts]
+
+
+def rule(width: int) -> Text:
+    """Return a dotted line across the page."""
+    return Text(f" {'╌' * (width - 2)}", QUIET)
+
+
+def print_lines(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines as they are, whatever the width of the terminal."""
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def print_wrapped(console: Console, text: str, style: str = "", *, indent: int = 1, hang: int = 0) -> None:
+    """Print a text of any length, broken at words; from the second line on, `hang` columns further in."""
+    width = max(20, console.page_width - indent - hang - 1)
+    for number, line in enumerate(Text(printable(text), style).wrap(console, width)):
+        line.rstrip()
+        console.print(Text.assemble(" " * (indent + (hang if number else 0)), line), soft_wrap=True)
+
+
+def joined_lines(parts: Sequence[str], width: int) -> list[str]:
+    """Join facts with dots between them, on as many lines as it takes."""
+    lines: list[str] = []
+    for part in parts:
+        longer = f"{lines[-1]} · {part}" if lines else part
+        if lines and Text(longer).cell_len < width - 1:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+def print_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:
+    """Print what to type next, and what each command does."""
+    if not commands:
+        return
+    console.print()
+    lengths = {command: Text(command).cell_len for command, _ in commands}
+    beside = [command for command, why in commands if 6 + lengths[command] + len(why) <= console.page_width]
+    width = max((lengths[command] for command in beside), default=0)
+    for command, why in commands:
+        space = " " * (width - lengths[command] + 3)
+        if command not in beside or 6 + width + len(why) > console.page_width:
+            space = "\n      "
+        console.print(Text.assemble("   ", (printable(command), "bold"), space, (why, QUIET)), soft_wrap=True)

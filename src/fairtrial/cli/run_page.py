@@ -1,0 +1,298 @@
+"""The result of a run as a page in the terminal: verdict, picture, what is missing, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.text import Text
+
+from fairtrial.analyse import Run
+from fairtrial.analyse.kind_means import KindMeans
+from fairtrial.analyse.lines import notes, other_lines
+from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
+from fairtrial.analyse.tiers import Tiers, run_tiers
+from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
+from fairtrial.analyse.wording.runs import failure_line, metric_cell, milliseconds, money, number, scale_words
+from fairtrial.analyse.wording.tiers import headline, settle_words
+from fairtrial.cli.console import Console
+from fairtrial.cli.forest import forest_lines
+from fairtrial.cli.layout import (
+    LOUD,
+    QUIET,
+    Column,
+    cells,
+    joined_lines,
+    print_commands,
+    print_lines,
+    print_wrapped,
+    table_lines,
+    total_width,
+)
+from fairtrial.cli.tables import short_names, shortened
+from fairtrial.core.text import counted, printable
+
+_MAX_FAILURES = 5
+_MAX_KINDS = 8
+_FEWEST_OF_KIND = 3  # kinds that all have fewer cases say nothing yet
+_MAX_METRICS = 6
+_MAX_ARMS = 12  # whose other lines are shown, unless all details are asked for
+_MIN_CELL = 14  # room for the name of an arm above its means
+_LONG_NAME = 24
+
+
+def print_run(
+    run: Run,
+    summary: RunSummary,
+    kinds: KindMeans | None = None,
+    *,
+    whole: bool = False,
+    stored: bool = False,
+    seconds: float | None = None,
+    plain: bool = False,
+    details: bool = False,
+) -> Tiers:
+    """Print the result of a run; a `stored` one with its date, judges and id. Return its tiers."""
+    console = Console()
+    tiers = run_tiers(run)
+    arms = {arm.arm: arm for arm in summary.arms}
+    order = [arms[name] for name in [*(place.label for place in tiers.places), *tiers.unscored]]
+    print_wrapped(console, headline(tiers), "bold")
+    _print_block(console, forest_lines(tiers, arms, console.page_width, plain=plain))
+    console.print()
+    for line in joined_lines(_facts(run, summary, seconds, stored=stored), console.page_width):
+        console.print(Text(f" {printable(line)}"), soft_wrap=True)
+    if settle := settle_words(tiers):
+        print_wrapped(console, settle)
+    if details:
+        _print_block(console, _detail_lines(order))
+    if kinds is not None:
+        _print_kinds(console, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
+    _print_metrics(console, order, tiers, details=details)
+    _print_arms(console, summary, order, details=details)
+    _print_notes(console, summary)
+    _print_missing(console, summary)
+    return tiers
+
+
+def _print_block(console: Console, lines: Sequence[Text]) -> None:
+    if lines:
+        console.print()
+        print_lines(console, lines)
+
+
+def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool) -> list[str]:
+    """Return what happened, in a few words each."""
+    counts = {
+        "failed": sum(arm.failed for arm in summary.arms),
+        "without a score": sum(arm.unscored for arm in summary.arms),
+    }
+    scored, trials = (sum(getattr(arm, name) for arm in summary.arms) for name in ("scored", "trials"))
+    facts = [f"{scored:,} of {trials:,} scored"]
+    facts += [f"{count:,} {what}" for what, count in counts.items() if count]
+    facts += [duration(seconds)] if seconds is not None and seconds >= 1 else []
+    if summary.spent.charged or summary.spent.unknown:
+        shown = money(summary.spent)
+        facts.append("cost unknown" if shown == "unknown" else shown)
+    if not stored:
+        return [*facts, f"{summary.suite}, run {run.record.number}"]
+    facts.append(f"{summary.suite}, run {run.record.number} ({run.id})")
+    facts.append(datetime.fromtimestamp(summary.created_at).astimezone().strftime("%-d %b %Y %H:%M"))
+    if summary.judging is not None:
+        facts.append(f"judged by {', '.join(judge.judge for judge in summary.judging.judges)}")
+    return facts
+
+
+def duration(seconds: float) -> str:
+    """Format a duration as people say it: `42 s`, `6 min 12 s`, `2 h 5 min`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return (f"{minutes} min {rest} s" if rest else f"{minutes} min") if minutes else f"{rest} s"
+
+
+def _detail_lines(arms: Sequence[ArmSummary]) -> list[Text]:
+    """Return what the picture has no room for, as a table."""
+    rows = {
+        "arm": short_names([arm.arm for arm in arms], _LONG_NAME),
+        "± sd": [number(arm.aggregate.std_dev) for arm in arms],
+        "cases": [str(arm.aggregate.count) for arm in arms],
+        "scored": [f"{arm.scored}/{arm.trials}" for arm in arms],
+        "cost": [money(arm.cost) for arm in arms],
+        "p50": [milliseconds(arm.latency_ms.p50) for arm in arms],
+        "p95": [milliseconds(arm.latency_ms.p95) for arm in arms],
+    }
+    return table_lines([Column(name, cells(texts), right=name != "arm") for name, texts in rows.items()])
+
+
+def _print_metrics(console: Console, arms: Sequence[ArmSummary], tiers: Tiers, *, details: bool) -> None:
+    """Print the other metrics with their intervals, an arm on each line; in parts where they are too wide."""
+    names = list(dict.fromkeys(name for arm in arms for name in arm.metrics if name != tiers.metric))
+    shown = names if details else names[:_MAX_METRICS]
+    columns = [_metric_column(name, [arm.metrics.get(name) for arm in arms]) for name in shown]
+    if tiers.metric:
+        columns.insert(0, Column("score", cells([_score_cell(arm) for arm in arms])))
+    label = Column("arm", cells(short_names([arm.arm for arm in arms], _LONG_NAME)))
+    while columns:
+        fitting = max(
+            1, sum(total_width([label, *columns[:n]]) <= console.page_width for n in range(1, len(columns) + 1))
+        )
+        _print_block(console, table_lines([label, *columns[:fitting]]))
+        columns = columns[fitting:]
+    if len(names) > len(shown):
+        console.print(Text(f" and {len(names) - len(shown)} more metrics: --details shows them", QUIET))
+
+
+def _metric_column(name: str, metrics: Sequence[Metric | None]) -> Column:
+    scale = next(scale_words(metric.scale) for metric in metrics if metric is not None)
+    head = f"{name} ({scale.removeprefix('scale ')})" if scale else name
+    return Column(head, cells(["–" if metric is None else metric_cell(metric) for metric in metrics]))
+
+
+def _score_cell(arm: ArmSummary) -> str:
+    bounds = arm.aggregate.ci95
+    shown = "" if bounds is None else f" ({number(bounds[0])} to {number(bounds[1])})"
+    return f"{number(arm.aggregate.mean)}{shown}"
+
+
+def _print_arms(console: Console, summary: RunSummary, arms: Sequence[ArmSummary], *, details: bool) -> None:
+    """Print what else is known about each arm: repeats, refusals, lifts, tools, labels."""
+    lines = {arm.arm: other_lines(summary, arm) for arm in arms}
+    known = [name for name, own in lines.items() if own]
+    shown = known if details else known[:_MAX_ARMS]
+    if shown:
+        console.print()
+    for name in shown:
+        first, *others = lines[name]
+        print_wrapped(console, f"{name}: {first}" if not others else name, hang=2)
+        for line in lines[name] if others else ():
+            print_wrapped(console, line, indent=3, hang=2)
+    if len(known) > len(shown):
+        console.print(Text(f" and {len(known) - len(shown)} more arms: --details shows them", QUIET))
+
+
+def _print_notes(console: Console, summary: RunSummary) -> None:
+    texts = notes(summary)
+    if summary.reason and summary.status not in ("completed", summary.reason):
+        texts.insert(0, f"{summary.status.capitalize()}: {summary.reason}.")
+    elif summary.status == "running":
+        texts.insert(0, "The run goes on: these numbers will change.")
+    if texts:
+        console.print()
+    for text in texts:
+        print_wrapped(console, text, QUIET, hang=2)
+
+
+def _print_missing(console: Console, summary: RunSummary) -> None:
+    """Print why trials have no score, and which arms they are of."""
+    if not summary.failures:
+        return
+    console.print()
+    for failure in summary.failures[:_MAX_FAILURES]:
+        print_wrapped(console, failure_line(failure), LOUD, hang=4)
+    if len(summary.failures) > _MAX_FAILURES:
+        console.print(Text(f" and {len(summary.failures) - _MAX_FAILURES} more reasons", LOUD))
+    lost = {arm.arm: arm.failed + arm.unscored for arm in summary.arms if arm.failed + arm.unscored}
+    if len(summary.arms) > 1:
+        most = sorted(lost, key=lambda name: -lost[name])
+        named = ", ".join(f"{name} {lost[name]}" for name in most[:5])
+        more = f" and {len(most) - 5} more arms" if len(most) > 5 else ""
+        print_wrapped(console, f"of {named}{more}", LOUD, indent=1, hang=2)
+
+
+def _print_kinds(console: Console, names: Sequence[str], kinds: KindMeans, *, whole: bool) -> None:
+    """Print the means by kind of case: every kind and arm, or the largest kinds and the best arms that fit."""
+    tables = kind_tables(kinds, names, most=None if whole else _MAX_KINDS, whole=whole)
+    tables = [shown for shown in tables if whole or max(kinds.cases[shown.by].values()) >= _FEWEST_OF_KIND]
+    for shown in tables:
+        parts = _parts(shown, console.page_width)
+        for part in parts if whole else parts[:1]:
+            _print_block(console, _kind_lines(part, several=len(names) > 1))
+        if not whole and (left_out := _left_out(shown, len(names) - len(parts[0].arms))):
+            console.print(Text(f" {left_out}: fairtrial show --by {printable(shown.by)}", QUIET))
+    if tables:
+        print_wrapped(console, NOTE, QUIET)
+
+
+def _kind_lines(part: KindTable, *, several: bool) -> list[Text]:
+    cell = max(_MIN_CELL, *(len(text) for row in part.rows for text in row.cells))
+    kind = [shortened(printable(row.kind), _LONG_NAME) for row in part.rows]
+    columns = [Column(part.by, cells(kind)), Column("cases", cells([row.cases for row in part.rows]), right=True)]
+    heads = short_names(part.arms, cell) if several else ["score and 95 % CI"]
+    for place, head in enumerate(heads):
+        columns.append(Column(head, cells([row.cells[place] for row in part.rows])))
+    return table_lines(columns)
+
+
+def _left_out(shown: KindTable, arms: int) -> str:
+    """Say what the short table leaves out; empty if nothing."""
+    kinds = counted(shown.more, "more group") if shown.more else ""
+    others = counted(arms, "other arm") if arms else ""
+    return f"and {' and '.join(filter(None, (kinds, others)))}" if kinds or others else ""
+
+
+def _parts(shown: KindTable, width: int) -> list[KindTable]:
+    """Divide a table by arms into tables that fit the terminal."""
+    cell = max(_MIN_CELL, *(len(text) for row in shown.rows for text in row.cells))
+    counts = max(len("cases"), *(len(row.cases) for row in shown.rows))
+    kind = min(_LONG_NAME, max(len(shown.by), *(Text(row.kind).cell_len for row in shown.rows)))
+    most = max(1, (width - 2 - kind - counts - 2) // (cell + 2))
+    return [
+        shown._replace(
+            arms=shown.arms[first : first + most],
+            rows=[row._replace(cells=row.cells[first : first + most]) for row in shown.rows],
+        )
+        for first in range(0, len(shown.arms), most)
+    ]
+
+
+def print_next(run: Run, summary: RunSummary, *, stored: bool = False, needed: bool = False) -> None:
+    """Print what to do next on stderr; with `needed`, only what it takes to complete the run."""
+    commands = to_complete(run, summary)
+    if not needed:
+        commands += _to_look(run, summary, stored=stored)
+    print_commands(Console(stderr=True), commands)
+
+
+def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
+    """Return the commands that would complete a run."""
+    if summary.status in ("completed", "running") or summary.origin is not None:
+        return []
+    waiting = sum(arm.waiting for arm in summary.arms)
+    lost = sum(arm.failed + arm.unscored for arm in summary.arms)
+    name = _name(run)
+    commands = []
+    if lost and summary.status != "stopped":
+        commands.append(
+            (f"fairtrial retry{name}", f"the {lost:,} {'trial' if lost == 1 else 'trials'} without a score")
+        )
+    if waiting:
+        more = " --budget-usd MORE" if "budget" in (summary.reason or "") else ""
+        trials = f"the {waiting:,} {'trial' if waiting == 1 else 'trials'} not run"
+        saved = "" if summary.status == "stopped" else "; everything is saved"
+        commands.insert(0, (f"fairtrial resume{name}{more}", f"{trials}{saved}"))
+    return commands
+
+
+def _to_look(run: Run, summary: RunSummary, *, stored: bool) -> list[tuple[str, str]]:
+    """Return the commands that show more of a run."""
+    name = _name(run)
+    scored = sum(arm.scored > 0 for arm in summary.arms)
+    commands = []
+    if scored > 1:
+        commands.append((f"fairtrial compare{name}", "every pair" if scored > 2 else "the two, case by case"))
+    elif scored == 1:
+        commands.append((f"fairtrial show{name} --wrong", "the answers that lost points"))
+    else:
+        commands.append((f"fairtrial show{name} --failures", "what went wrong"))
+    if stored:
+        commands.append((f"fairtrial show{name} --trials", "the answers"))
+    else:
+        commands.append(("fairtrial serve", "the same as a page"))
+    return commands
+
+
+def _name(run: Run) -> str:
+    """Return how a command names the run: not at all if it is the latest."""
+    return "" if run.store.runs()[0].id == run.id else f" {run.record.number}"

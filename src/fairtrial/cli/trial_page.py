@@ -1,0 +1,191 @@
+"""One trial as a page in the terminal: score, question, answer, what judges and tools said, the other arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from shlex import quote
+from typing import Any
+
+from rich.text import Text
+
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.wording.runs import milliseconds, money, number
+from fairtrial.cli.console import Console
+from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
+from fairtrial.core.experiment import show_expected
+from fairtrial.core.text import printable
+from fairtrial.store.browsing import positions_of
+
+_INDENT = 12  # columns before a text
+_TIMELINE = 13
+_MAX_RESULT = 400
+_MARKS = {True: ("✓", FIRST), False: ("✗", LOUD), None: ("·", QUIET)}
+
+
+def print_trial(run: Run, trial: TrialRecord) -> None:
+    """Print everything that is known about a trial."""
+    console = Console()
+    scored = trial.status == "scored"
+    points = f"{number(trial.score).removesuffix('.0')} of 100" if scored else trial.status
+    repeat = f"repeat {trial.repeat}" if trial.repeat > 1 else ""
+    facts = [trial.case_id, trial.arm, repeat, points, milliseconds(trial.latency_ms), _cost(trial)]
+    for line in joined_lines([fact for fact in facts if fact and fact != "–"], console.page_width):
+        console.print(Text(f" {printable(line)}", "bold" if scored else f"bold {LOUD}"), soft_wrap=True)
+    console.print()
+    _print_text(console, "asked", trial.input)
+    _print_text(console, "expected", show_expected(trial.expected) or None)
+    _print_text(console, "answered", trial.answer if trial.answer != "" else "(empty)")
+    _print_text(console, "reason", trial.failure_message or trial.unscored_message, LOUD)
+    for reason in trial.tried:
+        _print_text(console, "tried", reason, LOUD)
+    _print_judges(console, run, trial)
+    _print_calls(console, trial.trace)
+    _print_page(console, trial.details)
+    _print_others(console, run, trial)
+    _print_facts(console, trial)
+    print_commands(
+        Console(stderr=True), [(f"fairtrial show {run.record.number} {quote(trial.case_id)}", "every arm on this case")]
+    )
+
+
+def _cost(trial: TrialRecord) -> str:
+    return money(trial.cost_usd) if trial.cost_usd else ""
+
+
+def _print_text(console: Console, name: str, text: str | None, style: str = "") -> None:
+    """Print a named text as it is, broken at words and indented."""
+    if text is None:
+        return
+    width = max(20, console.page_width - _INDENT - 1)
+    lines = printable(text).splitlines() or [""]
+    pieces = [piece for line in lines for piece in Text(line, style).wrap(console, width) or [Text("")]]
+    for place, piece in enumerate(pieces):
+        piece.rstrip()
+        head = Text(f" {name if place == 0 else '':<{_INDENT - 1}}", QUIET)
+        console.print(Text.assemble(head, piece), soft_wrap=True)
+
+
+def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:
+    """Print how the answer was scored: by which scorer, why, and what each judge said."""
+    if trial.score is None and not trial.scorer:
+        return
+    console.print()
+    comments = run.judgements(trial.trial_id)
+    notes = f": {trial.notes}" if trial.notes else ""
+    _print_text(
+        console, "scored", f"{number(trial.score)} by {trial.scorer}{notes}" if trial.score is not None else None
+    )
+    for comment in comments:
+        value = number(comment["value"]) if comment["value"] is not None else comment["failure_message"] or "no verdict"
+        reasoning = comment["reasoning"]
+        if isinstance(reasoning, dict):
+            reasoning = "\n".join(f"{name}: {text}" for name, text in reasoning.items())
+        said = f"\n{reasoning}" if reasoning and str(reasoning) not in notes else ""
+        _print_text(console, "judge", f"{value}, {comment['judge']}{said}")
+
+
+def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
+    """Print the tool calls of an agent, one after the other on a line of time."""
+    notes, calls = _listed(trace, "left_out"), _listed(trace, "tool_calls")
+    if notes or calls:
+        console.print()
+    for note in notes:
+        _print_text(console, "note", str(note), LOUD)
+    starts = _starts(calls)
+    for place, call in enumerate(calls):
+        head = "tools" if place == 0 else ""
+        if not isinstance(call, dict):  # a third-party agent may put anything here
+            _print_text(console, head, str(call))
+            continue
+        name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
+        arguments = " ".join(str(call.get("arguments") or "").split())
+        result = " ".join(str(call.get("result") or "").split())
+        bar = f"{_bar(starts, place)}  " if starts else ""
+        failed = " failed" if call.get("error") else " did not finish" if call.get("unfinished") else ""
+        line = f"{bar}{name}({arguments}){failed}: {result[:_MAX_RESULT]}"
+        _print_text(console, head, line, LOUD if call.get("error") else "")
+
+
+def _listed(trace: dict[str, Any] | None, name: str) -> list[Any]:
+    entries = (trace or {}).get(name)
+    return entries if isinstance(entries, list) else []
+
+
+def _starts(calls: Sequence[Any]) -> list[float]:
+    """Return when each call began and the last one ended, in milliseconds; empty unless every duration is known."""
+    durations = [call.get("duration_ms") if isinstance(call, dict) else None for call in calls]
+    if not calls or not all(isinstance(duration, int | float) for duration in durations):
+        return []
+    starts = [0.0]
+    for duration in durations:
+        starts.append(starts[-1] + float(duration or 0.0))
+    return starts
+
+
+def _bar(starts: Sequence[float], place: int) -> str:
+    """Return a call's duration, drawn where it belongs: `0.6 s ▕   ███   ▏`."""
+    total = starts[-1] or 1.0
+    first = min(_TIMELINE - 1, round(_TIMELINE * starts[place] / total))
+    length = max(1, round(_TIMELINE * (starts[place + 1] - starts[place]) / total))
+    drawn = f"{' ' * first}{'█' * length}"[:_TIMELINE]
+    return f"{milliseconds(starts[place + 1] - starts[place]):>6} ▕{drawn:<{_TIMELINE}}▏"
+
+
+def _print_page(console: Console, details: dict[str, Any] | None) -> None:
+    """Print what a browser found in a page, if one has rendered it."""
+    page = (details or {}).get("page")
+    if page is None:
+        return
+    console.print()
+    reasons = {True: " ({})", False: ""}
+    checks = [
+        (check["passed"], check["name"] + reasons[bool(check["reason"])].format(check["reason"]))
+        for check in page["checks"]
+    ]
+    for place, (passed, words) in enumerate([*checks, *((p["passed"], p["words"]) for p in page["probes"])]):
+        head = Text(f" {'page' if place == 0 else '':<{_INDENT - 1}}", QUIET)
+        console.print(Text.assemble(head, _MARKS[passed], f" {printable(words)}"), soft_wrap=True)
+
+
+def _print_others(console: Console, run: Run, trial: TrialRecord) -> None:
+    """Print how the other arms did on the same case, in the order of the suite."""
+    if len(run.plan_arms) < 2:
+        return
+    (position,) = positions_of(run.store, run.plan.id, trial.case_id)[:1]
+    others = _values(each for _, each in run.placed_trials(position, 1) if each.arm != trial.arm)
+    if others:
+        console.print()
+        _print_text(console, "others", " · ".join(f"{name} {value}" for name, value in others.items()))
+
+
+def _values(trials: Iterable[TrialRecord]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for trial in trials:
+        own = number(trial.score).removesuffix(".0") if trial.status == "scored" else trial.status
+        values[trial.arm] = f"{values[trial.arm]}, {own}" if trial.arm in values else own
+    return values
+
+
+def _print_facts(console: Console, trial: TrialRecord) -> None:
+    """Print how the call went, in small."""
+    tokens = trial.prompt_tokens is not None or trial.completion_tokens is not None
+    facts = [
+        f"trial {trial.trial_id}",
+        f"model {trial.model}" if trial.model else "",
+        f"finished: {trial.finish_reason}" if trial.finish_reason else "",
+        f"first token {milliseconds(trial.first_token_ms)}" if trial.first_token_ms is not None else "",
+        f"{trial.prompt_tokens} tokens in, {trial.completion_tokens} out" if tokens else "",
+        f"{trial.attempts} attempts, waited {milliseconds(trial.waited_ms)}" if trial.attempts > 1 else "",
+        _tools(trial),
+    ]
+    console.print()
+    for line in joined_lines([fact for fact in facts if fact], console.page_width):
+        console.print(Text(f" {printable(line)}", QUIET), soft_wrap=True)
+
+
+def _tools(trial: TrialRecord) -> str:
+    if trial.tool_calls is None:
+        return ""
+    failed = f", {trial.tool_errors} failed" if trial.tool_errors else ""
+    missing = f" ({trial.missing})" if trial.missing else ""
+    return f"{trial.tool_calls} tool calls{failed}{missing}"
