@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +44,25 @@ class State:
         self.most_open = self.open = 0
         self.luck = random.Random(behaviour.seed)
         self.bodies: list[dict[str, Any]] = []
+        self._hold_after: int | None = None
+        self._held: list[Callable[[], None]] = []
+
+    def hold(self, after: int) -> None:
+        """Answer so many calls; those after them wait for `release`, so that a test decides how far a run gets."""
+        self._hold_after = after
+
+    def release(self) -> None:
+        """Answer everybody who waits, and everybody from now on."""
+        held, self._held, self._hold_after = self._held, [], None
+        for answer in held:
+            answer()
+
+    def when_allowed(self, answer: Callable[[], None]) -> None:
+        """Answer now, or when `release` is called."""
+        if self._hold_after is None or self.calls.total() <= self._hold_after:
+            answer()
+        else:
+            self._held.append(answer)
 
     def fault(self, prompt: str) -> str | None:
         if self.behaviour.first_only and self.calls[prompt] > 1:
@@ -128,6 +148,10 @@ class Connection(asyncio.Protocol):
             fault = "cut"
         if fault == "hang":
             return
+        state.when_allowed(lambda: self.answer(path, prompt, stream, fault))
+
+    def answer(self, path: str, prompt: str, stream: bool, fault: str | None) -> None:
+        how = self.state.behaviour
         speak = self.messages if "messages" in path.rsplit("/", 1)[-1] else self.completion
         if stream and fault not in ("429", "500", "blank"):
             self.loop.call_later(how.latency / 2, self.start_stream, fault)
@@ -136,9 +160,7 @@ class Connection(asyncio.Protocol):
             self.loop.call_later(how.latency, speak, prompt, False, fault)
 
     def start_stream(self, fault: str | None) -> None:
-        self.transport.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
+        self.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
 
     def completion(self, prompt: str, stream: bool, fault: str | None) -> None:
         self.state.open -= 1

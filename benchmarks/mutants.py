@@ -350,7 +350,7 @@ def main() -> int:
         drawn = chosen(candidates(lines), args.count, args.seed)
         mutants = [mutant for mutant in drawn if args.only in str(mutant)]
         trial = Trial(Path(name), coverage, mutants, args.tests)
-        options = ["-x", "-n0", "-p", "no:cacheprovider", "--capture=sys", "-m", _TESTS, *args.tests]
+        options = ["-x", "-n0", "-p", "no:cacheprovider", "--timeout=900", "--capture=sys", "-m", _TESTS, *args.tests]
         if pytest.main(options, plugins=[trial]) != pytest.ExitCode.OK:
             return 2
     killed, minutes = len(mutants) - len(trial.lived), (time.monotonic() - started) / 60

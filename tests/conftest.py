@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, closing
@@ -15,6 +16,7 @@ from typing import Any
 import hypothesis
 import pytest
 import yaml
+from filelock import FileLock
 from sqlalchemy import create_engine
 
 from benchmarks.mock_server import Behaviour, State, start
@@ -34,6 +36,7 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the one in C is ten t
 _PATIENCE = 240_000  # milliseconds
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30  # bytes that the folders of all tests may take
+_COLD = "TESTS_ARE_NOT_COMPILED"  # where the workers agree on who compiles them
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
 
 
@@ -42,14 +45,32 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen = config.option.basetemp is not None or hasattr(config, "workerinput")
     if not chosen and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
         config.option.basetemp = tempfile.mkdtemp(prefix="fairtrial-tests-", dir=_MEMORY)
+    compiled = any(Path(__file__).parent.glob("*/__pycache__/*-pytest-*.pyc"))
+    if not (compiled or sys.dont_write_bytecode or hasattr(config, "workerinput")):
+        os.environ[_COLD] = tempfile.mkdtemp(prefix="fairtrial-tests-")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Memory is given back."""
-    if not hasattr(config, "workerinput") and str(config.option.basetemp or "").startswith(
-        f"{_MEMORY}/fairtrial-tests-"
-    ):
+    if hasattr(config, "workerinput"):
+        return
+    if str(config.option.basetemp or "").startswith(f"{_MEMORY}/fairtrial-tests-"):
         shutil.rmtree(config.option.basetemp, ignore_errors=True)
+    if _COLD in os.environ:
+        shutil.rmtree(os.environ.pop(_COLD), ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """In a new checkout one worker compiles the tests, and the others wait: each would take ten seconds for the same."""
+    if hasattr(session.config, "workerinput") and _COLD in os.environ:
+        place = Path(os.environ[_COLD])
+        with FileLock(place / "lock"):
+            if not (place / "compiled").exists():
+                result = yield
+                (place / "compiled").touch()
+                return result
+    return (yield)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -6,12 +6,17 @@ from uuid import uuid4
 import psutil
 
 
+def new_mark() -> str:
+    """An argument for a program that no other process on this machine was given."""
+    return f"mark-{uuid4().hex}"
+
+
 def unmistakable(seconds: int) -> str:
     """A time for `sleep` that no other process on this machine was given."""
     return f"{seconds}.{uuid4().int % 10**12:012d}"
 
 
-def ended(argument: str, within: float = 60) -> bool:
+def ended(argument: str, within: float = 240) -> bool:
     """Whether no process with this argument is left; those that are being killed get a moment to go."""
     deadline = time.monotonic() + within
     while _with(argument):
@@ -22,4 +27,5 @@ def ended(argument: str, within: float = 60) -> bool:
 
 
 def _with(argument: str) -> list[psutil.Process]:
-    return [p for p in psutil.process_iter(["cmdline"]) if argument in (p.info["cmdline"] or [])]
+    """Also those to whom it was given as a part of an argument, such as a configuration."""
+    return [p for p in psutil.process_iter(["cmdline"]) if argument in " ".join(p.info["cmdline"] or [])]

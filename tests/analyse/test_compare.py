@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats as reference
 
 import fairtrial as ft
 from fairtrial.analyse.common import Common
@@ -14,6 +13,9 @@ from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, sen
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.json import comparison_document
 from fairtrial.store import Store
+from tests.lazily import Library
+
+reference = Library("scipy.stats")
 
 
 def arm(name, right, count=40, **options):

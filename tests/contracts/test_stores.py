@@ -41,7 +41,7 @@ def test_what_is_not_there_is_made_only_if_wanted(dialect):
 def _hold(place: str, name: str, held, done) -> None:
     with Sqlite(Path(place)).lock(name):
         held.set()
-        done.wait(60)
+        done.wait(600)
 
 
 @pytest.mark.slow
@@ -49,14 +49,14 @@ def test_a_lock_is_for_one_process_and_goes_with_it(dialect, opened):
     held, done = SPAWN.Event(), SPAWN.Event()
     other = SPAWN.Process(target=_hold, args=(dialect.place, "run-1", held, done))
     other.start()
-    assert held.wait(60)
+    assert held.wait(240)
     with pytest.raises(Timeout):
         dialect.lock("run-1").acquire(timeout=0)
     with dialect.lock("run-2"):  # another name is another lock
         pass
     other.kill()
     other.join()
-    with dialect.lock("run-1").acquire(timeout=30):
+    with dialect.lock("run-1").acquire(timeout=240):
         pass
 
 

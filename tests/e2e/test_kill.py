@@ -1,35 +1,17 @@
 """kill -9 at random moments, then resume, many times over: nothing stored is lost, asked again or doubled."""
 
-import json
-import os
+import asyncio
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
-import yaml
 
-CASES = 1000
-REPO = Path(__file__).parents[2]
+from tests.conftest import numbered
 
-
-@pytest.fixture
-def server():
-    """A model server in a process of its own, which outlives the killed clients."""
-    command = [sys.executable, "-m", "benchmarks.mock_server", "--latency", "0.02", "--answer", "42: {prompt}"]
-    process = subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True)
-    yield process.stdout.readline().strip()
-    process.kill()
-
-
-def answered(server: str) -> dict[str, int]:
-    with urllib.request.urlopen(f"{server}/answered") as response:
-        return json.load(response)
+CASES = 400
 
 
 def stored(folder: Path) -> dict[str, str]:
@@ -53,39 +35,31 @@ def count_stored(folder: Path) -> int:
 
 
 @pytest.mark.slow
-def test_kill_and_resume(tmp_path, server):
-    luck = random.Random(0)
-    suite = {
-        "name": "kill",
-        "targets": ["openai:m"],
-        "scorer": "boolean",
-        "concurrency": 20,
-        "cases": [{"input": f"Question {n}?", "expected": "42"} for n in range(CASES)],
-    }
-    (tmp_path / "suite.yaml").write_text(yaml.safe_dump(suite))
-    environment = {**os.environ, "OPENAI_BASE_URL": f"{server}/v1", "OPENAI_API_KEY": "sk-kill-test"}
-    command = [sys.executable, "-m", "fairtrial"]
+async def test_kill_and_resume(tmp_path, write_suite, model_server):
+    luck = random.Random(7)
+    # The server is in this process, so that a run gets no further than it is watched, and outlives those that are killed.
+    server = await model_server(latency=0.02, answer="42: {prompt}")
+    write_suite(targets=["openai:m"], scorer="boolean", concurrency=8, cases=numbered(CASES))
     kills = 0
     for _ in range(40):
-        go_on = ["resume", "latest"] if stored(tmp_path) else ["run", "suite.yaml"]
         before = stored(tmp_path)
-        asked_before = answered(server)
+        asked_before = server.answered.copy()
+        go_on = ["resume", "latest"] if before else ["run", "suite.yaml"]
         process = subprocess.Popen(
-            [*command, *go_on, "--quiet"], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "fairtrial", *go_on, "--quiet"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
         )
         # Killed after a random number of further answers, so that it hits start, middle and commits alike.
-        goal = len(before) + luck.randint(0, 250)
+        goal = len(before) + luck.randint(0, 90)
         while process.poll() is None and count_stored(tmp_path) < goal:
-            time.sleep(0.005)
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(luck.random() * 0.05)
         if process.poll() is None:
-            time.sleep(luck.random() * 0.05)
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             kills += 1
-        process.communicate()
+        await asyncio.to_thread(process.communicate)
         after = stored(tmp_path)
         assert before.items() <= after.items(), "a stored answer was lost or changed"
-        asked = answered(server)
-        again = [prompt for prompt in before if asked[prompt] != asked_before[prompt]]
+        again = [prompt for prompt in before if server.answered[prompt] != asked_before[prompt]]
         assert not again, "a stored answer was asked for again"
         if process.returncode == 0:
             break

@@ -79,7 +79,7 @@ def test_a_saved_change_runs_again_what_it_affects(tmp_path):
         assert len(asked.read_text().splitlines()) == 10  # only the scores changed
         _wait_for(process, "watching 5 files")
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(240) == 0
     finally:
         process.kill()
         process.wait()

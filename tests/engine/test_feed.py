@@ -65,7 +65,7 @@ async def test_the_first_answers_do_not_wait_for_the_last_rows(large, store, mon
     def rows_of(*args):
         for number, row in enumerate(original(*args)):
             if number == 45:
-                assert answered.wait(60), "no trial ended while the last rows could not be read"
+                assert answered.wait(240), "no trial ended while the last rows could not be read"
             yield row
 
     class Watch:
@@ -125,7 +125,7 @@ async def test_a_run_that_stopped_while_its_rows_were_read_continues(large, stor
 
     def rows_of(*args):
         for number, row in enumerate(original(*args)):
-            assert number < 45 or interrupted.wait(60)
+            assert number < 45 or interrupted.wait(240)
             yield row
 
     class Stop:

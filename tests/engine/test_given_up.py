@@ -9,11 +9,13 @@ from fairtrial.cli.main import _run
 from fairtrial.core.answer import Failure, Request, SoFar, Usage
 from fairtrial.core.experiment import McpServer, RetrySpec, Settings, TargetSpec
 from fairtrial.core.target import Target
+from fairtrial.core.time_limit import time_limit
+from fairtrial.engine import ladder
 from fairtrial.engine.budget import Budget
-from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.targets import build_target
 from fairtrial.providers.prices import Price, Rate
+from tests.processes import new_mark
 from tests.scripted import Say, Turn
 from tests.targets.test_agents import CASES, FACTS, _gone
 
@@ -46,10 +48,10 @@ def broken():
 async def climb(target: Target, **settings) -> tuple:
     """The outcome of one call that takes too long."""
     how = Settings(**{"timeout": 0.01, "retry": RetrySpec(wait=0.001), **settings})
-    ladder = Ladder(
+    calls = ladder.Ladder(
         target, how, gate=asyncio.Semaphore(1), limiter=Limiter(1, 1), budget=Budget(None, 0.0), price=ONE_DOLLAR
     )
-    return await ladder.ask(REQUEST)
+    return await calls.ask(REQUEST)
 
 
 def made(cls: type[Target]) -> Target:
@@ -84,13 +86,12 @@ class TestLadder:
     @pytest.mark.parametrize(("cls", "seconds"), [(Slow, 120), (SlowAgent, 600)])
     async def test_a_session_has_more_time_than_a_call(self, cls, seconds, monkeypatch):
         given = []
-        real = asyncio.timeout
 
-        def timeout(limit: float) -> asyncio.Timeout:
+        def shortened(limit: float):
             given.append(limit)
-            return real(0.001)
+            return time_limit(0.001)
 
-        monkeypatch.setattr(asyncio, "timeout", timeout)
+        monkeypatch.setattr(ladder, "time_limit", shortened)
         await climb(made(cls), timeout=None)
         assert set(given) == {seconds}
 
@@ -124,10 +125,9 @@ def look_twice(turn: Turn) -> Say:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(("kind", "mark"), [("tool_agent", "hanging-4716"), ("claude_code", "hanging-4717")])
-async def test_which_tool_hung(model, kind, mark, tmp_path, monkeypatch):
-    served = await model(look_twice)
+@pytest.mark.parametrize("kind", ["tool_agent", "claude_code"])
+async def test_which_tool_hung(model, kind, tmp_path):
+    served, mark = await model(look_twice), new_mark()
     spec = TargetSpec(
         id="a", kind=kind, provider="anthropic", model="claude-test-1", api="anthropic_api", base_url=served.url
     )

@@ -65,7 +65,6 @@ class TestSent:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 async def test_the_same_record_everywhere(run_suite, model, tmp_path, capsys):
     """Claude Code is sent no parameters: every output says so, and with which versions it ran."""
     await model(lambda turn: Say("4711"))

@@ -1,8 +1,10 @@
 """The engine: nothing lost, nothing asked twice, no failure a score, limits kept."""
 
 import asyncio
+import sys
 import time
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,9 +15,11 @@ from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
 from fairtrial.core.experiment import PriceSpec, RetrySpec, TargetSpec
 from fairtrial.core.money import Cost
+from fairtrial.engine import ladder
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.retry import Retries
+from fairtrial.providers import transport
 from fairtrial.providers.prices import FREE, find_price
 from fairtrial.store.ledger import charged
 from fairtrial.workflows.resume import arescore, aresume
@@ -132,12 +136,20 @@ async def test_hangs_end_with_a_reason(run_suite, model_server):
     assert "no answer within 0.05 s" in next(run.trials()).failure_message
 
 
-@pytest.mark.slow
-async def test_waiting_is_not_latency(run_suite, model_server):
+async def test_waiting_is_not_latency(run_suite, model_server, monkeypatch):
+    now = [0.0]
+    waited = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(ladder, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
+    monkeypatch.setattr(transport, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     await model_server(faults={"429": 1}, first_only=True, retry_after=3)
     run = await run_suite(targets=["openai:m"], cases=numbered(1))
     (trial,) = run.trials()
-    assert trial.waited_ms == pytest.approx(3000) and trial.latency_ms < 2500
+    assert waited == [3] and trial.waited_ms == 3000 and trial.latency_ms == 0
 
 
 async def test_concurrency_is_kept(run_suite, model_server):
@@ -359,6 +371,12 @@ class TestPrices:
             find_price(spec, {"lab:m": PriceSpec(input=1, output=2)}).cost(Usage(prompt=10**6, completion=10**6)) == 3
         )
         assert FREE.cost(Usage(prompt=10**6)) == 0
+
+    def test_the_price_list_is_not_loaded_for_a_users_own_program(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+        for provider in ("python", "command"):
+            spec = TargetSpec(id="x", kind=provider, provider=provider, model="agent:answer")
+            assert find_price(spec, {}) is None
 
 
 class TestRetries:

@@ -1,7 +1,6 @@
 """regex, boolean, json_schema, python and the composites."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -52,23 +51,23 @@ def test_regex_flags_need_to_be_flags():
 def test_a_pattern_that_runs_away_is_unscored_and_blocks_nobody():
     async def both():
         context = ScoreContext(response="a" * 40 + "b", case=Case(id="c", input="q", expected=r"(a|aa)+$"))
-        longest = 0.0
+        beats = 0
 
         async def heartbeat():
-            nonlocal longest
+            nonlocal beats
             while True:
-                before = time.perf_counter()
-                await asyncio.sleep(0.01)
-                longest = max(longest, time.perf_counter() - before)
+                await asyncio.sleep(0.001)
+                beats += 1
 
         pulse = asyncio.create_task(heartbeat())
-        result = await build_scorer({"type": "regex", "timeout": 3}).score(context)
+        # Its time is the processor's, so that the heart can beat however slow the machine is.
+        result = await build_scorer({"type": "regex", "timeout": 1}).score(context)
         pulse.cancel()
-        return result, longest
+        return result, beats
 
-    result, longest = asyncio.run(both())
-    assert result == Unscored(kind="timeout", message="pattern timed out after 3 s")
-    assert longest < 2  # had it been blocked, it would be 3
+    result, beats = asyncio.run(both())
+    assert result == Unscored(kind="timeout", message="pattern timed out after 1 s")
+    assert beats > 2  # had it been blocked, there would be none
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 BEHAVE = os.environ.get("BEHAVE", "")
@@ -20,6 +21,8 @@ def lookup(topic: str) -> str:
     if BEHAVE == "die":
         os._exit(3)
     if BEHAVE == "hang":
+        if "HANGS" in os.environ:  # a file that tells a test when it does
+            Path(os.environ["HANGS"]).touch()
         time.sleep(3600)
     if BEHAVE == "flood":
         return "x" * 4_000_000

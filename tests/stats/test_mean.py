@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as reference
 
 from fairtrial.stats import (
     ControlledMean,
@@ -31,6 +30,9 @@ from fairtrial.stats.correction import why_uncorrectable, wilson
 from fairtrial.stats.distributions import beta_inc
 from fairtrial.stats.planning import cases_for_interval_rule, chance_to_pass, chance_within, smallest_detectable
 from fairtrial.stats.sequence import confidence_sequence
+from tests.lazily import Library
+
+reference = Library("scipy.stats")
 
 D = [0.2, 0.1, 0.4, -0.1, 0.3, 0.0, 0.25, 0.5, -0.2, 0.1]
 CLUSTERS = [0, 0, 0, 0, 0, 1, 1, 2, 2, 3]

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special
-from scipy import stats as reference
 
 from fairtrial.stats import aggregate
 from fairtrial.stats.distributions import beta_inc, normal_quantile, t_cdf, t_quantile
+from tests.lazily import Library
+
+reference = Library("scipy.stats")
+special = Library("scipy.special")
 
 
 @given(st.floats(0.05, 500), st.floats(0.05, 500), st.floats(0, 1))

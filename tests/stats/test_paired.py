@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as reference
 
 from fairtrial.stats import (
     bootstrap_ci,
@@ -29,6 +28,9 @@ from fairtrial.stats import (
     wilcoxon,
 )
 from fairtrial.stats.variance import Components
+from tests.lazily import Library
+
+reference = Library("scipy.stats")
 
 RUNS = st.lists(st.floats(0, 1), min_size=2, max_size=10)
 

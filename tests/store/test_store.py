@@ -70,7 +70,8 @@ async def test_values_of_variables_are_nowhere(write_suite, model_server, monkey
 
 @pytest.mark.slow
 async def test_a_reader_sees_a_run_while_it_goes_on(write_suite, store, model_server):
-    await model_server(latency=0.01)
+    state = await model_server()
+    state.hold(after=50)
     suite = pipeline.load(write_suite(targets=["openai:m"], cases=numbered(100), concurrency=5))
     work = asyncio.create_task(pipeline.arun(suite, store=store))
     seen = []
@@ -80,6 +81,8 @@ async def test_a_reader_sees_a_run_while_it_goes_on(write_suite, store, model_se
         if other.runs():
             run = Run.find("latest", other)
             seen.append((run.status, len(list(run.trials()))))
+            if seen[-1][1]:
+                state.release()
         other.close()
     await work
     assert any(status == "running" and 0 < count < 100 for status, count in seen), seen

@@ -63,8 +63,13 @@ def judge(vision: bool | None = None, **marks: float) -> dict:
 
 @pytest.fixture(scope="module", autouse=True)
 def short_limits():
-    """Endless loops end sooner: every one of them keeps a core busy for as long as it may."""
+    """Endless loops end sooner: every one of them keeps a core busy for as long as it may.
+
+    What fails is waited for half a second of a page's own time, frame by frame: every second of it is one of a processor.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairtrial.webpage.acting.PATIENCE_MS", 500)
+        patch.setattr("fairtrial.webpage.pointer.PATIENCE_MS", 500)
         patch.setattr("fairtrial.webpage.render.Limits", partial(Limits, busy=3.0, suspect=1.5))
         yield
 

@@ -12,6 +12,8 @@ from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.options import read
 from fairtrial.core.target import Target
+from fairtrial.engine import ladder
+from tests.limits import limit_reached_when
 from tests.processes import ended, unmistakable
 
 
@@ -212,12 +214,12 @@ class TestCommand:
         assert (await target.ask(request())).kind == "malformed"
 
     @pytest.mark.slow
-    async def test_the_time_limit_ends_it_with_its_children(self, run_suite, tmp_path):
+    async def test_the_time_limit_ends_it_with_its_children(self, run_suite, tmp_path, monkeypatch):
         nap = unmistakable(987)
         code = f"import subprocess,sys,time; subprocess.Popen(['sleep','{nap}']); open('{tmp_path}/up','w'); time.sleep(9999)"
         target = {"id": "slow", "target": "command", "options": {"command": [sys.executable, "-c", code]}}
-        run = await run_suite(targets=[target], timeout=1.5, retry={"timeouts": 0})
-        assert (tmp_path / "up").exists()
+        monkeypatch.setattr(ladder, "time_limit", limit_reached_when((tmp_path / "up").exists))
+        run = await run_suite(targets=[target], retry={"timeouts": 0})
         (trial,) = run.trials()
         assert trial.failure_kind == "timeout"
         assert ended(nap)

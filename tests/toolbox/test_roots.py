@@ -89,7 +89,6 @@ def note(tmp_path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 class TestClaudeCode:
     """The real CLI, which announces the folder that it works in."""
 

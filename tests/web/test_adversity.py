@@ -340,7 +340,7 @@ def test_a_token_is_small(site: Site) -> None:
 
 
 def _ended(store: Store) -> Run:
-    for _ in range(200):
+    for _ in range(5000):
         if store.runs() and store.runs()[0].status == "completed":
             return Run.find("latest", store)
         time.sleep(0.05)

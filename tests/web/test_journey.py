@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.store import Store
+from fairtrial.targets import mock
 from fairtrial.webpage.seal import SANDBOX
+from tests.ports import free_port
 
 from .conftest import CAPITALS, TOKEN
 
@@ -78,10 +81,28 @@ async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path
     await page.get_by_text("cannot tell mock:echo from other").first.wait_for()
 
 
+class Gate:
+    """Lets a mock say so many pieces of its answers; for what follows it waits until the gate is open."""
+
+    def __init__(self, pieces: int) -> None:
+        self._left, self._open = pieces, asyncio.Event()
+
+    async def sleep(self, _: float) -> None:
+        self._left -= 1
+        if self._left < 0:
+            await self._open.wait()
+        await asyncio.sleep(0)
+
+    def open(self) -> None:
+        self._open.set()
+
+
 @pytest.mark.slow
 async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
-    site: str, visitor: Any, write_suite: Any, store: Store
+    site: str, visitor: Any, write_suite: Any, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gate = Gate(pieces=110)  # four answers at a time, of twenty pieces each: some are whole, others half
+    monkeypatch.setattr(mock, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": gate.sleep}))
     slow = {"target": "mock:slow", "options": {"answer": "one two three four five six", "latency_ms": 400}}
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(40)]
     write_suite(targets=[slow], cases=cases, concurrency=4)
@@ -97,6 +118,7 @@ async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
     await page.locator(".badge.interrupted").wait_for()
     done = Run.find("latest", store).arms[0].scored
     assert 0 < done < 40
+    gate.open()
     await page.get_by_role("button", name="Resume").click()
     await page.locator(".badge.completed").wait_for()
     run = Run.find("latest", store)
@@ -185,26 +207,22 @@ async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, vis
     assert [vote["voter"] for vote in votes(store, run.id)] == ["me", "me"]
 
 
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
 @pytest.mark.slow
-async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_suite: Any, store: Store) -> None:
+async def test_a_run_goes_on_after_the_server_was_killed(
+    stranger: Any, write_suite: Any, store: Store, model_server: Any
+) -> None:
     """And who was let in by the printed link before need not ask again."""
-    import asyncio
     import os
     import signal
     import sys
 
-    slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 150}}
+    state = await model_server(answer="one")
+    state.hold(after=20)
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
-    write_suite(targets=[slow], cases=cases, concurrency=4)
+    write_suite(targets=["openai:m"], cases=cases, concurrency=4)
     url = f"sqlite:///{store.path}"
 
-    port = _free_port()
+    port = free_port()
 
     async def serve() -> tuple[Any, str]:
         command = [sys.executable, "-m", "fairtrial", "serve", "--port", str(port), "--store", url]
@@ -225,6 +243,7 @@ async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_su
     before = [trial.trial_id for trial in Run.find(run_id, store).trials()]
     assert 0 < len(before) < 60
 
+    state.release()
     process, _ = await serve()
     stranger.broken.clear()  # the page could not reach the server any more
     await stranger.goto(f"http://127.0.0.1:{port}/runs/{run_id}")
@@ -234,16 +253,17 @@ async def test_a_run_goes_on_after_the_server_was_killed(stranger: Any, write_su
     trials = list(Run.find(run_id, store).trials())
     assert len(trials) == 60 and all(trial.attempts == 1 for trial in trials)
     process.send_signal(signal.SIGINT)
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await process.wait() == 0
 
 
 @pytest.mark.slow
-async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, store: Store) -> None:
+async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, store: Store, model_server: Any) -> None:
     from fairtrial.web.serving import serve_site
 
-    slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 300}}
+    state = await model_server(answer="one")
+    state.hold(after=20)
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
-    path = write_suite(targets=[slow], cases=cases, concurrency=4)
+    path = write_suite(targets=["openai:m"], cases=cases, concurrency=4)
     async with serve_site(store, path.parent, token=TOKEN) as address:
         await visitor.goto(f"{address}arena")
         await visitor.get_by_role("button", name="Run", exact=True).click()

@@ -89,13 +89,15 @@ def test_what_is_heard_is_bounded() -> None:
 
 
 @pytest.mark.slow
-async def test_a_run_of_another_process_is_seen_live(site: str, write_suite: Any, store: Store) -> None:
+async def test_a_run_of_another_process_is_seen_live(
+    site: str, write_suite: Any, store: Store, model_server: Any
+) -> None:
     import aiohttp
 
-    slow = {"target": "mock:slow", "options": {"answer": "one", "latency_ms": 300}}
-    path = write_suite(
-        targets=[slow], cases=[{"id": f"c{n}", "input": str(n), "expected": "one"} for n in range(30)], concurrency=2
-    )
+    state = await model_server(answer="one")
+    state.hold(after=10)
+    cases = [{"id": f"c{n}", "input": str(n), "expected": "one"} for n in range(30)]
+    path = write_suite(targets=["openai:m"], cases=cases, concurrency=2)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "fairtrial", "run", str(path), "-q", "--store", store.path
     )
@@ -110,6 +112,8 @@ async def test_a_run_of_another_process_is_seen_live(site: str, write_suite: Any
         async for line in reply.content:
             if line.startswith(b"data: "):
                 states.append(json.loads(line[6:]))
+                if states[-1]["done"]:
+                    state.release()
     assert await process.wait() == 0
     assert states[0]["status"] == "running" and states[-1]["status"] == "completed"
     assert states[-1]["done"] == 30 and {key for state in states for key in state["cells"]} == {"0.0", "1.0"}

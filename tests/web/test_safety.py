@@ -114,7 +114,9 @@ async def _said_by_serve(token: str | None, monkeypatch: pytest.MonkeyPatch, cap
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("webbrowser.open", browse)
-    await asyncio.wait_for(serve.serve("127.0.0.1", 0, Path(), token, "x.db", opens=True, path="runs/1/vote?by=me"), 30)
+    await asyncio.wait_for(
+        serve.serve("127.0.0.1", 0, Path(), token, "x.db", opens=True, path="runs/1/vote?by=me"), 240
+    )
     return capsys.readouterr().err, opened[0]
 
 

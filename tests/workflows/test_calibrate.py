@@ -235,7 +235,6 @@ def test_from_python():
 
 @pytest.mark.model
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # a small model on a slow core
 def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
     from fairtrial.providers.weights import fetch
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 import string
@@ -22,6 +21,7 @@ from fairtrial.core.numbers import find_numbers
 from fairtrial.core.patterns import PatternError, compile_pattern, search
 from fairtrial.core.text import clipped
 from fairtrial.core.threads import call_in_thread
+from fairtrial.core.time_limit import time_limit
 
 _WORDS = ("last_line", "number", "choice", "boxed", "code", "whole")
 _KEYS = ("regex", "json", "after", "python")
@@ -187,7 +187,7 @@ async def _by_function(extraction: Extraction, text: str, folder: Path) -> Extra
     name = extraction.python or ""
     try:
         function = load_function(name, folder)
-        async with asyncio.timeout(_FUNCTION_TIMEOUT):
+        async with time_limit(_FUNCTION_TIMEOUT):
             result = function(text) if inspect.iscoroutinefunction(function) else call_in_thread(function, text)
             value = await result
     except TimeoutError:

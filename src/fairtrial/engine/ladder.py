@@ -21,6 +21,7 @@ from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, So
 from fairtrial.core.experiment import PriceSpec, Settings
 from fairtrial.core.money import Cost
 from fairtrial.core.target import Target
+from fairtrial.core.time_limit import time_limit
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.retry import Retries
@@ -213,7 +214,7 @@ class Ladder:
         limit = self._settings.timeout or (_AGENT_TIMEOUT if self._target.agent else _TIMEOUT)
         request = msgspec.structs.replace(request, journal=Journal())
         try:
-            async with asyncio.timeout(limit):
+            async with time_limit(limit):
                 return await self._called(request)
         except TimeoutError:
             return _timed_out(request.journal, f"no answer within {limit:g} s")

@@ -55,7 +55,7 @@ def _browser_versions() -> dict[str, str]:
 
     try:
         program = usable_browser()
-        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=True)
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=120, check=True)
     except (NoBrowserError, OSError, subprocess.SubprocessError):
         return {}
     match = re.match(r"(\D+?) (\d[\d.]*)", output.stdout)

@@ -11,6 +11,7 @@ from fairtrial.core.answer import Usage
 from fairtrial.core.experiment import PriceSpec, TargetSpec
 
 _MILLION = 1_000_000
+_UNLISTED = frozenset({"python", "command"})  # the user's own programs: the list, slow to load, has none of them
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,8 @@ def stated_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None
 
 
 def _listed_price(spec: TargetSpec) -> Price | None:
+    if spec.provider in _UNLISTED:
+        return None
     from datetime import UTC, datetime
 
     from genai_prices.data_snapshot import get_snapshot

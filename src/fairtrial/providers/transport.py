@@ -20,6 +20,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.listening import Listener
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Target
+from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.conversation import Conversation
 from fairtrial.providers.params import Api, supported_params
 from fairtrial.providers.replies import UNREADABLE
@@ -191,7 +192,7 @@ async def check_reachable(spec: TargetSpec, seconds: float = _REACH_SECONDS) -> 
         return  # only the proxy would be tested, which proves nothing
     port = address.port or (443 if address.scheme == "https" else 80)
     try:
-        async with asyncio.timeout(seconds):
+        async with time_limit(seconds):
             _, writer = await asyncio.open_connection(address.hostname, port)
         writer.close()
     except (OSError, TimeoutError) as error:

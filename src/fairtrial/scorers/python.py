@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -17,6 +16,7 @@ from fairtrial.core.registry import nearest
 from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.time_limit import time_limit
 
 
 class Python(Scorer, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Python(Scorer, frozen=True, kw_only=True):
         name = own_name(self.function)
         try:
             function = load_function(self.function, context.folder, context.functions)
-            async with asyncio.timeout(self.timeout):
+            async with time_limit(self.timeout):
                 return as_score(
                     await call(function, **named_arguments(function, {**context.facts(), **self.arguments}))
                 )

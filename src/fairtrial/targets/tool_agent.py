@@ -14,6 +14,7 @@ from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
+from fairtrial.core.time_limit import time_limit
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.providers import transport
 from fairtrial.providers.conversation import Call, Conversation, Result, Tool, Turn
@@ -171,7 +172,7 @@ class _Session:
     async def _ask_server(self, tool: Tool, call: Call) -> Result:
         """Call a tool; its errors are returned to the model and do not fail the trial."""
         try:
-            async with asyncio.timeout(self._options.tool_timeout):
+            async with time_limit(self._options.tool_timeout):
                 reply = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
         except TimeoutError:
             return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import Arm, Condition, McpServer
 from fairtrial.core.ids import content_hash
+from fairtrial.core.time_limit import time_limit
 from fairtrial.toolbox.server import ServerError, connected, first_reason
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> li
 
 async def _inspect(server: McpServer) -> Inventory | str:
     try:
-        async with connected(server) as client, asyncio.timeout(server.timeout):
+        async with connected(server) as client, time_limit(server.timeout):
             tools = [tool async for tool in all_tools(client)]
             server_info = client.server_info
     except ServerError as error:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import McpServer
+from fairtrial.core.time_limit import time_limit
 from fairtrial.toolbox.supervised import supervised
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ async def connected(server: McpServer) -> AsyncIterator[Client]:
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         client = Client(_transport(server, errors))
         try:
-            async with asyncio.timeout(server.timeout):
+            async with time_limit(server.timeout):
                 await client.__aenter__()
         except TimeoutError:
             problem = f"it did not respond within {server.timeout:g} s (raise the server's `timeout` to allow more)"

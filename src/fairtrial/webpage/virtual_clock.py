@@ -14,6 +14,7 @@ from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from fairtrial.core.time_limit import time_limit
 from fairtrial.webpage.checks import SIZES, Size
 from fairtrial.webpage.clock import FRAME_MS, Box, Clock, in_order
 from fairtrial.webpage.world import World
@@ -160,7 +161,8 @@ class VirtualClock(Clock):
     async def _wait_for_navigation(self) -> None:
         """Wait until a requested document has arrived; time stands still meanwhile."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._arrived.wait(), _NAVIGATION_SECONDS)
+            async with time_limit(_NAVIGATION_SECONDS):
+                await self._arrived.wait()
         self._arrived.set()
 
     async def _begin_frame(self, at: float, **more: Any) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fairtrial.core.text import clipped
+from fairtrial.core.time_limit import time_limit
 from fairtrial.webpage.acting import carry_out
 from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.checks import SIZES, Check, CheckResult, Size
@@ -87,7 +89,9 @@ class Visit:
         task, violation = asyncio.ensure_future(work()), asyncio.ensure_future(self._watch.violation())
         wall, reason = self._slot.limits.wall, ""
         try:
-            await asyncio.wait({task, violation}, timeout=wall, return_when=asyncio.FIRST_COMPLETED)
+            with suppress(TimeoutError):
+                async with time_limit(wall):
+                    await asyncio.wait({task, violation}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 task.result()
                 return True
