@@ -16,11 +16,14 @@ from typing import Any
 import yaml
 
 from fairtrial import pipeline
+from fairtrial.analyse import Run
 from fairtrial.config import judge_named
 from fairtrial.config.suite import RunOptions
+from fairtrial.core.place import COLUMNS
 from fairtrial.core.variables import Variables
-from fairtrial.store import Store
+from fairtrial.store import Store, opinions
 from fairtrial.workflows.calibrate import acalibrate
+from fairtrial.workflows.vote import Poll
 
 SERVER = Path(__file__).parent.parent / "examples" / "agents" / "graph_server.py"
 ITEMS = ("headphones", "desk lamp", "keyboard", "backpack", "coffee grinder", "monitor", "router", "camera")
@@ -170,6 +173,71 @@ def agent_suite(folder: Path) -> Path:
     return path
 
 
+ADVICE = {
+    "thorough": "You have **two years of warranty**, and the shop has to prove that the fault is yours.\n\n"
+    "1. Write to the shop, with a photo of the {item}, and ask for a repair within 14 days.\n"
+    "2. Mention the order number; you need *no* original box.\n3. If they refuse, I can open a case for you.\n\n"
+    "Shall I draft the message?",
+    "friendly": "Sorry to hear that! Let us get your {item} sorted out.\n\n- Send us a photo and the order number.\n"
+    "- We repair it within 14 days, or you get a new one.\n\nYou need no original box.",
+    "plain": "A fault within two years is covered by the warranty. Send the {item} back and it will be repaired.",
+    "evasive": "Faults of the {item} can have many causes. Please try the following:\n\n- Switch it off and on\n"
+    "- Read the manual\n\nIf that does not help, you may contact the manufacturer.",
+}  # the longer, the likelier to be chosen
+
+
+def advice_suite(folder: Path, count: int = 24) -> Path:
+    """Write a suite of questions whose answers are a matter of opinion, with a judge: for votes and labels."""
+    asked = "My {item} broke after {weeks} weeks. The shop says that it is my fault. What can I do?"
+    questions = [
+        {"id": f"warranty-{n + 1:03}", "item": item, "input": asked.format(item=item, weeks=n + 2)}
+        for n, item in zip(range(count), cycle(ITEMS), strict=False)
+    ]
+    marks = {"two years of warranty": 9, "order number": 7, "two years": 6}
+    document = {
+        "name": "warranty-advice",
+        "targets": [
+            {
+                "id": model,
+                "target": f"mock:{model}",
+                "options": {"answers": {case["id"]: ADVICE[style].format(item=case["item"]) for case in questions}},
+            }
+            for model, style in zip(MODELS, ADVICE, strict=False)
+        ],
+        "judge": {"target": "mock:judge", "options": {"verdict": {"marks": marks, "otherwise": 3, "noise": 1.5}}},
+        "scorer": "llm_judge",
+        "concurrency": 40,
+        "cases": [{"id": case["id"], "input": case["input"]} for case in questions],
+    }  # fmt: skip
+    path = folder / "warranty-advice.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    return path
+
+
+def vote(run: Run, voters: dict[str, int]) -> None:
+    """Let people vote, so many times each: they like long answers, and not always the same."""
+    chance = random.Random(7)
+    for voter, count in voters.items():
+        poll = Poll(run, voter, seed=len(voter))
+        for _ in range(count):
+            if ballot := poll.next():
+                gap = (len(ballot.left) - len(ballot.right)) / 160 + chance.gauss(0, 1)
+                poll.cast(ballot, "tie" if abs(gap) < 0.25 else "left" if gap > 0 else "right")
+
+
+def label(run: Run, count: int) -> None:
+    """Label answers a little more strictly than the judge."""
+    chance = random.Random(5)
+    rows = []
+    for place, trial in run.placed_trials(0, count):
+        if trial.score is not None:
+            value = min(1.0, max(0.0, trial.score - 0.06 + chance.gauss(0, 0.08)))
+            rows.append(
+                {**dict(zip(COLUMNS, place, strict=True)), "labeller": "ada", "value": round(value, 1), "note": None}
+            )
+    opinions.add_labels(run.store, run.id, run.record.scoring, rows)
+
+
 NOUGHT = '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'
 STYLES = {
     "name": "prompt-styles",
@@ -194,6 +262,10 @@ async def build(folder: Path) -> dict[str, str]:
     (folder / "prompt-styles.yaml").write_text(yaml.safe_dump(STYLES))
     runs["styles"] = (await pipeline.arun(pipeline.load(folder / "prompt-styles.yaml"), store=store)).id
     runs["agent"] = (await pipeline.arun(pipeline.load(agent_suite(folder)), store=store)).id
+    advice = await pipeline.arun(pipeline.load(advice_suite(folder)), store=store)
+    runs["advice"] = advice.id
+    vote(advice, {"ada": 42, "ben": 27})
+    label(advice, 21)
     judge = judge_named("mock:echo", Variables({}), folder, "name: judge\ntargets: [mock:echo]\n")
     await acalibrate(judge, store=store)
     store.set_tag("baseline", runs["support"])

@@ -167,10 +167,10 @@ async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
 
     run = await run_suite(cases=[{"id": f"c{n}", "input": f"Say {n}", "expected": "Say 1"} for n in range(3)])
     await page.goto(f"{site}/runs/{run.id}/label")
-    for key in ("7", "p", "f"):
-        assert "mock:echo" not in await page.locator("main").inner_text()
-        async with page.expect_navigation():
-            await page.keyboard.press(key)
+    for number, key in enumerate(("7", "p", "f"), start=1):
+        assert "mock:echo" not in await page.locator("#booth > .side > .stack").first.inner_text()
+        await page.keyboard.press(key)
+        await page.get_by_text(re.compile(rf"^{number} labels?\b")).first.wait_for()
     await page.get_by_text("All scored answers that can be labelled are labelled.").wait_for()
     from fairtrial.store import opinions
 
@@ -180,7 +180,7 @@ async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
 @pytest.mark.slow
 async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, visitor: Any, store: Store) -> None:
     page = visitor
-    await page.goto(f"{site}/code")
+    await page.goto(f"{site}/arena")
     await page.get_by_role("button", name="Try the demo").click()
     await page.wait_for_url("**/pages*")
     # A sealed page is there before the answer is: the run has no trial yet, and the frame is of another origin.
@@ -196,12 +196,12 @@ async def test_pages_are_seen_while_they_are_written_and_voted_on(site: str, vis
         await section.get_by_text("Browser checks").wait_for()
     run = Run.find("latest", store)
     await page.goto(f"{site}/runs/{run.id}/vote?by=me")
-    for key in ("1", "2"):
-        await page.get_by_role("heading", name="Which answer is better?").wait_for()
-        async with page.expect_navigation():
-            await page.keyboard.press(key)
-    await page.get_by_role("heading", name="Board").wait_for()
-    await page.get_by_text("2 votes on this run").wait_for()
+    for key, pair in (("ArrowLeft", "pair 1 of 2"), ("ArrowRight", "pair 2 of 2")):
+        await page.get_by_text(pair).wait_for()
+        await page.keyboard.press(key)
+    await page.get_by_text("You have voted on all 2 pairs.").wait_for()
+    await page.get_by_role("link", name="Open the board").click()
+    await page.get_by_text("2 votes").first.wait_for()
     from fairtrial.store.votes import votes
 
     assert [vote["voter"] for vote in votes(store, run.id)] == ["me", "me"]
@@ -265,7 +265,7 @@ async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, stor
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
     path = write_suite(targets=["openai:m"], cases=cases, concurrency=4)
     async with serve_site(store, path.parent, token=TOKEN) as address:
-        await visitor.goto(f"{address}arena")
+        await visitor.goto(f"{address}new")
         await visitor.get_by_role("button", name="Run", exact=True).click()
         await visitor.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
         await visitor.goto("about:blank")

@@ -49,7 +49,7 @@ def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled:
     for source in scores.sources:
         own = {one.arm.name: positions[id(one)] for one in arms if one.source is source}
         for run in source.runs:
-            rows = list(_pair_rows(run, by))
+            rows = list(pair_rows(run, by))
             styles = _styles(run) if rows and styled else {}
             names = [arm.name for arm in run.plan_arms]
             for row in rows:
@@ -62,7 +62,7 @@ def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled:
     return battles if battles.one else None
 
 
-def _pair_rows(run: Run, by: By) -> Iterator[dict[str, Any]]:
+def pair_rows(run: Run, by: By) -> Iterator[dict[str, Any]]:
     """Yield judges' verdicts, with a disagreement between the two orders as a tie, and people's votes."""
     if by in ("verdicts", "both"):
         for row in opinions.pairs(run.store, run.id):

@@ -114,7 +114,7 @@ def rank(
         players=len(arms),
         covariates=battles.style if control_style else None,
     )
-    better = _better_by_rating(ratings) if by_pairs else better_than(scores, arms, metric)
+    better = better_by_rating(ratings) if by_pairs else better_than(scores, arms, metric)
     places = _places(arms, numbers, battles, ratings, better)
     strength = _by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0)
     places.sort(key=lambda place: (place.rank, place.worst_rank, strength(place)))
@@ -161,10 +161,11 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
 def rank_sets(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> list[tuple[int, int]]:
     """Return each arm's best and worst possible rank, by the verdicts of `compare` on every pair."""
     better = better_than(scores, arms, metric)
-    return [_open_ranks(better, number) for number in range(len(arms))]
+    return [open_ranks(better, number) for number in range(len(arms))]
 
 
-def _open_ranks(better: Table, number: int) -> tuple[int, int]:
+def open_ranks(better: Table, number: int) -> tuple[int, int]:
+    """Return the best and the worst rank of an arm, from which arm is better than which."""
     return 1 + int(better[:, number].sum()), len(better) - int(better[number].sum())
 
 
@@ -179,7 +180,7 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
     return better
 
 
-def _better_by_rating(ratings: Ratings) -> Table:
+def better_by_rating(ratings: Ratings) -> Table:
     """Return which arm is stronger than which, over all pairs together (Holm); with few prompts, none is."""
     better = np.zeros((len(ratings.ratings), len(ratings.ratings)), dtype=bool)
     testable = [gap for gap in ratings.gaps if gap.p_value is not None]
@@ -202,8 +203,8 @@ def _places(
         RankedArm(
             label=one.label,
             aggregate=numbers[number],
-            rank=_open_ranks(better, number)[0],
-            worst_rank=_open_ranks(better, number)[1],
+            rank=open_ranks(better, number)[0],
+            worst_rank=open_ranks(better, number)[1],
             rating=ratings.ratings[number] if rated else None,
             rating_ci95=ratings.intervals[number] if ratings.intervals and rated else None,
             elo=running.ratings[number] if number in fought else None,

@@ -257,6 +257,10 @@ class Run:
         """Return the messages that the answer at this place replies to; None if the prompt could not be filled in."""
         return conversation(self.plan_arms[place.arm], case, place.repeat, self._turns(case, place))
 
+    def turns_at(self, place: Place, case: Case) -> list[Exchange]:
+        """Return the earlier turns of a trial's conversation: each answer, and what the user said next."""
+        return self._turns(case, place)
+
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
         """Return the files kept when a trial was scored, such as screenshots: media type and bytes, by name."""
         return self.files_at(place_of(self._row(name)))

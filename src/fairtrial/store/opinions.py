@@ -242,12 +242,20 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
     return None
 
 
-def label_count(store: Store, run_id: str) -> int:
-    """Return the number of labels on a run's answers."""
+def label_counts(store: Store, run_id: str) -> dict[int, int]:
+    """Return by arm how many cases have a label."""
     table = schema.labels
-    query = select(func.count()).select_from(table).where(table.c.run_id == run_id)
+    query = select(table.c.arm_position, func.count(table.c.case_position.distinct())).where(table.c.run_id == run_id)
     with store.reading() as connection:
-        return connection.scalar(query) or 0
+        return {row[0]: row[1] for row in connection.execute(query.group_by(table.c.arm_position))}
+
+
+def label_at(store: Store, run_id: str, place: Place, labeller: str) -> float | None:
+    """Return the label that somebody gave to an answer."""
+    table = schema.labels
+    mine = (table.c.run_id == run_id, table.c.labeller == labeller, *schema.at(table, place))
+    with store.reading() as connection:
+        return connection.scalar(select(table.c.value).where(*mine))
 
 
 def forget_label(store: Store, run_id: str, place: Place, labeller: str) -> None:

@@ -1,17 +1,17 @@
-"""Blind votes of people on pairs of answers."""
+"""Blind votes of people on pairs of answers, and what the judges said about the same pairs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import and_, delete, func, select
 
 from fairtrial.core.ids import new_id
 from fairtrial.store import schema
-from fairtrial.store.store import Store
+from fairtrial.store.store import RunRecord, Store
 
 Choice = Literal["one", "other", "tie", "neither"]
 # The value of `one`; `neither` means that both are bad.
@@ -44,6 +44,90 @@ def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
     with store.reading() as connection:
         for row in connection.execute(query).mappings():
             yield {**row, "worth": WORTH[row["choice"]]}
+
+
+def vote_of_id(store: Store, run_id: str, name: str) -> dict[str, Any] | None:
+    """Return a vote on a run's answers by its id."""
+    table = schema.votes
+    with store.reading() as connection:
+        row = connection.execute(select(table).where(table.c.run_id == run_id, table.c.id == name)).mappings().first()
+        return None if row is None else dict(row)
+
+
+def forget_vote(store: Store, run_id: str, name: str, voter: str) -> bool:
+    """Delete a vote of this voter; return whether there was one."""
+    table = schema.votes
+    mine = (table.c.run_id == run_id, table.c.id == name, table.c.voter == voter)
+    with store.writing() as connection:
+        return connection.execute(delete(table).where(*mine)).rowcount > 0
+
+
+class VotedRun(NamedTuple):
+    """A run that people have voted on."""
+
+    run_id: str
+    suite_name: str
+    votes: int
+    voted_at: float
+
+
+def voted_runs(store: Store) -> list[VotedRun]:
+    """Return every run with votes, the one with the newest vote first."""
+    table, runs, plans = schema.votes, schema.runs, schema.plans
+    newest = func.max(table.c.voted_at)
+    query = (
+        select(table.c.run_id, plans.c.suite_name, func.count(), newest)
+        .join(runs, runs.c.id == table.c.run_id)
+        .join(plans, plans.c.id == runs.c.plan_id)
+        .group_by(table.c.run_id, plans.c.suite_name)
+        .order_by(newest.desc())
+    )
+    with store.reading() as connection:
+        return [VotedRun(*row) for row in connection.execute(query)]
+
+
+def judged_votes(store: Store, run: RunRecord, name: str | None = None) -> dict[str, float]:
+    """Return by vote, or of one vote, how judges value `one` against `other` on the same pair: 1, 0 or between.
+
+    Judges who compared the two answers come first; where none did, the answer with the higher score is preferred.
+    Votes on answers without scores are left out.
+    """
+    table, scores = schema.votes, schema.scores
+    one, other = scores.alias("one"), scores.alias("other")
+    wanted = [table.c.run_id == run.id, *([table.c.id == name] if name else [])]
+
+    def score_of(side: Any, arm: Any) -> Any:
+        same = (side.c[column] == table.c[column] for column in ("run_id", "case_position", "repeat"))
+        return and_(*same, side.c.arm_position == arm, side.c.scoring == run.scoring)
+
+    by_score = (
+        select(table.c.id, one.c.value, other.c.value)
+        .join(one, score_of(one, table.c.arm_one))
+        .join(other, score_of(other, table.c.arm_other))
+        .where(*wanted, one.c.value.is_not(None), other.c.value.is_not(None))
+    )
+    pairs = schema.pairs
+    same_pair = (pairs.c[column] == table.c[column] for column in ("run_id", "case_position", "repeat"))
+    arms = (pairs.c.arm_one == table.c.arm_one, pairs.c.arm_other == table.c.arm_other)
+    by_pair = (
+        select(table.c.id, pairs.c.forward, pairs.c.backward)
+        .join(pairs, and_(*same_pair, *arms))
+        .where(*wanted, pairs.c.failure_kind.is_(None))
+    )
+    with store.reading() as connection:
+        found = {row[0]: 0.5 if row[1] == row[2] else float(row[1] > row[2]) for row in connection.execute(by_score)}
+        compared: dict[str, list[float]] = {}
+        for vote, forward, backward in connection.execute(by_pair):
+            compared.setdefault(vote, []).append(forward if forward == backward else 0.5)
+    return found | {vote: sum(values) / len(values) for vote, values in compared.items()}
+
+
+def has_pairs(store: Store, run_id: str) -> bool:
+    """Return whether judges have compared answers of a run in pairs."""
+    table = schema.pairs
+    query = select(table.c.run_id).where(table.c.run_id == run_id, table.c.failure_kind.is_(None)).limit(1)
+    with store.reading() as connection:
+        return connection.execute(query).first() is not None
 
 
 def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tuple[int, int], list[int]]:

@@ -15,12 +15,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairtrial import charts
 from fairtrial.core.errors import FairtrialError
+from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.code import Code
 from fairtrial.web.compare import Compare
 from fairtrial.web.guard import BodyLimit
 from fairtrial.web.home import Home
 from fairtrial.web.judges import Judges
+from fairtrial.web.labels import Labels
 from fairtrial.web.live import Live
 from fairtrial.web.new_run import NewRun
 from fairtrial.web.optimisation import Optimisation
@@ -34,7 +36,8 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, Trials, Compare, Plan, Board, Code, Votes, Judges, Optimisation, Share,
+    Home, Suites, NewRun, Live, Runs, Trials, Compare, Plan, Board, Arena, Code, Votes, Labels, Judges, Optimisation,
+    Share,
 )  # fmt: skip
 
 

@@ -19,15 +19,14 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import Place
-from fairtrial.store import browsing
-from fairtrial.store.browsing import RunQuery
+from fairtrial.core.variables import display
 from fairtrial.store.files import attachments
 from fairtrial.store.todo import status_of
 from fairtrial.suites import code_arena
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
 from fairtrial.web.live import event_stream
-from fairtrial.web.runs import await_run, has_scorer
+from fairtrial.web.runs import await_run
 from fairtrial.web.site import Site, form_view
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.extract import PageStream, extract
@@ -36,7 +35,6 @@ from fairtrial.webpage.seal import SANDBOX
 
 _INTERVAL = 0.7  # seconds between two events
 _TAIL = 4000  # characters of the code that are shown while it is written
-_RECENT = 30
 
 
 class Code:
@@ -45,21 +43,10 @@ class Code:
     def __init__(self, site: Site) -> None:
         self._site = site
         self.routes = [
-            Route("/code", self._show),
-            Route("/code/run", form_view(self._run), methods=["POST"]),
+            Route("/arena/pages", form_view(self._run), methods=["POST"]),
             Route("/runs/{run}/pages", self._pages),
             Route("/runs/{run}/pages/events", self._events),
         ]
-
-    def _show(self, request: Request) -> Response:
-        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _RECENT)
-        with_pages = [
-            record for record in records if has_scorer(Run(self._site.store, record), "browser", "code_judge")
-        ]
-        return self._site.page(
-            request, "code.html.j2", prompts=_prompts(),
-            runs=with_pages, browser=_browser_problem(),
-        )  # fmt: skip
 
     def _run(self, request: Request, form: FormData) -> Response:
         prompt = str(form.get("prompt", "")).strip()
@@ -98,6 +85,7 @@ class Code:
         return self._site.page(
             request,
             "pages.html.j2",
+            path="/arena",
             run=run.record,
             case=case,
             position=position,
@@ -136,7 +124,7 @@ class Code:
 
     async def _stream(self, request: Request, run_id: str, position: int) -> AsyncIterator[bytes]:
         """Stream what can be shown of each page so far; a finished arm is announced once."""
-        pages = _GrowingPages()
+        pages = GrowingPages()
         yield b"retry: 1000\n\n"
         while True:
             state = await asyncio.to_thread(self._state, request, run_id, position, pages)
@@ -145,28 +133,46 @@ class Code:
                 return
             await asyncio.sleep(_INTERVAL)
 
-    def _state(self, request: Request, run_id: str, position: int, pages: _GrowingPages) -> dict[str, Any]:
+    def _state(self, request: Request, run_id: str, position: int, pages: GrowingPages) -> dict[str, Any]:
         run = self._site.run(run_id)
         task = self._site.tasks.of_run(run_id)
+        growing = {
+            (arm, repeat): (answer.text, answer.length)
+            for (case, arm, repeat), answer in (list(task.answers.items()) if task else ())
+            if case == position
+        }
+        # Read after the growing answers: one that is complete by now is then in one of the two.
         rows = list(run.store.trial_rows(run.id, run.record.scoring, first=position, count=1))
-        stored = [(row["arm_position"], row["repeat"], status_of(row)) for row in rows]
-        sides = []
-        for (case, arm, repeat), answer in list(task.answers.items()) if task else ():
-            if case == position:
-                html = pages.grown((arm, repeat), answer.text)
-                address = self._site.preview(request, html) if html else None
-                sides.append({"arm": arm, "repeat": repeat, "length": answer.length, "preview": address,
-                              "tail": answer.text[-_TAIL:]})  # fmt: skip
-        ended = sorted((arm, repeat) for arm, repeat, status in stored if status != "answered")
-        answered = [(arm, repeat) for arm, repeat, status in stored if status == "answered"]
-        return {"status": run.status, "ended": ended, "answered": answered, "sides": sides}
+        stored = {(row["arm_position"], row["repeat"]): row for row in rows}
+        sides = [
+            self._growth(request, key, text, length, pages.grown(key, text))
+            for key, (text, length) in growing.items()
+            if key not in stored
+        ]
+        answered = {key: display(row["answer"] or "") for key, row in stored.items() if status_of(row) == "answered"}
+        for key, text in answered.items():
+            if (html := pages.finished(key, text)) is not None:
+                sides.append(self._growth(request, key, text, len(text), html))
+        return {
+            "status": run.status,
+            "ended": sorted(key for key in stored if key not in answered),
+            "answered": sorted(answered),
+            "sides": sides,
+        }
+
+    def _growth(
+        self, request: Request, key: tuple[int, int], text: str, length: int, html: str | None
+    ) -> dict[str, Any]:
+        address = self._site.preview(request, html) if html else None
+        return {"arm": key[0], "repeat": key[1], "length": length, "preview": address, "tail": text[-_TAIL:]}
 
 
-class _GrowingPages:
+class GrowingPages:
     """The growing pages as one visitor has seen them."""
 
     def __init__(self) -> None:
         self._streams: dict[tuple[int, int], tuple[PageStream, str]] = {}
+        self._finished: set[tuple[int, int]] = set()
 
     def grown(self, key: tuple[int, int], text: str) -> str | None:
         """Return the page so far if more of it can be shown, else None."""
@@ -177,13 +183,22 @@ class _GrowingPages:
         self._streams[key] = (stream, text)
         return html
 
+    def finished(self, key: tuple[int, int], answer: str) -> str | None:
+        """Return the page of a complete answer, once; None if the visitor has seen it."""
+        if key in self._finished:
+            return None
+        self._finished.add(key)
+        self._streams.pop(key, None)
+        return extract(answer).html
+
 
 @cache
-def _prompts() -> list[tuple[str, str]]:
+def code_prompts() -> list[tuple[str, str]]:
+    """Return the built-in prompts: id and text."""
     return [(case["id"], case["input"]) for case in code_arena.cases()]
 
 
-def _browser_problem() -> str:
+def browser_problem() -> str:
     """Return why pages cannot be checked in a browser here; empty if they can."""
     from fairtrial.webpage.browser import NoBrowserError, find_browser
 

@@ -12,22 +12,17 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.wording.judges import judging_notes, label_lines
+from fairtrial.analyse.wording.judges import judging_notes
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.place import COLUMNS, Place
 from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
-from fairtrial.web.cache import patience
 from fairtrial.web.entries import number
-from fairtrial.web.grid import is_position, page_number, pager
-from fairtrial.web.site import Site, form_view, go_to, url
-from fairtrial.webpage.extract import extract
-from fairtrial.webpage.seal import SANDBOX
-from fairtrial.workflows.label import read_mark
+from fairtrial.web.grid import page_number, pager
+from fairtrial.web.site import Site, form_view, go_to
 
 _PAGE_SIZE = 25
 _SCORERS = ("llm_judge", "golden_judge", "code_judge")
@@ -43,8 +38,6 @@ class Judges:
             Route("/judges/calibrate", form_view(self._calibrate), methods=["POST"]),
             Route("/judges/at-work/{task}", self._calibration_task),
             Route("/judges/{calibration}", self._show),
-            Route("/runs/{run}/label", self._label, methods=["GET"]),
-            Route("/runs/{run}/label", form_view(self._mark), methods=["POST"]),
         ]
 
     def _list(self, request: Request) -> Response:
@@ -107,52 +100,6 @@ class Judges:
             if past["prompt_hash"] == row["prompt_hash"]
         ]
         return self._site.page(request, "calibration.html.j2", calibration=calibration, row=row, earlier=earlier)
-
-    # -- labels ----------------------------------------------------------------------------------
-
-    def _label(self, request: Request) -> Response:
-        """Show one answer to label, without the judge's score and without the name of its arm."""
-        run = self._site.run(request.path_params["run"])
-        by = request.query_params.get("by", "").strip() or "person"
-        place = opinions.unlabelled(self._site.store, run.record, [arm.position for arm in run.plan_arms])
-        trial = run.trial_at(place) if place else None
-        html = extract(trial.answer or "").html if trial and "<html" in (trial.answer or "") else None
-        wait = patience(request.query_params)
-        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
-        return self._site.page(
-            request,
-            "label.html.j2",
-            run=run.record,
-            place=place,
-            trial=trial,
-            preview=self._site.preview(request, html) if html else None,
-            sandbox=SANDBOX,
-            by=by,
-            marked=request.query_params.get("marked", ""),
-            mark=request.query_params.get("mark", ""),
-            count=opinions.label_count(self._site.store, run.id),
-            corrected=[(arm.arm, lines) for arm in summary.arms if (lines := label_lines(arm))] if summary else None,
-        )
-
-    def _mark(self, request: Request, form: FormData) -> Response:
-        run = self._site.run(request.path_params["run"])
-        by = str(form.get("by", "")).strip() or "person"
-        parts = str(form.get("place", "")).split(".")
-        if len(parts) != 3 or not all(is_position(part) for part in parts):
-            raise FairtrialError("this answer is not part of this run")
-        place = Place(*map(int, parts))
-        if run.trial_at(place) is None:
-            raise FairtrialError("this answer is not part of this run")
-        if form.get("undo"):
-            opinions.forget_label(run.store, run.id, place, by)
-            return go_to(url(f"/runs/{run.id}/label", by=by))
-        marked = ""
-        if form.get("mark", "") != "":
-            marked = ".".join(parts)
-            label: dict[str, Any] = {**dict(zip(COLUMNS, place, strict=True)), "labeller": by}
-            label |= {"value": read_mark(form.get("mark")), "note": str(form.get("note", "")).strip() or None}
-            opinions.add_labels(run.store, run.id, run.record.scoring, [label])
-        return go_to(url(f"/runs/{run.id}/label", by=by, marked=marked, mark=str(form.get("mark", ""))))
 
 
 def _suite_text(instructions: str) -> str:

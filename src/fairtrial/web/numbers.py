@@ -14,10 +14,12 @@ from fairtrial.analyse.battles import By
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
+from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.overview import Overview, run_overview
+from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
-from fairtrial.analyse.rank import Ranking, rank, rank_sets
+from fairtrial.analyse.rank import rank_sets
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
@@ -118,9 +120,20 @@ def kinds(runs: Sequence[Run]) -> KindMeans:
     return by_kind(runs[0])
 
 
-def ranking(runs: Sequence[Run], by: By) -> Ranking:
-    """Rank the arms of one run."""
-    return rank(read_scores(sources_of(runs[0])), by=by)
+def board(runs: Sequence[Run], by: By) -> PairBoard:
+    """Rate the arms of runs by votes or verdicts on pairs."""
+    return pair_board(runs, by)
+
+
+class RunLabels(msgspec.Struct):
+    """What people's labels say about the arms of a run, by position."""
+
+    arms: dict[int, ArmLabels]
+
+
+def labels(runs: Sequence[Run]) -> RunLabels:
+    """Compare the labels of one run with its scores."""
+    return RunLabels(arms=arm_labels(runs[0].store, runs[0].record))
 
 
 class RankSets(msgspec.Struct):

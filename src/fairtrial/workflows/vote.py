@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import msgspec
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.sent import Exchange
 from fairtrial.core.errors import FairtrialError
-from fairtrial.store.votes import Choice, Vote, add_vote, answered_arms, pair_count, votes
+from fairtrial.core.experiment import Case
+from fairtrial.core.place import Place
+from fairtrial.store.votes import Choice, Vote, add_vote, answered_arms, forget_vote, pair_count, vote_of_id, votes
 from fairtrial.webpage.looking import is_unresponsive
 
 Pair = tuple[int, int, int, int]  # case, repeat, one arm, other arm
@@ -26,24 +30,37 @@ class Ballot(msgspec.Struct, frozen=True, kw_only=True):
     left_arm: int
     right_arm: int
     case_id: str
-    request: str
+    request: str  # what both arms were asked, in words that fit both
     left: str
     right: str
     left_hangs: bool = False
     right_hangs: bool = False
+    left_turns: tuple[Exchange, ...] = ()  # of a conversation, before the last answer
+    right_turns: tuple[Exchange, ...] = ()
 
 
 class Poll:
     """The pairs of answers in a run that a voter can vote on: each pair once, in a random order per voter."""
 
-    def __init__(self, run: Run, voter: str, *, seed: int | None = None) -> None:
+    def __init__(self, run: Run, voter: str, *, seed: int | None = None, total: int | None = None) -> None:
         if len(run.plan_arms) < 2:
             raise FairtrialError("voting needs two arms: this run has one")
         self._run, self._voter = run, voter
         self._random = random.Random(seed)
         self._seen = self._done()
-        self._total = pair_count(run.store, run.id)
+        self._voted = len(self._seen)
+        self._total = pair_count(run.store, run.id) if total is None else total
         self._rest: list[Pair] | None = None  # the remaining pairs in order, once they are few
+
+    @property
+    def total(self) -> int:
+        """The number of pairs of answers."""
+        return self._total
+
+    @property
+    def voted(self) -> int:
+        """The number of pairs that this voter has voted on."""
+        return self._voted
 
     @property
     def remaining(self) -> int:
@@ -58,19 +75,28 @@ class Poll:
         self._seen.add(pair)
         case, repeat, *arms = pair
         self._random.shuffle(arms)
-        trials = {place[1]: trial for place, trial in self._run.placed_trials(case, 1) if place[2] == repeat}
-        left, right = (trials[arm] for arm in arms)
+        return self._ballot(case, repeat, arms[0], arms[1])
+
+    def _ballot(self, position: int, repeat: int, left_arm: int, right_arm: int) -> Ballot:
+        run, places = self._run, (Place(position, left_arm, repeat), Place(position, right_arm, repeat))
+        trials = dict(run.placed_trials(position, 1))
+        case = run.store.cases(run.plan.id, position, 1)[0]
+        left, right = (trials[place] for place in places)
+        turns = [tuple(run.turns_at(place, case)) for place in places]
+        asked = {left.input, right.input}
         return Ballot(
-            case_position=case,
+            case_position=position,
             repeat=repeat,
-            left_arm=arms[0],
-            right_arm=arms[1],
+            left_arm=left_arm,
+            right_arm=right_arm,
             case_id=left.case_id,
-            request=left.input,
+            request=left.input if len(asked) == 1 and not any(turns) else _question(case),
             left=left.answer or "",
             right=right.answer or "",
             left_hangs=is_unresponsive(left.details),
             right_hangs=is_unresponsive(right.details),
+            left_turns=turns[0],
+            right_turns=turns[1],
         )
 
     def cast(self, ballot: Ballot, side: str) -> str:
@@ -91,7 +117,18 @@ class Poll:
             left=ballot.left_arm,
             voter=self._voter,
         )
-        return add_vote(self._run.store, self._run.id, vote)
+        name = add_vote(self._run.store, self._run.id, vote)
+        self._voted += 1
+        return name
+
+    def undo(self, name: str) -> Ballot | None:
+        """Delete a vote of this voter and return its pair, on the same sides; None if there is no such vote."""
+        row = vote_of_id(self._run.store, self._run.id, name)
+        if row is None or not forget_vote(self._run.store, self._run.id, name, self._voter):
+            return None
+        self._voted -= 1
+        self._seen.add((row["case_position"], row["repeat"], row["arm_one"], row["arm_other"]))
+        return self._ballot(row["case_position"], row["repeat"], row["left"], _right_arm(row))
 
     def _draw(self) -> Pair | None:
         """Return a random unseen pair. While most pairs are unseen, drawing is faster than listing them."""
@@ -119,3 +156,13 @@ class Poll:
             for row in votes(self._run.store, self._run.id)
             if row["voter"] == self._voter
         }
+
+
+def _right_arm(vote: dict[str, Any]) -> int:
+    """Return the arm that was shown on the right."""
+    return int(vote["arm_other"] if vote["left"] == vote["arm_one"] else vote["arm_one"])
+
+
+def _question(case: Case) -> str:
+    """Return the question as the suite has it: the wording of one arm would tell it from the other."""
+    return "\n".join([*(f"[{file.name}]" for file in case.attach), case.input])

@@ -8,7 +8,10 @@ from fairtrial.analyse.wording.runs import number
 from fairtrial.analyse.wording.tiers import signs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fairtrial.analyse.judging import JudgeRating, Judging
+    from fairtrial.analyse.labels import ArmLabels
     from fairtrial.analyse.pairs import ArmPair, JudgeOrders
     from fairtrial.analyse.summary import ArmSummary
 
@@ -36,6 +39,34 @@ def label_lines(arm: ArmSummary) -> list[str]:
     if labels.stale:
         lines.append(f"{labels.stale} stale labels (given for another judge or prompt) are not used")
     return lines
+
+
+def labels_sentence(arms: Mapping[int, ArmLabels]) -> str:
+    """Say in one sentence what the labels of all arms say about the judge; empty without labels."""
+    known = [own for own in arms.values() if own.bias is not None and own.answers]
+    answers = sum(own.answers for own in known)
+    if not answers:
+        return ""
+    bias = 100 * sum((own.bias or 0.0) * own.answers for own in known) / answers
+    corrected = sum(any(one.mean is not None for one in own.corrected) for own in known)
+    how = (
+        "as people do"
+        if round(abs(bias)) == 0
+        else f"{abs(bias):.0f} points {'higher' if bias > 0 else 'lower'} than people"
+    )
+    on = f"on {answers} labelled answer{'' if answers == 1 else 's'}, the scores are {how}"
+    so_far = f"; {corrected} of {len(known)} means are corrected by labels" if corrected else ""
+    return f"{on[0].upper()}{on[1:]}{so_far}."
+
+
+def corrected_words(labels: ArmLabels) -> str:
+    """Say what the labels make of an arm's mean: `74.2 becomes 71.0 (95 % CI 66.1 to 75.9)`, or why nothing."""
+    for one in labels.corrected:
+        if one.mean is None or one.ci95 is None:
+            return f"{number(one.uncorrected)}, not corrected yet: {one.refused}"
+        bounds = f"95 % CI {number(one.ci95[0])} to {number(one.ci95[1])}"
+        return f"{number(one.uncorrected)} becomes {number(one.mean)} ({bounds})"
+    return f"{labels.stale} labels belong to another judge or prompt and are not used" if labels.stale else ""
 
 
 def judging_notes(judging: Judging | None) -> list[str]:

@@ -1,0 +1,228 @@
+"""The board of pairwise opinions: ratings of arms from people's votes or judges' verdicts, without any score.
+
+It reads votes alone, so it can be shown anew after every vote, however large a run is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fairtrial.analyse.battles import Battles, By, pair_rows
+from fairtrial.analyse.rank import Table, better_by_rating, open_ranks
+from fairtrial.analyse.run import Run
+from fairtrial.stats import Gap, Ratings, bradley_terry
+from fairtrial.stats.correction import wilson
+from fairtrial.stats.distributions import t_quantile
+from fairtrial.stats.units import Interval, Measured
+from fairtrial.store.opinions import judges_asked
+from fairtrial.store.votes import has_pairs, judged_votes, pair_count
+
+Pair = tuple[str, int, int, int, int]  # run, case, repeat, one arm, other arm
+
+
+class Preference(msgspec.Struct, frozen=True, kw_only=True):
+    """How often those who chose prefer an arm to another, 0–1, as the ratings have it."""
+
+    share: Measured
+    ci95: Interval | None
+    decided: bool  # whether one of the two is better, over all pairs of arms together
+
+
+class BoardArm(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm, with the best and worst rank that the ratings allow."""
+
+    label: str
+    battles: int
+    won: int
+    lost: int
+    rank: int
+    worst_rank: int
+    rating: Measured | None = None
+    ci95: Interval | None = None
+    to_first: Preference | None = None  # of the first arm over this one
+
+
+class Concord(msgspec.Struct, frozen=True, kw_only=True):
+    """How often judges preferred the answer that people chose, among the votes in which both preferred one."""
+
+    agreed: int
+    decided: int
+    ci95: Interval | None
+    judge: bool  # whether judges gave the scores, not a scorer that computes them
+
+
+class PairBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """Arms in tiers of those that cannot be told from the first of their tier; one tier if nothing can be rated."""
+
+    by: By
+    battles: int
+    prompts: int
+    voters: int
+    pairs: int  # pairs of answers to the same case
+    compared: int  # those with at least one vote or verdict
+    tiers: list[list[BoardArm]]
+    idle: list[str]  # arms without any battle
+    concord: Concord | None
+    rated: bool
+    apart: list[list[str]]  # groups of arms that were never compared with each other, if there are several
+
+    @property
+    def arms(self) -> list[BoardArm]:
+        """Return every arm that was compared, the best first."""
+        return [arm for tier in self.tiers for arm in tier]
+
+    @property
+    def next_tier(self) -> BoardArm | None:
+        """Return the first arm that is behind the leading ones."""
+        return self.tiers[1][0] if len(self.tiers) > 1 else None
+
+
+def pair_board(runs: Sequence[Run], by: By) -> PairBoard:
+    """Rate the arms of runs, which are the same where their names are, by people's votes, judges' verdicts or both."""
+    names = list(dict.fromkeys(arm.name for run in runs for arm in run.plan_arms))
+    rows = [(run, row) for run in runs for row in pair_rows(run, by)]
+    compared: set[Pair] = {
+        (run.id, row["case_position"], row["repeat"], row["arm_one"], row["arm_other"]) for run, row in rows
+    }
+    battles = [
+        (run.plan_arms[row["arm_one"]].name, run.plan_arms[row["arm_other"]].name, row["worth"],
+         f"{run.plan.id}:{row['case_position']}")
+        for run, row in rows
+    ]  # fmt: skip
+    fought = {name for one, other, _, _ in battles for name in (one, other)}
+    players = [name for name in names if name in fought]
+    tiers, rated, apart = _tiers(players, battles)
+    return PairBoard(
+        by=by,
+        battles=len(battles),
+        prompts=len({prompt for *_, prompt in battles}),
+        voters=len({row["voter"] for _, row in rows if "voter" in row}),
+        pairs=sum(pair_count(run.store, run.id) for run in runs),
+        compared=len(compared),
+        tiers=tiers,
+        idle=[name for name in names if name not in fought],
+        concord=_concord(runs, [(run, row) for run, row in rows if "voter" in row]),
+        rated=rated,
+        apart=apart,
+    )
+
+
+def _tiers(
+    players: list[str], battles: Sequence[tuple[str, str, float, str]]
+) -> tuple[list[list[BoardArm]], bool, list[list[str]]]:
+    """Return the tiers, whether there are ratings, and the groups that no battle links."""
+    if not players:
+        return [], False, []
+    position = {name: number for number, name in enumerate(players)}
+    columns = Battles()
+    for one, other, worth, prompt in battles:
+        columns.add(position[one], position[other], worth, prompt, ())
+    ratings = bradley_terry(columns.one, columns.other, columns.worth, prompts=columns.prompts, players=len(players))
+    won, lost = _decided(columns, len(players))
+    groups = [[name for name, own in zip(players, ratings.groups, strict=True) if own == group]
+              for group in dict.fromkeys(ratings.groups)]  # fmt: skip
+    if not ratings.bounded:
+        return [_unrated(players, columns, won, lost)], False, groups if len(groups) > 1 else []
+    better = better_by_rating(ratings)
+    order = sorted(range(len(players)), key=lambda number: -ratings.ratings[number])
+    arms = {number: _arm(players, number, order[0], ratings, better, columns, won, lost) for number in order}
+    tiers: list[list[BoardArm]] = []
+    while order:
+        tier = [number for number in order if not better[order[0], number]]
+        tiers.append([arms[number] for number in tier])
+        order = [number for number in order if number not in tier]
+    return tiers, True, []
+
+
+def _decided(battles: Battles, players: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many battles each arm won and lost."""
+    won, lost = np.zeros(players, dtype=np.int64), np.zeros(players, dtype=np.int64)
+    for one, other, worth in zip(battles.one, battles.other, battles.worth, strict=True):
+        if worth != 0.5:
+            winner, loser = (one, other) if worth > 0.5 else (other, one)
+            won[winner] += 1
+            lost[loser] += 1
+    return won, lost
+
+
+def _count(battles: Battles, number: int) -> int:
+    return battles.one.count(number) + battles.other.count(number)
+
+
+def _unrated(players: list[str], battles: Battles, won: NDArray[np.int64], lost: NDArray[np.int64]) -> list[BoardArm]:
+    arms = [
+        BoardArm(
+            label=name, battles=_count(battles, number), won=int(won[number]), lost=int(lost[number]), rank=1,
+            worst_rank=len(players),
+        )
+        for number, name in enumerate(players)
+    ]  # fmt: skip
+    return sorted(arms, key=lambda arm: (arm.lost - arm.won, -arm.battles))
+
+
+def _arm(
+    players: list[str],
+    number: int,
+    first: int,
+    ratings: Ratings,
+    better: Table,
+    battles: Battles,
+    won: NDArray[np.int64],
+    lost: NDArray[np.int64],
+) -> BoardArm:
+    rank, worst = open_ranks(better, number)
+    return BoardArm(
+        label=players[number],
+        battles=_count(battles, number),
+        won=int(won[number]),
+        lost=int(lost[number]),
+        rank=rank,
+        worst_rank=worst,
+        rating=ratings.ratings[number],
+        ci95=ratings.intervals[number] if ratings.intervals else None,
+        to_first=None if number == first else _preference(ratings, first, number, better),
+    )
+
+
+def _preference(ratings: Ratings, one: int, other: int, better: Table) -> Preference | None:
+    gap = next((gap for gap in ratings.gaps if {gap.one, gap.other} == {one, other}), None)
+    if gap is None:
+        return None
+    difference = gap.difference if gap.one == one else -gap.difference
+    return Preference(
+        share=_share(difference), ci95=_bounds(gap, difference, ratings), decided=bool(better[one, other])
+    )
+
+
+def _bounds(gap: Gap, difference: float, ratings: Ratings) -> Interval | None:
+    if gap.p_value is None or (ratings.prompts or 0) < 2:
+        return None
+    half = t_quantile(0.975, (ratings.prompts or 2) - 1) * gap.std_err
+    return _share(difference - half), _share(difference + half)
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, log_odds))))
+
+
+def _concord(runs: Sequence[Run], votes: Sequence[tuple[Run, dict[str, Any]]]) -> Concord | None:
+    """Return how often judges, or scores, preferred the same answer; None if that can be said of no vote."""
+    judged = {run.id: judged_votes(run.store, run.record) for run in runs} if votes else {}
+    pairs = [(row["worth"], judged[run.id].get(row["id"], 0.5)) for run, row in votes]
+    both = [(vote, judge) for vote, judge in pairs if 0.5 not in (vote, judge)]
+    if not both:
+        return None
+    agreed = sum((vote > 0.5) == (judge > 0.5) for vote, judge in both)
+    bounds = wilson(agreed / len(both), len(both)) if len(both) > 1 else None
+    return Concord(agreed=agreed, decided=len(both), ci95=bounds, judge=any(has_judge(run) for run in runs))
+
+
+def has_judge(run: Run) -> bool:
+    """Return whether judges scored a run's answers or compared them."""
+    return bool(judges_asked(run.store, run.id, run.record.scoring)) or has_pairs(run.store, run.id)
