@@ -17,10 +17,8 @@ import yaml
 
 from fairtrial import pipeline
 from fairtrial.analyse import Run
-from fairtrial.config import judge_named
 from fairtrial.config.suite import RunOptions
 from fairtrial.core.place import COLUMNS
-from fairtrial.core.variables import Variables
 from fairtrial.store import Store, opinions
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.vote import Poll
@@ -144,7 +142,13 @@ def support_suite(folder: Path, *, seed: int, count: int = 200, models: int = 5)
 def agent_suite(folder: Path) -> Path:
     """Write a suite of an agent with and without tools, judged on three metrics."""
     questions = cases(40)
-    right = {case["id"]: case["answers"][0 if random.Random(case["id"]).random() < 0.85 else 1] for case in questions}
+    memory = "\n(Answer from memory.)"  # without tools, more answers are half right
+    right: dict[str, str] = {}
+    for share, ending in ((0.5, memory), (0.85, "")):
+        for case in questions:
+            known = random.Random(f"{case['id']}{ending}").random() < share
+            right[f"{case['input']}{ending}"] = case["answers"][0 if known else 1]
+    marks = {case["answers"][number][:30]: mark for case in questions for number, mark in ((0, 5), (1, 3))}
     document = {
         "name": "refund-agent",
         "targets": [
@@ -154,15 +158,18 @@ def agent_suite(folder: Path) -> Path:
                 "options": {
                     "answers": right,
                     "latency_ms": 15,
-                    "tool_calls": [{"server": "policy", "tool": "search"}, {"server": "policy", "tool": "fee", "share": 0.5}],
+                    "tool_calls": [{"server": "policy", "tool": "search"}, {"server": "policy", "tool": "fee", "share": 0.5}, {"server": "policy", "tool": "order", "share": 0.2, "error": True}],
                 },
             }
         ],
         "mcp_servers": {"policy": {"command": sys.executable, "args": [str(SERVER)]}},
-        "conditions": {"plain": {"system": "Answer."}, "policy-tools": {"system": "Use the tools.", "mcp": ["policy"]}},
+        "conditions": {
+            "plain": {"system": "Answer.", "prompt": f"{{{{input}}}}{memory}"},
+            "policy-tools": {"system": "Use the tools.", "mcp": ["policy"]},
+        },
         "judge": {
             "target": "mock:judge",
-            "options": {"verdict": {"marks": {"15 %": 5, "voucher": 5, "3 days": 5, "express": 4}, "otherwise": 3, "noise": 0.4}},
+            "options": {"verdict": {"marks": marks, "otherwise": 1, "noise": 0.4}},
         },
         "scorer": "golden_judge",
         "repeats": 2,
@@ -238,13 +245,87 @@ def label(run: Run, count: int) -> None:
     opinions.add_labels(run.store, run.id, run.record.scoring, rows)
 
 
-NOUGHT = '{"x": [0,0,0,0,0,0,0,0,0,0], "objective_value": 0}'
-STYLES = {
-    "name": "prompt-styles",
-    "targets": [{"id": "m", "target": "mock:m", "options": {"answer": NOUGHT}}],
-    "suite": {"kind": "optimisation", "ids": ["original-10", "box_qp-10"]},
-    "repeats": 1,
+SOLVER = '''\
+"""A stand-in for a model that solves problems better where it is asked to think."""
+
+import json
+import random
+from pathlib import Path
+
+KNOWN = json.loads((Path(__file__).parent / "solutions.json").read_text())
+
+
+def solve(input):
+    text, solution = next((text, solution) for text, solution in KNOWN.items() if text in input)
+    dice = random.Random(input)
+    care = 0.8 if "step" in input else 0.35 if len(input) - len(text) < 30 else 0.6
+    if dice.random() < 0.05:
+        return "I think that x is about zero."
+    solution = json.loads(solution)
+    if solution.get("x") and dice.random() > care:
+        solution["x"] = [round(value * dice.uniform(0.3, 1.0), 3) for value in solution["x"]]
+    return json.dumps(solution)
+'''
+
+
+STYLES = ["polite", "strict", "terse", "chain_of_thought"]
+
+
+def styles_suite(folder: Path) -> Path:
+    """Write a suite that compares prompt styles on optimisation problems."""
+    from fairtrial.optim.catalogue import Selection, baselines, select
+    from fairtrial.optim.text import statement
+
+    problems = [problem for problem in select(Selection()) if problem.n == 10]
+    solutions = {
+        statement(problem): json.dumps(baseline.as_answer())
+        for problem, baseline in zip(problems, baselines(problems), strict=True)
+    }
+    (folder / "solutions.json").write_text(json.dumps(solutions))
+    (folder / "solver.py").write_text(SOLVER)
+    document = {
+        "name": "prompt-styles",
+        "targets": [{"id": "m", "target": "python:solver.py:solve"}],
+        "suite": {"kind": "optimisation", "ids": [problem.id for problem in problems], "styles": STYLES},
+        "repeats": 3,
+    }
+    path = folder / "prompt-styles.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+# A text in each of the built-in samples, and the mark that three judges give it, 0 to 10.
+SAMPLES = {
+    "Sydney": (0, 2, 5), "Canberra": (10, 9, 6), "add the two together": (7, 8, 7), "lovely question": (8, 9, 9),
+    "boil an egg": (0, 2, 4), "Mona Lisa": (0, 1, 3), "hexagonal": (10, 10, 9), "physical properties": (3, 6, 7),
 }  # fmt: skip
+JUDGES = {"gpt-5": 0.3, "claude-haiku": 0.8, "qwen3-8b": 2.0}  # with the noise of their marks
+
+
+def judge_suite(folder: Path) -> Path:
+    """Write a suite that is scored by a panel: one judge can be relied on, one is lenient, one guesses."""
+    questions = cases(24)
+    answers = {case["id"]: case["answers"][number % 3] for number, case in enumerate(questions)}
+    facts = {"15 %": 9, "voucher": 9, "cancelled": 8, "3 days": 9, "trace": 8, "noon": 7}
+    judges = []
+    for number, (name, noise) in enumerate(JUDGES.items()):
+        marks = {text: given[number] for text, given in SAMPLES.items()} | (facts if noise < 1 else {})
+        options = {"verdict": {"marks": marks, "otherwise": 4, "noise": noise}}
+        judges.append({"id": name, "target": f"mock:{name}", "options": options})
+    document = {
+        "name": "tone-of-support",
+        "targets": [
+            {"id": name, "target": f"mock:{name}", "options": {"answers": answers}} for name in ("formal", "warm")
+        ],
+        "judges": judges,
+        "panel": {"judgements": 2},
+        "scorer": "llm_judge",
+        "repeats": 2,
+        "cases": [{key: value for key, value in case.items() if key != "answers"} for case in questions],
+    }
+    path = folder / "tone-of-support.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    return path
 
 
 async def build(folder: Path) -> dict[str, str]:
@@ -259,15 +340,15 @@ async def build(folder: Path) -> dict[str, str]:
     for number in range(3):
         del number
         runs["series"] = (await pipeline.arun(small, store=store, series=pipeline.Series("nightly", 3))).id
-    (folder / "prompt-styles.yaml").write_text(yaml.safe_dump(STYLES))
-    runs["styles"] = (await pipeline.arun(pipeline.load(folder / "prompt-styles.yaml"), store=store)).id
+    runs["styles"] = (await pipeline.arun(pipeline.load(styles_suite(folder)), store=store)).id
     runs["agent"] = (await pipeline.arun(pipeline.load(agent_suite(folder)), store=store)).id
     advice = await pipeline.arun(pipeline.load(advice_suite(folder)), store=store)
     runs["advice"] = advice.id
     vote(advice, {"ada": 42, "ben": 27})
     label(advice, 21)
-    judge = judge_named("mock:echo", Variables({}), folder, "name: judge\ntargets: [mock:echo]\n")
-    await acalibrate(judge, store=store)
+    runs["panel"] = (await pipeline.arun(panel := pipeline.load(judge_suite(folder)), store=store)).id
+    for judge in panel.settings.judges:
+        await acalibrate(judge, runs=3, store=store)
     store.set_tag("baseline", runs["support"])
     return runs
 

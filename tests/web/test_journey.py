@@ -162,7 +162,7 @@ async def test_a_judge_is_calibrated_and_answers_are_labelled_by_keyboard(
     await page.goto(f"{site}/judges")
     await page.locator("[name=judge]").fill("openai:gpt-test")
     await page.get_by_role("button", name="Calibrate").click()
-    await page.get_by_role("heading", name="openai:gpt-test: poor").wait_for()
+    await page.get_by_role("heading", name="openai:gpt-test is a poor judge").wait_for()
     assert await page.get_by_role("region", name="Samples").get_by_role("row").count() == 9
 
     run = await run_suite(cases=[{"id": f"c{n}", "input": f"Say {n}", "expected": "Say 1"} for n in range(3)])

@@ -11,10 +11,12 @@ import msgspec
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.run import Run, TrialRecord
-from fairtrial.analyse.score_table import ArmScores, choose, read_scores, sources_of
+from fairtrial.analyse.score_table import ArmScores, ScoreTable, choose, read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.stats import Aggregate
 
 COMPOSITE = "composite"
+SHOWN = ("normalised_gap", "feasible", "instruction_following", "quality", COMPOSITE)  # with their intervals
 BESIDE = ("instruction_following", "feasible", "quality")  # the metrics that make up the composite, shown beside it
 
 
@@ -91,6 +93,50 @@ def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> 
         comparisons=_compared(run, share),
         beaten=[t.trial_id for own in trials.values() for t in own if t.metrics.get("baseline_beaten")],
     )
+
+
+class StyleMeans(msgspec.Struct, frozen=True, kw_only=True):
+    """Means of every arm with their intervals, on the scales of the metrics; problem families are clusters."""
+
+    means: dict[str, dict[str, Aggregate]]  # by metric and arm
+    by: dict[str, dict[str, dict[str, dict[str, Aggregate]]]]  # by metric, attribute, kind and arm
+    cases: dict[str, dict[str, int]]  # how many problems are of each kind
+
+
+def style_means(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> StyleMeans:
+    """Return the means of a run on the suite `optimisation`, overall and by difficulty and size."""
+    share = (weights[0] / sum(weights), weights[1] / sum(weights))
+    scores = read_scores(sources_of(run))
+    arms = [arm for arm in scores.arms if arm.values.get("normalised_gap")]
+    for arm in arms:
+        _add_composite(arm, share)
+    kinds: dict[str, dict[str, list[str]]] = {"difficulty": {}, "n": {}}
+    for key, facts in scores.facts.items():
+        kinds["difficulty"].setdefault(facts.difficulty or "–", []).append(key)
+        kinds["n"].setdefault(next(iter(facts.tags), "–"), []).append(key)
+    return StyleMeans(
+        means={metric: _arm_means(scores, arms, metric) for metric in SHOWN},
+        by={
+            metric: {
+                by: {kind: _arm_means(scores, arms, metric, keys) for kind, keys in groups.items()}
+                for by, groups in kinds.items()
+            }
+            for metric in SHOWN
+        },
+        cases={by: {kind: len(keys) for kind, keys in groups.items()} for by, groups in kinds.items()},
+    )
+
+
+def _arm_means(
+    scores: ScoreTable, arms: Sequence[ArmScores], metric: str, keys: Sequence[str] | None = None
+) -> dict[str, Aggregate]:
+    means = {}
+    for arm in arms:
+        values = arm.values.get(metric, {})
+        own = list(values) if keys is None else [key for key in keys if key in values]
+        if own:
+            means[arm.label] = scores.aggregate(arm, metric, keys=own)
+    return means
 
 
 def composite(metrics: dict[str, float], weights: tuple[float, float]) -> float:

@@ -158,12 +158,6 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
     return "scores", None
 
 
-def rank_sets(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> list[tuple[int, int]]:
-    """Return each arm's best and worst possible rank, by the verdicts of `compare` on every pair."""
-    better = better_than(scores, arms, metric)
-    return [open_ranks(better, number) for number in range(len(arms))]
-
-
 def open_ranks(better: Table, number: int) -> tuple[int, int]:
     """Return the best and the worst rank of an arm, from which arm is better than which."""
     return 1 + int(better[:, number].sum()), len(better) - int(better[number].sum())

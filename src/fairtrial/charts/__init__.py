@@ -5,9 +5,9 @@ There is no style attribute and no script in a drawing: a strict content securit
 """
 
 from fairtrial.charts.axis import Axis, linear_axis, log_axis
-from fairtrial.charts.bars import balance, histogram, shares
+from fairtrial.charts.bars import BarRow, balance, bars, histogram, shares
 from fairtrial.charts.boxes import Box, boxes
-from fairtrial.charts.curve import Curve, curves, sparkline
+from fairtrial.charts.curve import Curve, curves, small_curves, sparkline
 from fairtrial.charts.forest import (
     Forest,
     ForestRow,
@@ -21,7 +21,7 @@ from fairtrial.charts.forest import (
 from fairtrial.charts.heat import HeatRow, strips
 from fairtrial.charts.matrix import Matrix, MatrixCell, matrix
 from fairtrial.charts.needed import needed_chart
-from fairtrial.charts.points import Point, agreement, scatter
+from fairtrial.charts.points import DotRow, Point, agreement, dot_rows, scatter, small_agreement
 from fairtrial.charts.runs import RunDots, runs_chart
 from fairtrial.charts.style import FOLDER, script, style
 from fairtrial.charts.trellis import TrellisCell, TrellisRow, trellis
@@ -29,8 +29,10 @@ from fairtrial.charts.trellis import TrellisCell, TrellisRow, trellis
 __all__ = [
     "FOLDER",
     "Axis",
+    "BarRow",
     "Box",
     "Curve",
+    "DotRow",
     "Forest",
     "ForestRow",
     "ForestTier",
@@ -43,8 +45,10 @@ __all__ = [
     "TrellisRow",
     "agreement",
     "balance",
+    "bars",
     "boxes",
     "curves",
+    "dot_rows",
     "forest",
     "histogram",
     "linear_axis",
@@ -58,6 +62,8 @@ __all__ = [
     "scatter",
     "script",
     "shares",
+    "small_agreement",
+    "small_curves",
     "small_forest",
     "sparkline",
     "strips",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from fairtrial.charts.axis import Axis, linear_axis
 from fairtrial.charts.marks import Interval, drawing, key_line
@@ -119,3 +120,43 @@ def shares(rows: Sequence[tuple[str, Sequence[float]]], parts: Sequence[str]) ->
     used = [number for number in range(len(parts)) if any(values[number] > 0 for _, values in rows)]
     key = key_line([(kinds[number % len(kinds)].replace("bar", "k").strip(), words(parts[number])) for number in used])
     return tag("table", tag("tbody", *drawn), class_="bands") + key
+
+
+class BarRow(NamedTuple):
+    """One row: its parts as (amount, class of the bar, tooltip), and the numbers as text."""
+
+    label: str
+    parts: Sequence[tuple[float, str, str]]
+    shown: str
+    more: str = ""
+    href: str = ""
+
+
+def bars(rows: Sequence[BarRow], *, name: str, number_name: str, whole: float | None = None) -> str:
+    """Return a bar per row, as long as its parts together: shares of `whole`, or of the longest row."""
+    longest = whole or max((sum(amount for amount, _, _ in row.parts) for row in rows), default=0.0) or 1.0
+    body = []
+    for row in rows:
+        at, rects = 0.0, [tag("rect", class_="track", x="0%", width="100%", y=8, height=10)]
+        for amount, kind, tip in row.parts:
+            if amount > 0:
+                share = 100 * amount / longest
+                rects.append(
+                    tag("rect", class_=f"bar {kind}".strip(), x=percent(at), width=percent(share), y=8, height=10,
+                        data_tip=tip or None, tabindex="0" if tip else None)
+                )  # fmt: skip
+                at += share
+        label_cell = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
+        shown = tag("b", words(row.shown)), " ", tag("small", words(row.more))
+        said = f"{row.label}: {row.shown} {row.more}".strip()
+        body.append(
+            tag(
+                "tr",
+                tag("th", label_cell, scope="row"),
+                tag("td", drawing(26, *rects, says=said, interactive=True), class_="catp"),
+                tag("td", *shown, class_="num"),
+            )
+        )
+    head = tag("tr", tag("th", words(name), scope="col"), tag("td", class_="catp"),
+               tag("th", words(number_name), class_="num", scope="col"))  # fmt: skip
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")

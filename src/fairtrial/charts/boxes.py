@@ -16,6 +16,7 @@ class Box(NamedTuple):
     label: str
     quantiles: tuple[float, float, float, float, float]
     shown: str
+    href: str = ""
 
 
 def boxes(rows: Sequence[Box], *, name: str, unit: str = "") -> str:
@@ -35,10 +36,11 @@ def boxes(rows: Sequence[Box], *, name: str, unit: str = "") -> str:
         p5, p25, p50, p75, p95 = (axis.at(value) for value in row.quantiles)
         parts = (line(p5, p95, 13, 13, "iv thin"), line(p25, p75, 13, 13, "iv2"), dot(p50, 13, 4.5, "pt"))
         says = f"median {row.shown}"
+        name_of_row = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
         body.append(
             tag(
                 "tr",
-                tag("th", words(row.label), scope="row"),
+                tag("th", name_of_row, scope="row"),
                 tag("td", drawing(26, grid_lines(axis, 26), *parts, says=says), class_="catp"),
                 tag("td", words(row.shown), class_="num"),
             )

@@ -7,11 +7,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fairtrial.charts.axis import Axis, linear_axis, log_axis
-from fairtrial.charts.marks import Interval, Tone, drawing
+from fairtrial.charts.marks import Interval, Tone, drawing, grid_lines, tick_labels
 from fairtrial.charts.svg import dot, label, line, link, percent, tag, words
 
 _WIDTH, _HEIGHT = 560.0, 270.0  # of a usual plot, to place labels
 _LETTER, _LINE = 7.2, 16.0
+_TINY, _TALL = 84, 42
 
 
 class Point(NamedTuple):
@@ -146,16 +147,79 @@ def _overlap(a: Box, b: Box) -> bool:
 def agreement(points: Sequence[Point], *, x_name: str, y_name: str) -> str:
     """Return scores against the right ones, with the diagonal on which they would agree."""
     axis = Axis(0.0, 100.0, (0.0, 25.0, 50.0, 75.0, 100.0))
-    diagonal = tag("line", class_="ref", x1="0%", y1="100%", x2="100%", y2="0%")
-    marks = [
-        link(
-            point.href,
-            dot(axis.at(point.x), percent(100 - axis.at(point.y)), 5, f"pt {point.tone}".strip()),
-            tip=point.tip,
-        )
-        for point in points
-    ]
     says = f"{y_name} against {x_name}: {len(points)} samples; on the dashed line both agree."
-    plot = drawing(int(_HEIGHT), _frame(axis, axis, ""), diagonal, *marks, says=says, interactive=True)
+    parts = (_frame(axis, axis, ""), _diagonal(), *_marks(points, axis, 5.5))
+    plot = drawing(int(_HEIGHT), *parts, says=says, interactive=True)
     names = tag("p", words(x_name), class_="xname"), tag("p", words(y_name), class_="yname")
     return tag("div", plot, *names, class_="plotbox chart square")
+
+
+def small_agreement(points: Sequence[Point], *, says: str) -> str:
+    """Return the same as a small picture beside a name, without numbers."""
+    axis = Axis(0.0, 100.0, ())
+    still = [point._replace(href="", tip="") for point in points]
+    frame = tag("rect", class_="frame", x="0%", y="0%", width="100%", height="100%")
+    return drawing(_TINY, frame, _diagonal(), *_marks(still, axis, 3.5), says=says, kind="dots")
+
+
+class DotRow(NamedTuple):
+    """One row of single values: (value, filled, tooltip, address)."""
+
+    label: str
+    dots: Sequence[tuple[float, bool, str, str]]
+    shown: str = ""
+    href: str = ""
+
+
+def dot_rows(rows: Sequence[DotRow], *, name: str, number_name: str, within: tuple[float, float] | None = None) -> str:
+    """Return every value as a dot, a row per group; filled where it counts, open where it does not."""
+    axis = linear_axis([value for row in rows for value, *_ in row.dots], include=(0.0,), within=within, most=5)
+    head = tag(
+        "tr",
+        tag("th", words(name), scope="col"),
+        tag("td", drawing(20, tick_labels(axis, y=14)), class_="catp"),
+        tag("th", words(number_name), class_="num", scope="col"),
+    )
+    body = []
+    for row in rows:
+        marks = _stacked(row, axis)
+        label_cell = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
+        picture = drawing(_TALL, grid_lines(axis, _TALL), *marks, says=f"{row.label}: {row.shown}", interactive=True)
+        cells = tag("td", picture, class_="catp"), tag("td", words(row.shown), class_="num")
+        body.append(tag("tr", tag("th", label_cell, scope="row"), *cells))
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
+
+
+def _stacked(row: DotRow, axis: Axis) -> list[str]:
+    """Return the dots of a row; those in one place stand above each other."""
+    taken: dict[int, int] = {}
+    marks = []
+    for value, filled, tip, href in row.dots:
+        place = round(axis.at(value) / 1.5)
+        number = taken[place] = taken.get(place, -1) + 1
+        side = (-1) ** number * ((number + 1) // 2)
+        y = _TALL / 2 + max(-2, min(2, side)) * 7
+        marks.append(link(href, dot(axis.at(value), f"{y:g}", 4.5, "pt" if filled else "pt open"), tip=tip))
+    return marks
+
+
+def _diagonal() -> str:
+    return tag("line", class_="ref", x1="0%", y1="100%", x2="100%", y2="0%")
+
+
+def _marks(points: Sequence[Point], axis: Axis, r: float) -> list[str]:
+    """Return the points; those above one another stand a little beside each other, so that none hides another."""
+    taken: dict[int, int] = {}
+    drawn = []
+    for point in points:
+        place = round(axis.at(point.x) / 2)
+        number = taken[place] = taken.get(place, -1) + 1
+        side = (-1) ** number * ((number + 1) // 2)  # 0, −1, 1, −2, 2 …
+        x = axis.at(point.x) + 1.8 * side
+        parts = []
+        if point.ci is not None:
+            low, high = (percent(100 - axis.at(end)) for end in point.ci)
+            parts.append(line(x, x, low, high, f"iv thin {point.tone}".strip()))
+        parts.append(dot(x, percent(100 - axis.at(point.y)), r, f"pt {point.tone}".strip()))
+        drawn.append(link(point.href, *parts, tip=point.tip))
+    return drawn

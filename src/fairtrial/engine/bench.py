@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from fairtrial.core.accepted import score_answer
-from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.answer import Answer, Failure, Outcome, Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case, JudgeSpec, PanelSpec, Settings, TargetSpec
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
@@ -107,21 +107,18 @@ async def calibrate(
     runs: int = 1,
     judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Have a judge score every sample `runs` times; `judged` is called with the number done and the total."""
+    """Have a judge score every sample `runs` times; `judged` is called with the verdicts so far and their total."""
     bench = Bench([judge], {judge.target.id: target}, settings)
-    panel = Panel(judges=bench.judges, how=PanelSpec(judgements=runs))
+    verdicts = _Verdicts([sample.id for sample in samples], runs, judged)
+    panel = Panel(judges=tuple(map(verdicts.counted, bench.judges)), how=PanelSpec(judgements=runs))
     judgements: list[Judgement] = []
-    done = 0
 
     async def score_sample(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
         context = ScoreContext(response=sample.answer, case=case, panel=panel, workshop=workshop)
         result = await score_answer(scorer, context)
         judgements.extend(result.judgements)
-        nonlocal done
-        done += 1
-        if judged is not None:
-            judged(done, len(samples))
+        verdicts.complete(sample.id)
         return sample_result(sample, _scores_of_judgements(result))
 
     async with Workshop() as workshop:
@@ -141,6 +138,37 @@ async def calibrate(
         calls=sum(judgement.asked for judgement in judgements),
         cost_usd=total(judgement.cost for judgement in judgements).usd,
     )
+
+
+class _Verdicts:
+    """How many verdicts there are, counted call by call, since a slow judge takes minutes for a sample."""
+
+    def __init__(self, samples: Sequence[str], each: int, tell: Callable[[int, int], None] | None) -> None:
+        self._each, self._tell = each, tell
+        self._replied: dict[str, set[str]] = {sample: set() for sample in samples}
+        self._complete: set[str] = set()
+        self._say()
+
+    def counted(self, judge: Judge) -> Judge:
+        """Return a judge whose calls are counted."""
+
+        async def ask(request: Request) -> Outcome:
+            outcome = await judge.ask(request)
+            self._replied[request.case_id].add(request.trial_id)  # a verdict that is asked for again counts once
+            self._say()
+            return outcome
+
+        return msgspec.structs.replace(judge, ask=ask)
+
+    def complete(self, sample: str) -> None:
+        """Count a sample as judged, whatever calls it took."""
+        self._complete.add(sample)
+        self._say()
+
+    def _say(self) -> None:
+        if self._tell is not None:
+            done = (self._each if name in self._complete else len(ids) for name, ids in self._replied.items())
+            self._tell(sum(done), self._each * len(self._replied))
 
 
 def _scores_of_judgements(result: Score | Unscored) -> list[Score | Unscored]:

@@ -273,16 +273,29 @@ def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTota
 
 def latencies(store: Store, run_id: str) -> dict[int, array[float]]:
     """Return all latencies in milliseconds by arm position; answers from the cache have none."""
+    return _by_arm(store, run_id, schema.trials.c.latency_ms, schema.trials.c.latency_ms.is_not(None))
+
+
+def answer_costs(store: Store, run_id: str) -> dict[int, array[float]]:
+    """Return what each answer cost in USD by arm position, where all of it is known; cached answers are left out."""
+    table = schema.trials
+    return _by_arm(store, run_id, table.c.cost_usd, table.c.failure_kind.is_(None), table.c.unknown_costs == 0)
+
+
+def _by_arm(
+    store: Store, run_id: str, column: ColumnElement[Any], *which: ColumnElement[bool]
+) -> dict[int, array[float]]:
+    """Return the values of a column by arm position, without answers from the cache."""
     table = schema.trials
     query = (
-        select(table.c.arm_position, table.c.latency_ms)
-        .where(table.c.run_id == run_id, table.c.latency_ms.is_not(None), table.c.cached.is_(False))
+        select(table.c.arm_position, column)
+        .where(table.c.run_id == run_id, table.c.cached.is_(False), *which)
         .execution_options(yield_per=2000)
     )
     by_arm: dict[int, array[float]] = {}
     with store.reading() as connection:
-        for arm, latency in connection.execute(query):
-            by_arm.setdefault(arm, array("d")).append(latency)
+        for arm, value in connection.execute(query):
+            by_arm.setdefault(arm, array("d")).append(value)
     return by_arm
 
 

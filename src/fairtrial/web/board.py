@@ -1,25 +1,44 @@
-"""The board: the standings over all runs of a suite, by kind of case, and their history."""
+"""The leaderboard: every arm of a suite with its newest result, in tiers, by kind of case, and over time."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
+from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.kind_means import KindMeans
-from fairtrial.analyse.summary import ArmSummary, RunSummary, by_mean
+from fairtrial.analyse.summary import ArmSummary
+from fairtrial.analyse.tiers import Tiers
+from fairtrial.analyse.wording.tiers import headline_parts, settle_words
 from fairtrial.core.ids import content_hash
+from fairtrial.core.text import counted
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
+from fairtrial.store.store import RunRecord
 from fairtrial.web import numbers
-from fairtrial.web.cache import patience
-from fairtrial.web.site import Site
+from fairtrial.web.cache import LONG, PATIENCE
+from fairtrial.web.numbers import RunNumbers
+from fairtrial.web.result import numbers_of
+from fairtrial.web.site import Site, url
 
 _MAX_RUNS = 60
+_MOST_LEFT_OUT = 20  # runs that are named
 _FINISHED = ("completed", "incomplete", "stopped")
+
+
+class Standing(NamedTuple):
+    """An arm as it was in its newest run."""
+
+    run: Run
+    numbers: RunNumbers
+    arm: ArmSummary
 
 
 class Board:
@@ -27,106 +46,145 @@ class Board:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self.routes = [Route("/board", self._show)]
+        self.routes = [Route("/board", self._show), Route("/board/standings", self._standings)]
 
     def _show(self, request: Request) -> Response:
         suites = browsing.suite_names(self._site.store)
+        suite = self._suite(request)
+        wait = float(LONG) if request.query_params.get("wait") else PATIENCE
+        board = self._board(suite, wait=wait) if suite else None
+        return self._site.page(request, "board.html.j2", suites=suites, suite=suite, board=board)
+
+    def _standings(self, request: Request) -> Response:
+        """Show the standings once they are computed."""
+        board = self._board(self._suite(request), wait=LONG)
+        return self._site.page(request, "parts/board.html.j2", board=board)
+
+    def _suite(self, request: Request) -> str:
         latest, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 1)
-        suite = request.query_params.get("suite", "") or (latest[0].suite_name if latest else "")
-        wait = patience(request.query_params)
-        records, total = browsing.runs_page(self._site.store, RunQuery(suite=suite), 0, _MAX_RUNS) if suite else ([], 0)
-        finished = [Run(self._site.store, record) for record in records if record.status in _FINISHED]
-        runs, others = _runs_on_same_cases(finished)
-        summaries = [(run, self._summary(run, wait)) for run in runs]
-        waits = any(summary is None for _, summary in summaries)
-        available = [(run, summary) for run, summary in summaries if summary is not None]
-        standings = _standings(available)
-        kinds = {run.id: self._kinds(run, wait) for run in {run.id: run for run, _ in standings}.values()}
-        ranks = self._ranks(standings, wait)
-        return self._site.page(
-            request,
-            "board.html.j2",
-            suites=suites,
-            suite=suite,
-            standings=standings,
-            ranks=ranks,
-            kinds=_columns(standings, kinds),
-            waits=waits or ranks is None or None in kinds.values(),
-            others=others,
-            history=_history(available),
-            runs=len(runs),
-            total=total,
-        )
+        return request.query_params.get("suite", "") or (latest[0].suite_name if latest else "")
 
-    def _summary(self, run: Run, wait: float) -> RunSummary | None:
-        return self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
+    def _board(self, suite: str, *, wait: float) -> dict[str, Any] | None:
+        """Return what the page shows; None until all of it is computed."""
+        records, total = browsing.runs_page(self._site.store, RunQuery(suite=suite), 0, _MAX_RUNS)
+        runs, left_out = _runs_on_same_cases([Run(self._site.store, record) for record in records])
+        known: list[tuple[Run, RunNumbers]] = []
+        for run in runs:
+            found = numbers_of(self._site.cache, run, wait=wait)
+            if found is None:
+                return None
+            known.append((run, found))
+        newest = _newest(known)
+        view = {"runs": len(runs), "left_out": left_out[:_MOST_LEFT_OUT], "not_named": 0, "standings": []}
+        view |= {"not_named": max(0, len(left_out) - _MOST_LEFT_OUT), "older": max(0, total - _MAX_RUNS)}
+        if not newest:
+            return view
+        tiers = self._tiers(newest, wait)
+        return None if tiers is None else view | _view(tiers, newest, known)
 
-    def _kinds(self, run: Run, wait: float) -> KindMeans | None:
-        return self._site.cache.get(f"kinds/{run.id}", [run], KindMeans, numbers.kinds, wait=wait)
-
-    def _ranks(self, standings: list[tuple[Run, ArmSummary]], wait: float) -> list[str] | None:
-        """Return the range of ranks that the comparisons leave open for each arm; None until it is computed."""
-        if len(standings) < 2:
-            return ["1"] * len(standings)
-        arms = [(run.id, arm.arm) for run, arm in standings]
-        runs = list({run.id: run for run, _ in standings}.values())
-        name = f"ranks/{content_hash(arms)[:24]}"
-        ranks = self._site.cache.get(name, runs, numbers.RankSets, numbers.standing_ranks, arms, wait=wait)
-        if ranks is None:
-            return None
-        return [str(best) if best == worst else f"{best}–{worst}" for best, worst in ranks.sets]
+    def _tiers(self, newest: Mapping[str, Standing], wait: float) -> Tiers | None:
+        arms = [(one.run.id, name) for name, one in newest.items()]
+        runs = list({one.run.id: one.run for one in newest.values()}.values())
+        name = f"standings/{content_hash(arms)[:24]}"
+        return self._site.cache.get(name, runs, Tiers, numbers.standings, arms, wait=wait)
 
 
-def _runs_on_same_cases(runs: list[Run]) -> tuple[list[Run], int]:
-    """Return the runs on the largest, most recent set of cases, and how many runs on other cases are left out.
+def _view(tiers: Tiers, newest: Mapping[str, Standing], known: Sequence[tuple[Run, RunNumbers]]) -> dict[str, Any]:
+    links = _links(newest)
+    order = [one.label for one in tiers.places]
+    leading = {one.label for one in tiers.tiers[0]} if tiers.tiers else set()
+    history = _history(known, order, tiers.metric)
+    curve, hidden = history_figure(history, leading, metric=tiers.metric) if history else ("", 0)
+    return {
+        "tiers": tiers,
+        "headline": headline_parts(tiers),
+        "arm_href": links.arm,
+        "leaders": leaders(tiers, {name: one.arm for name, one in newest.items()}, links),
+        "settle": settle_words(tiers),
+        "matrix": pair_matrix(tiers, links) if len(order) > 2 else "",
+        "decided": decided_words(tiers),
+        "kinds": kind_figures(_kinds(newest), order, {name: one.arm.aggregate.mean for name, one in newest.items()}),
+        "curve": curve,
+        "hidden": hidden,
+        "standings": [newest[label] for label in (*order, *tiers.unscored)],
+    }
+
+
+def _links(newest: Mapping[str, Standing]) -> Links:
+    """Return where arms and pairs lead: to the newest run of an arm, and to the comparison of two of them."""
+
+    def pair(a: str, b: str) -> str:
+        one, other = newest[a].run.id, newest[b].run.id
+        if one == other:
+            return url("/compare", runs=one, a=a, b=b)
+        return url("/compare", runs=[one, other], a=f"{a}@{one}", b=f"{b}@{other}")
+
+    return Links(arm=lambda arm: f"/runs/{newest[arm].run.id}", pair=pair)
+
+
+def _runs_on_same_cases(runs: list[Run]) -> tuple[list[Run], list[tuple[RunRecord, str]]]:
+    """Return the runs on the largest, most recent set of cases, and the others with why they are left out.
 
     A run on the first two cases must not be ranked beside a run on all of them.
     """
-    if not runs:
-        return [], 0
-    whole = max(runs, key=lambda run: (run.plan.case_count, run.id)).plan
-    same = [
-        run
-        for run in runs
-        if (run.plan.dataset_sha256, run.plan.case_count) == (whole.dataset_sha256, whole.case_count)
-    ]
-    return same, len(runs) - len(same)
+    finished = [run for run in runs if run.record.status in _FINISHED]
+    if not finished:
+        return [], [(run.record, _unfinished(run)) for run in runs]
+    whole = max(finished, key=lambda run: (run.plan.case_count, run.id)).plan
+    same: list[Run] = []
+    others: list[tuple[RunRecord, str]] = []
+    for run in runs:
+        if run.record.status not in _FINISHED:
+            others.append((run.record, _unfinished(run)))
+        elif (run.plan.dataset_sha256, run.plan.case_count) == (whole.dataset_sha256, whole.case_count):
+            same.append(run)
+        elif run.plan.case_count < whole.case_count:
+            others.append((run.record, f"{counted(run.plan.case_count, 'case')}, not {whole.case_count:,}"))
+        else:
+            others.append((run.record, "other cases"))
+    return same, others
 
 
-def _standings(summaries: list[tuple[Run, RunSummary]]) -> list[tuple[Run, ArmSummary]]:
-    """Return every arm with its summary from the latest run that has it, best first."""
-    latest: dict[str, tuple[Run, ArmSummary]] = {}
-    for run, summary in summaries:  # newest first
-        for arm in summary.arms:
+def _unfinished(run: Run) -> str:
+    return "still running" if run.status == "running" else "interrupted before its end"
+
+
+def _newest(known: Sequence[tuple[Run, RunNumbers]]) -> dict[str, Standing]:
+    """Return every arm that has a score, as it was in the newest run that has it."""
+    newest: dict[str, Standing] = {}
+    for run, found in known:  # newest first
+        for arm in found.summary.arms:
             if arm.aggregate.mean is not None:
-                latest.setdefault(arm.arm, (run, arm))
-    return sorted(latest.values(), key=lambda item: by_mean(item[1].aggregate.mean))
+                newest.setdefault(arm.arm, Standing(run, found, arm))
+    return newest
 
 
-def _columns(
-    standings: list[tuple[Run, ArmSummary]], kinds: dict[str, KindMeans | None]
-) -> dict[str, list[tuple[str, list[Any]]]]:
-    """Return for each attribute its kinds, each with a mean for every arm on the board."""
-    names: dict[str, dict[str, None]] = {}
-    for means in kinds.values():
-        for by, values in means.means.items() if means else ():
-            names.setdefault(by, {}).update(dict.fromkeys(values))
-    columns: dict[str, list[tuple[str, list[Any]]]] = {}
-    for by, kind_names in names.items():
-        for kind in list(kind_names)[:12]:
-            row = []
-            for run, arm in standings:
-                of_run = kinds.get(run.id)
-                row.append(of_run.means.get(by, {}).get(kind, {}).get(arm.arm) if of_run else None)
-            columns.setdefault(by, []).append((kind, row))
-    return columns
+def _kinds(newest: Mapping[str, Standing]) -> KindMeans:
+    """Return the means by kind of case, those of each arm from its own run."""
+    first = next(iter(newest.values())).numbers.kinds
+    means: dict[str, dict[str, dict[str, Any]]] = {
+        by: {
+            kind: {
+                name: own[name]
+                for name, one in newest.items()
+                if name in (own := one.numbers.kinds.means.get(by, {}).get(kind, {}))
+            }
+            for kind in kinds
+        }
+        for by, kinds in first.means.items()
+    }
+    return msgspec.structs.replace(first, means=means)
 
 
-def _history(summaries: list[tuple[Run, RunSummary]]) -> list[dict[str, Any]]:
-    """Return the means of every arm that is in at least two runs, oldest first."""
-    points: dict[str, list[tuple[float, ArmSummary, str]]] = {}
-    for run, summary in reversed(summaries):
-        for arm in summary.arms:
-            if arm.aggregate.mean is not None:
-                points.setdefault(arm.arm, []).append((run.record.created_at, arm, run.id))
-    return [{"arm": arm, "points": means} for arm, means in points.items() if len(means) > 1][:12]
+def _history(
+    known: Sequence[tuple[Run, RunNumbers]], order: Sequence[str], metric: str
+) -> dict[str, list[Measurement]]:
+    """Return every arm over time, best first; empty if no arm is in two runs."""
+    points: dict[str, list[Measurement]] = {arm: [] for arm in order}
+    for run, found in reversed(known):
+        for arm in found.summary.arms:
+            point = measured(arm, metric, run.record.created_at, f"/runs/{run.id}")
+            if point is not None and arm.arm in points:
+                points[arm.arm].append(point)
+    several = any(len(own) > 1 for own in points.values())
+    return {arm: own for arm, own in points.items() if own} if several else {}

@@ -21,7 +21,7 @@ from fairtrial.store.cache import cached, keep
 from fairtrial.web.compute import ComputeProcess
 
 T = TypeVar("T")
-_VERSION = f"{version('fairtrial')}/5"  # raise the number whenever a computation changes
+_VERSION = f"{version('fairtrial')}/6"  # raise the number whenever a computation changes
 _MAX_REMEMBERED = 200
 _LARGE = 2000  # trials; numbers about more are computed in a separate process
 _FRESH = 5.0  # seconds for which numbers about a run in progress are reused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -11,21 +12,32 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.wording.judges import judging_notes
+from fairtrial.analyse.figures import error_history, judge_figure, small_judge_figure
+from fairtrial.analyse.judging import Judging
+from fairtrial.analyse.wording.judges import (
+    agreement_notes,
+    bias_words,
+    calibration_headline,
+    calibration_lines,
+)
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
-from fairtrial.web import numbers
+from fairtrial.store.store import RunRecord
+from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number, pager
+from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site, form_view, go_to
 
 _PAGE_SIZE = 25
+_MOST_RUNS = 20  # that are looked through for judges
 _SCORERS = ("llm_judge", "golden_judge", "code_judge")
+_RELIABLE = ("excellent", "good")
+_TONES = {"excellent": "lead", "good": "lead", "fair": "", "poor": "behind"}
 
 
 class Judges:
@@ -35,58 +47,107 @@ class Judges:
         self._site = site
         self.routes = [
             Route("/judges", self._list),
+            Route("/judges/in-runs", self._in_runs),
             Route("/judges/calibrate", form_view(self._calibrate), methods=["POST"]),
             Route("/judges/at-work/{task}", self._calibration_task),
+            Route("/judges/at-work/{task}/stop", form_view(self._stop), methods=["POST"]),
             Route("/judges/{calibration}", self._show),
         ]
 
     def _list(self, request: Request) -> Response:
+        return self._page(request, {"judge": request.query_params.get("judge", "").strip()})
+
+    def _page(self, request: Request, entered: dict[str, str], problem: str = "", field: str = "judge") -> Response:
+        """Show the judges and the form; a problem stands next to the field that it is about."""
         page = page_number(request.query_params)
         rows, total = browsing.calibrations_page(self._site.store, (page - 1) * _PAGE_SIZE, _PAGE_SIZE)
-        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 20)
-        runs = [Run(self._site.store, record) for record in records if record.status != "running"]
+        found = [(row, msgspec.convert(row["body"], Calibration)) for row in rows]
         return self._site.page(
             request,
             "judges.html.j2",
-            rows=[(row, msgspec.convert(row["body"], Calibration)) for row in rows],
+            422 if problem else 200,
+            headline=_headline([calibration for _, calibration in found]),
+            rows=[_row(row, calibration) for row, calibration in found],
             pager=pager("/judges", {}, page, total, _PAGE_SIZE),
             scorers=_SCORERS,
+            entered={"scorer": _SCORERS[0], "runs": "1", "instructions": "", **entered},
+            problem=problem,
+            field=field,
             calibrating=[task for task in self._site.tasks.open() if task.what == "calibration"],
-            panels=[(run.record, notes) for run in runs if (notes := self._judging_notes(run))],
+            panels=self._panels(wait=PATIENCE),
         )
 
-    def _judging_notes(self, run: Run) -> list[str]:
-        """Return the notes on a run's judges, if they are computed already."""
-        if not opinions.judges_asked(self._site.store, run.id, run.record.scoring):
-            return []
-        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=0.02)
-        return judging_notes(summary.judging) if summary else []
+    def _in_runs(self, request: Request) -> Response:
+        """Show the judges of the newest runs once that is computed."""
+        return self._site.page(request, "parts/judges_in_runs.html.j2", panels=self._panels(wait=LONG) or [])
+
+    def _panels(self, *, wait: float) -> list[tuple[RunRecord, dict[str, Any]]] | None:
+        """Return what is known about the judges of the newest runs; None until it is computed."""
+        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _MOST_RUNS)
+        panels: list[tuple[RunRecord, dict[str, Any]]] = []
+        for run in (Run(self._site.store, record) for record in records if record.status != "running"):
+            if any(record.suite_name == run.record.suite_name for record, _ in panels):
+                continue  # a newer run of the same suite says it already
+            if not opinions.judges_asked(self._site.store, run.id, run.record.scoring):
+                continue
+            known = numbers_of(self._site.cache, run, wait=wait)
+            if known is None:
+                return None
+            if known.summary.judging is not None:
+                panels.append((run.record, self._judging(known.summary.judging)))
+        return panels
+
+    def _judging(self, judging: Judging) -> dict[str, Any]:
+        return {
+            "notes": agreement_notes(judging),
+            "rated": [rating for rating in judging.judges if rating.rating is not None],
+            "uncalibrated": [rating.judge for rating in judging.judges if rating.rating is None],
+            "several": len(judging.judges) > 1,
+        }
 
     def _calibrate(self, request: Request, form: FormData) -> Response:
-        name = str(form.get("judge", "")).strip()
-        if not name:
-            raise FairtrialError("name the model to calibrate as a judge")
-        scorer = str(form.get("scorer", "llm_judge"))
-        if scorer not in _SCORERS:
-            raise FairtrialError(f"a judge is calibrated with one of {', '.join(_SCORERS)}")
+        entered = {name: str(form.get(name, "")).strip() for name in ("judge", "scorer", "runs", "instructions")}
         variables = variables_of(self._site.folder)
-        spec = judge_named(name, variables, self._site.folder, _suite_text(str(form.get("instructions", ""))))
-        runs = max(1, min(20, number(form, "runs") or 1))
-        task = self._site.tasks.calibrate(spec, scorer={"type": scorer}, runs=runs, variables=variables)
+        field = "judge"
+        try:
+            if not entered["judge"]:
+                raise FairtrialError("name the model to calibrate as a judge")
+            judge_named(entered["judge"], variables, self._site.folder, _suite_text(""))
+            field = "instructions"
+            text = _suite_text(entered["instructions"])
+            spec = judge_named(entered["judge"], variables, self._site.folder, text)
+            field = "scorer"
+            if entered["scorer"] not in _SCORERS:
+                raise FairtrialError(f"a judge is calibrated with one of {', '.join(_SCORERS)}")
+            field = "runs"
+            runs = max(1, min(20, number(form, "runs") or 1))
+        except FairtrialError as error:
+            return self._page(request, entered, str(error), field)
+        task = self._site.tasks.calibrate(spec, scorer={"type": entered["scorer"]}, runs=runs, variables=variables)
+        task.entered = entered
         return go_to(f"/judges/at-work/{task.id}")
 
     def _calibration_task(self, request: Request) -> Response:
         task = self._site.tasks.find(request.path_params["task"])
         if task is None:
             return go_to("/judges")
-        if task.ended.is_set() and not task.error:
-            ids = [
-                row["id"]
-                for row in self._site.store.calibrations(task.result.judge_key)
-                if row["created_at"] == task.result.summary.created_at
-            ]
-            return go_to(f"/judges/{ids[0]}" if ids else "/judges")
-        return self._site.page(request, "calibrating.html.j2", task=task)
+        if not task.ended.is_set():
+            return self._site.page(request, "calibrating.html.j2", task=task, seconds=time.time() - task.started_at)
+        if task.error:
+            return self._page(request, task.entered, task.error)
+        ids = [
+            row["id"]
+            for row in self._site.store.calibrations(task.result.judge_key)
+            if row["created_at"] == task.result.summary.created_at
+        ]
+        return go_to(f"/judges/{ids[0]}" if ids else "/judges")
+
+    def _stop(self, request: Request, form: FormData) -> Response:
+        task = self._site.tasks.find(request.path_params["task"])
+        if task is not None:
+            task.stop()
+            task.ended.wait(10)
+        return go_to("/judges")
 
     def _show(self, request: Request) -> Response:
         name = request.path_params["calibration"]
@@ -99,7 +160,43 @@ class Judges:
             for past in self._site.store.calibrations(row["judge_key"])
             if past["prompt_hash"] == row["prompt_hash"]
         ]
-        return self._site.page(request, "calibration.html.j2", calibration=calibration, row=row, earlier=earlier)
+        return self._site.page(
+            request,
+            "calibration.html.j2",
+            calibration=calibration,
+            headline=calibration_headline(calibration),
+            figure=judge_figure(calibration),
+            history=error_history([(f"/judges/{past['id']}", summary) for past, summary in earlier]),
+            row=row,
+            earlier=earlier,
+            tone=_TONES[calibration.rating],
+        )
+
+
+def _headline(calibrations: list[Calibration]) -> str:
+    """Say how many judges can be relied on, each by its newest calibration."""
+    newest: dict[str, Calibration] = {}
+    for calibration in calibrations:  # newest first
+        newest.setdefault(calibration.judge_key, calibration)
+    if not newest:
+        return "No judge is calibrated yet."
+    if len(newest) == 1:
+        return calibration_headline(next(iter(newest.values())))
+    reliable = sum(calibration.rating in _RELIABLE for calibration in newest.values())
+    return f"{reliable or 'None'} of {'the ' if not reliable else ''}{len(newest)} calibrated judges can be relied on."
+
+
+def _row(row: dict[str, Any], calibration: Calibration) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "judge": row["judge"],
+        "when": row["created_at"],
+        "rating": calibration.rating,
+        "tone": _TONES[calibration.rating],
+        "figure": small_judge_figure(calibration),
+        "words": bias_words(calibration),
+        "lines": calibration_lines(calibration),
+    }
 
 
 def _suite_text(instructions: str) -> str:

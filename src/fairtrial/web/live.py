@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -48,7 +49,8 @@ class Live:
                 {"ended": True, "error": "", "run": None, "address": "/runs", "done": 0, "total": 0}, 404
             )
         state = {"ended": task.ended.is_set(), "error": task.error, "run": task.run_id, "address": task.address}
-        return JSONResponse({**state, "done": task.done, "total": task.total})
+        counts = {"done": task.done, "total": task.total, "seconds": time.time() - task.started_at}
+        return JSONResponse({**state, **counts})
 
     async def _run_events(self, request: Request) -> Response:
         run_id = request.path_params["run"]

@@ -15,13 +15,13 @@ from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels, arm_labels
-from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
+from fairtrial.analyse.optimisation import OptimisationReport, StyleMeans, optimisation_report, style_means
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
-from fairtrial.analyse.rank import rank_sets
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
+from fairtrial.analyse.spread import Spread, run_spreads
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tiers import Tiers, comparison_tiers, table_tiers
 from fairtrial.analyse.wording.cases import case_findings
@@ -46,12 +46,25 @@ class RunNumbers(msgspec.Struct):
     overview: Overview
     kinds: KindMeans
     counts: dict[str, int]
+    spreads: dict[str, Spread] = {}
 
 
 def run_numbers(runs: Sequence[Run]) -> RunNumbers:
     """Return the numbers of one run."""
     run = runs[0]
-    return RunNumbers(run.summary(), run_overview(run), by_kind(run), show_counts(run.store, run.record))
+    counts = show_counts(run.store, run.record)
+    return RunNumbers(run.summary(), run_overview(run), by_kind(run), counts, run_spreads(run))
+
+
+class RunVariance(msgspec.Struct):
+    """Where the uncertainty of each arm comes from."""
+
+    arms: list[ArmVariance]
+
+
+def run_variance(runs: Sequence[Run]) -> RunVariance:
+    """Return the variance of every arm of one run."""
+    return RunVariance(arm_variances(runs[0]))
 
 
 class RunDetails(msgspec.Struct):
@@ -136,25 +149,27 @@ def labels(runs: Sequence[Run]) -> RunLabels:
     return RunLabels(arms=arm_labels(runs[0].store, runs[0].record))
 
 
-class RankSets(msgspec.Struct):
-    """The best and the worst rank that each arm can have."""
-
-    sets: list[tuple[int, int]]
-
-
-def standing_ranks(runs: Sequence[Run], arms: list[tuple[str, str]]) -> RankSets:
-    """Return the rank ranges of arms of several runs, each given with its run id."""
+def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Tiers:
+    """Group arms of several runs into tiers; each is given with the id of its run, and no name stands twice."""
     scores = read_scores([Source(run.id, (run,)) for run in runs])
-    chosen = [
-        next(item for item in scores.arms if item.source.label == run_id and item.arm.name == name)
-        for run_id, name in arms
-    ]
-    return RankSets(sets=rank_sets(scores, chosen, SCORE))
+    chosen = []
+    for run_id, name in arms:
+        arm = next(one for one in scores.arms if one.source.label == run_id and one.arm.name == name)
+        arm.label = name
+        chosen.append(arm)
+    return table_tiers(scores._replace(arms=tuple(chosen)))
 
 
-def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
+class Styles(msgspec.Struct):
+    """Prompt styles on optimisation problems, with their intervals."""
+
+    report: OptimisationReport
+    means: StyleMeans
+
+
+def styles(runs: Sequence[Run], weights: tuple[float, float]) -> Styles:
     """Report on prompt styles on optimisation problems."""
-    return optimisation_report(runs[0], weights)
+    return Styles(optimisation_report(runs[0], weights), style_means(runs[0], weights))
 
 
 class PlanNumbers(msgspec.Struct):

@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fairtrial.analyse.figures import variance_figure
 from fairtrial.analyse.planning import PairPower
 from fairtrial.analyse.wording.planning import power_line, steps_line
-from fairtrial.charts import needed_chart, shares
+from fairtrial.charts import needed_chart
 from fairtrial.charts.svg import safe
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
@@ -59,7 +60,7 @@ def _view(known: PlanNumbers, delta: float, power: float) -> dict[str, Any]:
         "reason": known.reason,
         "variances": known.variances,
         "steps": {arm.label: steps_line(arm) for arm in known.variances if arm.std_err},
-        "shares": _shares(known),
+        "shares": variance_figure(known.variances),
     }
     if known.pair is None:
         return view
@@ -91,14 +92,3 @@ def _needed(pair: PairPower, repeats: int) -> dict[float, int]:
 def _cases(options: list[tuple[int, int]], repeats: int) -> int:
     """Return the cases needed with these repeats, or with the nearest number of repeats that is known."""
     return min(options, key=lambda option: abs(option[0] - repeats))[1]
-
-
-def _shares(known: PlanNumbers) -> Any:
-    """Return where the uncertainty of each arm comes from, as bars."""
-    parts = ("differences between cases", "repeats of the same case", "judges")
-    rows = [
-        (arm.label, [arm.shares.get(name) or 0.0 for name in ("case", "repeat", "judge")])
-        for arm in known.variances
-        if any(arm.shares.values())
-    ]
-    return safe(shares(rows, parts)) if rows else ""

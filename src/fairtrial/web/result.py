@@ -4,25 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from fairtrial.analyse import Run
-from fairtrial.analyse.figures import Links, case_strips, cost_figures, kind_figures, leaders, pair_matrix
+from fairtrial.analyse.figures import (
+    Links,
+    case_strips,
+    cost_figures,
+    kind_figures,
+    leaders,
+    metric_figures,
+    pair_matrix,
+    spread_figures,
+    tools_section,
+    variance_figure,
+)
+from fairtrial.analyse.figures.arms import drawn_metrics
 from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.lines import arm_lines, notes
-from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
-from fairtrial.analyse.wording.runs import failure_line
+from fairtrial.analyse.wording.planning import VARIANCE_COLUMNS, variance_cells
+from fairtrial.analyse.wording.runs import failure_line, noise_words
 from fairtrial.analyse.wording.tiers import headline_parts, settle_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.money import total
 from fairtrial.store.opinions import judges_asked
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
-from fairtrial.web.numbers import RunDetails, RunNumbers
+from fairtrial.web.numbers import RunDetails, RunNumbers, RunVariance
 from fairtrial.web.site import url
 
 _MAX_LIVE_TRIALS = 20_000  # a larger run in progress shows means only; its analysis waits for its end
 _MOST_FAILURES = 20
+_MOST_VARIANCES = 20
 _MOST_PAIRS = 60  # in the fold of all pairs; the comparison page has every one
 
 
@@ -40,7 +56,7 @@ def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | 
         return None
     tiers, summary = known.overview.tiers, known.summary
     arms = {arm.arm: arm for arm in summary.arms}
-    links = _links(run)
+    links = run_links(run)
     order = [one.label for one in tiers.places]
     return {
         "summary": summary,
@@ -57,7 +73,11 @@ def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | 
         "case_count": known.overview.cases,
         "facts": _facts(run, summary),
         "ranked": ranked(summary.arms),
-        "arm_lines": {arm.arm: lines for arm in summary.arms if (lines := arm_lines(summary, arm))},
+        "tools": tools_section(summary, tiers, links),
+        "metrics": metric_figures(summary, order, links),
+        "spreads": spread_figures(known.spreads, order, links),
+        "noise": noise_words(summary.arms) if _noise_is_known(summary) else "",
+        "arm_lines": {arm.arm: lines for arm in summary.arms if (lines := _more_lines(summary, arm))},
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures[:_MOST_FAILURES]],
         "variables": variables(run),
@@ -85,7 +105,40 @@ def details_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] |
     }
 
 
-def _links(run: Run) -> Links:
+def variance_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | None:
+    """Return where the uncertainty of each arm comes from; None until it is computed."""
+    try:
+        found = cache.get(f"variance/{run.id}", [run], RunVariance, numbers.run_variance, wait=wait)
+    except FairtrialError as error:
+        return {"error": str(error)}
+    if found is None:
+        return None
+    return {
+        "error": "",
+        "figure": variance_figure(found.arms[:_MOST_VARIANCES]),
+        "columns": VARIANCE_COLUMNS,
+        "rows": [variance_cells(arm) for arm in found.arms],
+        "advice": {arm.label: arm.advice for arm in found.arms},
+    }
+
+
+def _noise_is_known(summary: RunSummary) -> bool:
+    """Return whether cases were answered, or answers judged, more than once."""
+    judging = summary.judging
+    return any(arm.repeat_sd is not None for arm in summary.arms) or bool(judging and judging.judge_sd is not None)
+
+
+def _more_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """Return what is known about an arm and not drawn."""
+    drawn = drawn_metrics(summary)
+    rest = msgspec.structs.replace(arm, metrics={name: own for name, own in arm.metrics.items() if name not in drawn})
+    if any(other.tools is not None for other in summary.arms):
+        rest, summary = msgspec.structs.replace(rest, tools=None), msgspec.structs.replace(summary, lifts=[])
+    return arm_lines(summary, rest)
+
+
+def run_links(run: Run) -> Links:
+    """Return where the arms and pairs of a run lead: to its grid, sorted by the arm, and to their comparison."""
     positions = {arm.name: str(arm.position) for arm in run.plan_arms}
     return Links(
         arm=lambda arm: f"{url(f'/runs/{run.id}', sort=positions.get(arm, ''))}#cases",

@@ -26,7 +26,7 @@ from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
 from fairtrial.web.numbers import SeriesNumbers
-from fairtrial.web.result import details_of, numbers_of, result_of
+from fairtrial.web.result import details_of, numbers_of, result_of, variance_of
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
 
@@ -47,6 +47,7 @@ class Runs:
             Route("/runs/{run}/brief", self._brief),
             Route("/runs/{run}/result", self._result),
             Route("/runs/{run}/details", self._details),
+            Route("/runs/{run}/variance", self._variance),
             Route("/runs/{run}/stop", form_view(self._stop), methods=["POST"]),
             Route("/runs/{run}/resume", form_view(self._resume), methods=["POST"]),
             Route("/runs/{run}/retry", form_view(self._retry), methods=["POST"]),
@@ -132,6 +133,12 @@ class Runs:
         run = self._site.run(request.path_params["run"])
         details = details_of(self._site.cache, run, wait=LONG)
         return self._site.page(request, "parts/run_details.html.j2", run=run.record, details=details)
+
+    def _variance(self, request: Request) -> Response:
+        """Show where the uncertainty comes from."""
+        run = self._site.run(request.path_params["run"])
+        variance = variance_of(self._site.cache, run, wait=LONG)
+        return self._site.page(request, "parts/run_variance.html.j2", run=run.record, variance=variance)
 
     # -- actions ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -81,6 +82,8 @@ class Task:
         self.error = ""
         self.result: Any = None
         self.done, self.total = 0, 0  # for tasks without a `Progress`
+        self.started_at = time.time()
+        self.entered: dict[str, str] = {}  # the form that started it, to be shown again if it fails
         self.stopping = False
         self.begun, self.ended = threading.Event(), threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -41,7 +41,7 @@ async def acalibrate(
 ) -> Calibration:
     """Calibrate a judge with answers of known quality, and store the result.
 
-    `judged` is called with the number of finished samples and the total.
+    `judged` is called with the number of verdicts so far and the total, at the start and after every call.
     """
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or variables_of(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairtrial.analyse.wording.runs import number
 from fairtrial.analyse.wording.tiers import signs
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fairtrial.analyse.labels import ArmLabels
     from fairtrial.analyse.pairs import ArmPair, JudgeOrders
     from fairtrial.analyse.summary import ArmSummary
+    from fairtrial.judging.calibration import Calibration
+    from fairtrial.stats.agreement import Agreement
 
 
 def label_lines(arm: ArmSummary) -> list[str]:
@@ -76,16 +78,20 @@ def judging_notes(judging: Judging | None) -> list[str]:
     notes = [_rating_note(rating) for rating in judging.judges if rating.rating is not None]
     if uncalibrated := [rating.judge for rating in judging.judges if rating.rating is None]:
         notes.append(f"Never calibrated: {', '.join(uncalibrated)}. Calibrating measures how good a judge is.")
+    return [*notes, *agreement_notes(judging)]
+
+
+def agreement_notes(judging: Judging) -> list[str]:
+    """Describe how far the judges of a run agree, and how much of a score is their noise."""
+    notes = []
     if judging.alpha is not None and judging.alpha.value is not None:
-        effective = judging.effective_judges
-        notes.append(
-            f"The judges agree with α = {judging.alpha.value:.2f}{_bounds(judging.alpha.ci95)}"
-            + (f"; going by human labels, they are worth {effective:.1f} independent judges." if effective else ".")
-        )
+        notes.append(f"{agreement_words(judging.alpha)}.")
+        if judging.effective_judges:
+            notes.append(f"Going by human labels, they are worth {judging.effective_judges:.1f} independent judges.")
     for kappa in judging.kappas if len(judging.kappas) > 1 else ():
         if kappa.agreement.value is not None:
-            shown = f"{kappa.agreement.value:.2f}{_bounds(kappa.agreement.ci95)}"
-            notes.append(f"{kappa.one} and {kappa.other}: weighted κ = {shown}.")
+            shown = _with_interval(kappa.agreement)
+            notes.append(f"{kappa.one} and {kappa.other}: weighted κ {shown}.")
     if judging.judge_sd is not None:
         noise = f"Judging the same answer again moves a score by ±{number(judging.judge_sd)}"
         if judging.answer_sd is not None:
@@ -99,6 +105,105 @@ def judging_notes(judging: Judging | None) -> list[str]:
             "noise; `panel: {judgements: 3}` would separate the two."
         )
     return notes
+
+
+def agreement_words(alpha: Agreement) -> str:
+    """Say how far judges agree: Krippendorff's α is 1 where they always do, and 0 where chance would do as well."""
+    value = alpha.value or 0.0
+    low, high = alpha.ci95 or (value, value)
+    if high < 0:
+        words = "contradict each other: where one gives a high mark, the other tends to give a low one"
+    elif value <= 0:
+        words = "do not agree"
+    elif low <= 0:
+        words = "may agree no more than by chance"
+    else:
+        words = next(words for least, words in _AGREEMENT if value >= least)
+    return f"The judges {words} (α {_with_interval(alpha)}; 1 is full agreement, 0 is chance)"
+
+
+def _with_interval(agreement: Agreement) -> str:
+    shown = f"{agreement.value or 0.0:.2f}"
+    if agreement.ci95 is not None:
+        shown += f", 95 % CI {agreement.ci95[0]:.2f} to {agreement.ci95[1]:.2f}"
+    return shown.replace("-", "−")
+
+
+_AGREEMENT = ((0.8, "agree well"), (0.667, "agree fairly well"), (0.4, "agree only roughly"), (-1.0, "hardly agree"))
+
+
+class Level(NamedTuple):
+    """Answers of one worth, and the judge's mean error on them."""
+
+    name: str
+    error: float  # in points; positive if the judge gives too much
+
+
+def calibration_headline(calibration: Calibration) -> str:
+    """Say what a judge is worth, in one sentence."""
+    article = "an" if calibration.rating == "excellent" else "a"
+    return f"{calibration.summary.judge} is {article} {calibration.rating} judge: it {bias_words(calibration)}."
+
+
+def bias_words(calibration: Calibration) -> str:
+    """Say where a judge gives too much or too little: `gives 8 points too much on poor answers`."""
+    summary = calibration.summary
+    if summary.bias is None:
+        return "gave no verdict that could be used"
+    if summary.correlation is None and summary.total - summary.unscored > 1:
+        return "gives every answer nearly the same mark"
+    levels = [level for level in _levels(calibration) if abs(level.error) >= _CLEAR]
+    if not levels:
+        error = round(100 * (summary.mean_absolute_error or 0.0))
+        return (
+            "gives the right marks" if error == 0 else f"is {_points(error)} off on average, neither strict nor lenient"
+        )
+    parts = [
+        f"{_points(abs(level.error)) if not number else f'{abs(level.error):.0f}'} "
+        f"too {'much' if level.error > 0 else 'little'} on {level.name}"
+        for number, level in enumerate(levels)
+    ]
+    return f"gives {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"gives {parts[0]}"
+
+
+def _levels(calibration: Calibration) -> list[Level]:
+    names = ("poor answers", "middling answers", "good answers")
+    errors: dict[str, list[float]] = {name: [] for name in names}
+    for sample in calibration.samples:
+        if sample.error is not None:
+            errors[names[min(2, int(3 * sample.expected))]].append(100 * sample.error)
+    return [Level(name, sum(own) / len(own)) for name, own in errors.items() if own]
+
+
+def calibration_lines(calibration: Calibration) -> list[str]:
+    """Describe a calibration in plain words: how far off, in which order, how steady."""
+    summary = calibration.summary
+    lines = [f"{summary.passed} of {summary.total} marks are close enough to the right one"]
+    if summary.mean_absolute_error is not None and summary.largest_error is not None:
+        mean, most = (round(100 * error) for error in (summary.mean_absolute_error, summary.largest_error))
+        lines.append(f"off by {_points(mean)} on average, by {most} at most")
+    if summary.correlation is not None:
+        words = next(words for least, words in _ORDER if summary.correlation >= least)
+        lines.append(f"{words} (correlation {summary.correlation:.2f})".replace("-", "−"))
+    if summary.spread is not None:
+        lines.append(f"asked again, a mark moves by ±{round(100 * summary.spread)}")
+    if summary.unscored:
+        lines.append(f"no verdict on {summary.unscored} of {summary.total}")
+    return lines
+
+
+_CLEAR = 5.0  # points from which an error is named
+_ORDER = (
+    (0.9, "puts answers in the right order"),
+    (0.6, "puts most answers in the right order"),
+    (0.3, "puts answers only roughly in order"),
+    (-0.3, "cannot tell good answers from poor ones"),
+    (-2.0, "marks poor answers higher than good ones"),
+)
+
+
+def _points(value: float) -> str:
+    return f"{value:.0f} point{'' if round(value) == 1 else 's'}"
 
 
 def _rating_note(rating: JudgeRating) -> str:
