@@ -122,7 +122,7 @@ async def test_the_command(run_suite, store, tmp_path, monkeypatch):
     assert "tag main" in call("tag", before.id, "main").stderr
     files = ["-o", str(tmp_path / "g.junit.xml"), "-o", str(tmp_path / "g.md"), "-o", str(tmp_path / "g.json")]
     found = call("gate", "--against", "main", *files)
-    assert found.return_value == 100 and "failed: regression of m: -50.0 points" in found.stdout
+    assert found.return_value == 100 and "failed: regression of m: −50.0 points" in found.stdout
     suite = ElementTree.parse(tmp_path / "g.junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     assert "| regression | m | failed |" in (tmp_path / "g.md").read_text()

@@ -77,8 +77,8 @@ async def _show_nothing(session: Session, part: Part | None) -> None:
 
 
 async def _show_live(session: Session, part: Part | None) -> None:
-    from rich.console import Group
     from rich.live import Live
+    from rich.text import Text
 
     from fairtrial.cli.console import Console
 
@@ -90,7 +90,7 @@ async def _show_live(session: Session, part: Part | None) -> None:
             lines = live_lines(
                 session.progress, console.page_width, console.height, part=part, repeats=repeats, budget=budget
             )
-            live.update(Group(*lines), refresh=True)
+            live.update(Text("\n").join(lines), refresh=True)
             await asyncio.sleep(_REFRESH)
 
 
