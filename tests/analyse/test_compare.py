@@ -40,7 +40,7 @@ async def test_the_verdict_is_the_paired_test(run_suite):
     assert found.effect_size == pytest.approx(0.4 / d.std(ddof=1)) and found.superiority == pytest.approx(0.7)
     assert (found.ahead, found.tied, found.behind) == (16, 24, 0)
     ahead = "ahead on 16, tied on 24, behind on 0 of 40 cases"
-    assert sentence(found) == f"good is better than bad: +40.0 points [+24.1, +55.9] ({ahead})."
+    assert sentence(found) == f"good is better than bad: +40.0 points, 95 % CI 24.1 to 55.9 ({ahead})."
     methods = {line.method: line.p_value for line in found.robustness}
     assert methods["McNemar (exact)"] == pytest.approx(2 * 0.5**16)
 
