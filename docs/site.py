@@ -52,6 +52,7 @@ NAVIGATION: dict[str, Any] = {
         "Comparing": "docs/comparing.md",
         "Importing suites": "docs/importing.md",
         "Exporting": "docs/exporting.md",
+        "Sharing": "docs/sharing.md",
         "Traces": "docs/traces.md",
         "The web page": "docs/web.md",
     },

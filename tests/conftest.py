@@ -23,7 +23,6 @@ from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
-from fairtrial.reports import charts
 from fairtrial.store import Store
 from fairtrial.webpage.browser import NoBrowserError, find_browser
 from tests.scripted import Script, Scripted, look_up, scripted_model
@@ -89,27 +88,6 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: looking through it for garbage takes a fifth of a second."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def drawing_process() -> Iterator[None]:
-    """The process that draws figures is used again for the next report: starting it takes longer than drawing them."""
-    spare: list[Any] = []
-
-    def enter(drawing: Any) -> Any:
-        drawing._process = spare.pop() if spare else None
-        return drawing
-
-    def leave(drawing: Any, *_: object) -> None:
-        spare.extend(filter(None, [drawing._process]))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charts._DrawingProcess, "__enter__", enter)
-        patch.setattr(charts._DrawingProcess, "__exit__", leave)
-        yield
-    for process in spare:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture(autouse=True)

@@ -649,8 +649,30 @@ def export(run: AnyRun, file: str | Path, *, format: str | None = None, store: s
     return Path(write(_opened(run, store), str(file), format_named(format) if format else None))
 
 
-def report(run: AnyRun = "latest", file: str | Path = "report.html", *, store: str | None = None) -> Path:
-    """Write a run as one self-contained HTML page that opens from disk, without a network."""
+def report(
+    run: AnyRuns = "latest",
+    file: str | Path = "report.html",
+    *,
+    site: str | Path | None = None,
+    base_url: str = "",
+    store: str | None = None,
+) -> Path:
+    """Write a run as one self-contained HTML page that opens from disk, without a network.
+
+    `site` names a folder instead: static pages of one or more runs, for any web space. `base_url` says where they will
+    be, so that links to them have a picture.
+    """
+    if site is not None:
+        from fairtrial.reports.site import check_address, write_site
+
+        check_address(base_url)
+        return write_site(
+            [one for source in _sources(run, store) for one in source.runs], site, base_url=base_url
+        ).folder
+    if base_url:
+        raise FairtrialError("`base_url` goes with `site`, which names the folder of a site")
+    if not isinstance(run, Run | str):
+        raise FairtrialError("a report is about one run: `site` writes several")
     if not str(file).lower().endswith(".html"):
         raise FairtrialError(f"{file}: a report must be an .html file; `ft.export` writes other formats")
     return export(run, file, store=store)

@@ -26,6 +26,7 @@ from fairtrial.analyse.wording.tiers import (
     interval_words,
     rank_words,
     settle_words,
+    signs,
 )
 from fairtrial.cli.main import cli
 from fairtrial.reports.export import export
@@ -224,11 +225,20 @@ def _reports_agree(run, pairs, tmp_path):
         export(run, tmp_path / name)
     markdown = flat((tmp_path / "run.md").read_text().replace("\\", ""))
     page = flat((tmp_path / "run.html").read_text(), html=True)
+    tiers = run_tiers(run)
+    for text in (markdown, page):
+        assert flat(headline(tiers)) in text
     for pair in pairs:
-        for text in (markdown, page):
-            assert flat(sentence(pair)) in text
-            for cell in pair_cells(pair)[2:5]:
-                assert cell in text, cell
+        assert flat(sentence(pair)) in page
+        difference, bounds, p = pair_cells(pair)[2:5]
+        assert p in markdown and p in page
+        for cell in (signs(difference), interval_words(pair.ci95)) if pair.ci95 else ():
+            assert cell in markdown, cell
+        # The matrix has every pair once, the better placed arm first.
+        if len(tiers.places) > 2 and pair.ci95:
+            ahead = pair.b in tiers.distances.get(pair.a, {})
+            low, high = pair.ci95 if ahead else (-pair.ci95[1], -pair.ci95[0])
+            assert interval_words((low, high)) in page, bounds
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import re
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -18,14 +17,13 @@ import fairtrial
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run, cli
 from fairtrial.core.text import name_problem, printable, without_commands
-from fairtrial.reports import SCHEMA_VERSION, charts
+from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document
 from fairtrial.store import Store
 
 ESC = "\x1b[31m\x1b]0;owned\x07\x9b2J"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-ROW = {"label": "a", "value": 1.0, "low": 0.5, "high": 1.5}
 
 
 @pytest.fixture
@@ -198,44 +196,6 @@ class TestNames:
         assert not any(map(name_problem, ["naïve", "模型", "a b/c:d", "🙂", "x-1.5"]))
 
 
-class TestFigures:
-    @pytest.mark.slow
-    def test_one_that_breaks_hurts_no_other(self):
-        bad = charts.forest("bad", [{**ROW, "label": "\x1b[0m"}], axis="x")
-        good = charts.forest("good", [ROW], axis="x")
-        drawn = charts.draw([good, bad, good])
-        assert [figure.svg is None for figure in drawn] == [False, True, False]
-        assert drawn[0].svg == drawn[2].svg and drawn[0].svg.startswith("<svg")
-
-    def test_one_that_takes_for_ever_is_given_up(self, monkeypatch):
-        monkeypatch.setattr(charts, "_TIME_LIMIT", 0.01)
-        monkeypatch.setattr(charts._DrawingProcess, "__enter__", lambda self: self)  # it has yet to start
-        assert charts.draw([charts.forest("slow", [ROW], axis="x")])[0].svg is None
-
-    async def test_a_report_says_which_figure_is_missing(self, run_suite, tmp_path, capsys, monkeypatch):
-        import anyio.to_thread
-
-        run = await run_suite()
-        monkeypatch.setattr(charts._DrawingProcess, "svg", lambda self, spec: None)
-        assert await anyio.to_thread.run_sync(_run, ["report", run.id, "--store", run.store.path, "-o", "r.html"]) == 0
-        assert "could not be drawn" in (tmp_path / "r.html").read_text()
-        assert "warning: the figure `Mean scores with 95 % intervals` could not be drawn" in capsys.readouterr().err
-
-    async def test_a_report_without_what_draws_has_the_figures_in_words(self, run_suite, tmp_path, capsys, monkeypatch):
-        import anyio.to_thread
-
-        run = await run_suite()
-        monkeypatch.setattr(charts, "find_spec", lambda name: None)
-        assert await anyio.to_thread.run_sync(_run, ["report", run.id, "--store", run.store.path, "-o", "r.html"]) == 0
-        page = (tmp_path / "r.html").read_text()
-        assert "Mean scores with 95 % intervals" in page and "could not be drawn" not in page
-        assert capsys.readouterr().err.count("drawing figures needs the extra `report`") == 1
-
-
-def test_a_sketch_is_data():
-    assert msgspec.json.encode(charts.forest("t", [ROW], axis="x"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
@@ -254,14 +214,3 @@ async def test_an_arm_says_once_where_its_interval_comes_from(run_suite):
     run = await run_suite(targets=["mock:echo"], cases=[{"input": text, "expected": "a"} for text in "abc"])
     (arm,) = document(run.summary())["arms"]
     assert arm["interval_method"] in ("t", "bounded") and "method" not in arm
-
-
-def test_an_interval_that_ends_at_zero_is_inside_the_figure():
-    rows = [
-        {"label": "a", "value": 5.0, "low": 0.0, "high": 9.0},
-        {"label": "b", "value": -5.0, "low": -9.0, "high": 0.0},
-    ]
-    for row, inside in ((rows[0], 0.0), (rows[1], 0.0)):
-        sketch = charts.forest("t", [row], axis="x")
-        low, high = sketch.spec["layer"][-1]["encoding"]["x"]["scale"]["domain"]
-        assert low < inside < high

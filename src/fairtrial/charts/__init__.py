@@ -21,9 +21,10 @@ from fairtrial.charts.forest import (
 from fairtrial.charts.heat import HeatRow, strips
 from fairtrial.charts.matrix import Matrix, MatrixCell, matrix
 from fairtrial.charts.needed import needed_chart
+from fairtrial.charts.page_part import part
 from fairtrial.charts.points import DotRow, Point, agreement, dot_rows, scatter, small_agreement
 from fairtrial.charts.runs import RunDots, runs_chart
-from fairtrial.charts.style import FOLDER, script, style
+from fairtrial.charts.style import FOLDER, scoped_style, script, style
 from fairtrial.charts.trellis import TrellisCell, TrellisRow, trellis
 
 __all__ = [
@@ -58,8 +59,10 @@ __all__ = [
     "mean_mark",
     "mean_ticks",
     "needed_chart",
+    "part",
     "runs_chart",
     "scatter",
+    "scoped_style",
     "script",
     "shares",
     "small_agreement",

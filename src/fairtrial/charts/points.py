@@ -11,6 +11,7 @@ from fairtrial.charts.marks import Interval, Tone, drawing, grid_lines, tick_lab
 from fairtrial.charts.svg import dot, label, line, link, percent, tag, words
 
 _WIDTH, _HEIGHT = 560.0, 270.0  # of a usual plot, to place labels
+_NARROW = 300.0  # width of a plot on a phone
 _LETTER, _LINE = 7.2, 16.0
 _TINY, _TALL = 84, 42
 
@@ -106,6 +107,11 @@ def _pareto(best: Sequence[Point], x_axis: Axis, y_axis: Axis) -> str:
 def _placed(points: Sequence[Point], x_axis: Axis, y_axis: Axis) -> list[tuple[str, float, str, str, Tone, int]]:
     """Place labels right, left, above or below their points where they hit nothing; others have a tooltip only."""
     taken = [_box(*_pixels(point, x_axis, y_axis), 14, 14) for point in points]
+    for point in points:
+        if point.ci is not None:
+            x = _pixels(point, x_axis, y_axis)[0]
+            bottom, top = (_HEIGHT * (1 - y_axis.at(end) / 100) for end in point.ci)
+            taken.append((x - 2, top, x + 2, bottom))
     for one, other in pairwise(_undominated(points)):  # the steps of the line between them
         (x1, y1), (x2, y2) = _pixels(one, x_axis, y_axis), _pixels(other, x_axis, y_axis)
         taken += [(x1, y1 - 2, x2, y1 + 2), (x2 - 2, y2, x2 + 2, y1)]
@@ -114,12 +120,19 @@ def _placed(points: Sequence[Point], x_axis: Axis, y_axis: Axis) -> list[tuple[s
         x, y = _pixels(point, x_axis, y_axis)
         name = point.name if len(point.name) <= 24 else f"{point.name[:23]}…"
         width = _LETTER * len(name)
-        for dx, dy, anchor, centre in (
+        sides = (
             (12, 4, "start", 12 + width / 2),
             (-12, 4, "end", -12 - width / 2),
+            (-8, -12, "end", -8 - width / 2),
+            (8, -12, "start", 8 + width / 2),
+            (-8, 22, "end", -8 - width / 2),
+            (8, 22, "start", 8 + width / 2),
             (0, -12, "middle", 0),
             (0, 22, "middle", 0),
-        ):
+        )
+        narrow = _NARROW * x_axis.at(point.x) / 100
+        # Sides that also fit on a phone come first.
+        for dx, dy, anchor, centre in sorted(sides, key=lambda side: not _fits(narrow + side[3], width)):
             box = _box(x + centre, y + dy - 4, width, _LINE)
             inside = box[0] > -40 and box[2] < _WIDTH + 20 and box[1] > -14 and box[3] < _HEIGHT
             if inside and not any(_overlap(box, other) for other in taken):
@@ -130,6 +143,10 @@ def _placed(points: Sequence[Point], x_axis: Axis, y_axis: Axis) -> list[tuple[s
 
 
 Box = tuple[float, float, float, float]
+
+
+def _fits(centre: float, width: float) -> bool:
+    return centre - width / 2 > -36 and centre + width / 2 < _NARROW + 8
 
 
 def _pixels(point: Point, x_axis: Axis, y_axis: Axis) -> tuple[float, float]:

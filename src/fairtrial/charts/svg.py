@@ -56,9 +56,8 @@ def label(x: float, y: Text, text: str, *, anchor: str = "middle", kind: str | N
 def link(href: str, *children: str, tip: str = "", kind: str | None = None) -> str:
     """Return children that lead to a page, or that can be focused if they lead nowhere."""
     if href:
-        return tag(
-            "a", *children, href=href, class_=kind, data_tip=tip or None, aria_label=tip.replace("|", ", ") or None
-        )
+        said = tip.replace("|", ", ") or None  # marks have no text of their own
+        return tag("a", *children, href=href, class_=kind, data_tip=tip or None, aria_label=said)
     return tag("g", *children, class_=kind, data_tip=tip or None, tabindex="0" if tip else None)
 
 

@@ -23,7 +23,6 @@ _EXTRAS = {
     "frame": ("pandas", "run.frame()"),
     "agents": ("claude_agent_sdk", "Claude Code, tool-agent and MCP servers"),
     "arena": ("playwright", "scoring web pages that models write"),
-    "report": ("vl_convert", "figures in HTML reports"),
     "optim": ("pyomo", "solving new optimisation problems"),
     "javascript": ("quickjs", "scorers in JavaScript"),
     "parquet": ("pyarrow", "Parquet files"),

@@ -8,17 +8,55 @@ from fairtrial.cli.options import open_store, option, store_option
 
 
 @click.command()
-@click.argument("run", default="latest")
-@option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The file to write.")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@option("-o", "--output", metavar="FILE", help="The file to write; report.html by default.")
+@option("--site", metavar="DIR", help="Write a site of the runs into a folder, to be put on any web space.")
+@option("--suite", metavar="NAME", help="With --site: every finished run of this suite.")
+@option(
+    "--base-url", default="", metavar="URL", help="With --site: where it will be, so that links to it have a picture."
+)
 @store_option
-def command(run: str, output: str, store: str | None) -> None:
-    """Write RUN as one self-contained HTML page that opens from disk, without a network."""
+def command(
+    runs: tuple[str, ...], output: str | None, site: str | None, suite: str | None, base_url: str, store: str | None
+) -> None:
+    """Write RUN as one self-contained HTML page that opens from disk, without a network; or several as a site."""
+    from fairtrial.core.errors import FairtrialError
+
+    if site is None and (suite or base_url):
+        raise FairtrialError("--suite and --base-url go with --site, which names the folder of the site")
+    if site is not None:
+        _write_site(runs, site, suite, base_url, store)
+    if output is not None or site is None:
+        _write_page(runs, output or "report.html", store)
+
+
+def _write_page(runs: tuple[str, ...], output: str, store: str | None) -> None:
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import check_outputs
     from fairtrial.core.errors import FairtrialError
     from fairtrial.reports.export import export
 
+    if len(runs) > 1:
+        raise FairtrialError("a report is about one run: --site DIR writes several")
     if not output.lower().endswith(".html"):
         raise FairtrialError(f"{output}: a report must be an .html file; `fairtrial export` writes other formats")
     check_outputs([output])
-    click.echo(f"written: {export(Run.find(run, open_store(store)), output)}", err=True)
+    run = Run.find(runs[0] if runs else "latest", open_store(store))
+    click.echo(f"written: {export(run, output)}", err=True)
+
+
+def _write_site(names: tuple[str, ...], folder: str, suite: str | None, base_url: str, store: str | None) -> None:
+    from fairtrial.analyse.score_table import find_sources
+    from fairtrial.reports.site import check_address, runs_of_suite, write_site
+
+    check_address(base_url)
+    opened = open_store(store)
+    runs = runs_of_suite(opened, suite) if suite else []
+    if names or not suite:
+        runs += [run for source in find_sources(names, opened) for run in source.runs]
+    written = write_site(runs, folder, base_url=base_url)
+    click.echo(
+        f"written: {written.folder}/index.html ({written.pages} {'page' if written.pages == 1 else 'pages'})", err=True
+    )
+    for note in written.notes:
+        click.echo(f"note: {note}", err=True)

@@ -1,13 +1,14 @@
 """The web pages of a run in the HTML report, side by side: screenshots and findings.
 
-The report never contains the pages themselves. A file has no HTTP headers, and without them Chromium connects to
-whatever a page links to before it applies any policy.
+Neither a report nor a site contains the pages themselves. A file has no HTTP headers, and on most web space they cannot
+be set; without them, Chromium connects to whatever a page links to before it applies any policy. A page inside our own
+(`srcdoc`) would have our policy, under which its scripts do not run.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -20,11 +21,14 @@ _SCORERS = ("browser", "code_judge")
 _MAX_BYTES = 12_000_000  # of screenshots
 
 
-class _Screenshots:
-    """Screenshots as data URLs, up to a total size at which the report can still be sent."""
+Save = Callable[[str, str, bytes], str]  # hash, media type and bytes of a picture: returns its address
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+
+class _Screenshots:
+    """Screenshots as data URLs, up to a total size at which the report can still be sent; or saved beside the page."""
+
+    def __init__(self, run: Run, save: Save | None) -> None:
+        self._run, self._save = run, save
         self._bytes_left = _MAX_BYTES
         self._hashes = attachments(run.store, run.id)
         self.left_out = 0
@@ -39,6 +43,9 @@ class _Screenshots:
         urls = {}
         for name, sha256 in sorted(hashes.items()):
             media, body = files[sha256]
+            if self._save is not None:
+                urls[name] = self._save(sha256, media, body)
+                continue
             self._bytes_left -= len(body)
             if self._bytes_left < 0:
                 self.left_out += 1
@@ -47,9 +54,12 @@ class _Screenshots:
         return urls
 
 
-def pages(run: Run) -> dict[str, Any] | None:
-    """Return every case with the page of each arm, or None if no page was rendered in a browser."""
-    screenshots = _Screenshots(run)
+def pages(run: Run, save: Save | None = None) -> dict[str, Any] | None:
+    """Return every case with the page of each arm, or None if no page was rendered in a browser.
+
+    Pictures are part of the page, or `save` puts them beside it.
+    """
+    screenshots = _Screenshots(run, save)
     if not screenshots and not scored_by(run.store, run.id, run.record.scoring, _SCORERS):
         return None
     return {"cases": list(_cases(run, screenshots)), "left_out": screenshots.left_out}

@@ -8,54 +8,110 @@ from typing import IO
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
-from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.lines import arm_lines, notes
-from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, sentence
-from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
-from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text
-from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline, reporting_line
+from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.tiers import Tiers, run_tiers
+from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, subject_line
+from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
+from fairtrial.analyse.wording.runs import failure_line, milliseconds, money, number
+from fairtrial.analyse.wording.runs import headline as run_headline
+from fairtrial.analyse.wording.tiers import headline, interval_words, rank_words, settle_words, signs
 from fairtrial.core.text import one_line
+from fairtrial.stats import Aggregate
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the summary of a run."""
-    file.write(render(run.summary(), compared(run), by_kind(run)))
+    file.write(render(run.summary(), compared(run), by_kind(run), run_tiers(run)))
 
 
-def render(summary: RunSummary, compared_arms: Comparisons | None = None, kinds: KindMeans | None = None) -> str:
-    """Return the summary as Markdown, with the verdicts of the comparisons and the means by kind of case if given."""
-    columns = arm_columns(summary)
-    lines = [f"# {_plain(summary.suite)}", "", _plain(headline(summary)), ""]
-    lines += [*_table(columns, [arm_cells(summary, arm) for arm in summary.arms]), ""]
+def render(
+    summary: RunSummary,
+    compared_arms: Comparisons | None = None,
+    kinds: KindMeans | None = None,
+    tiers: Tiers | None = None,
+) -> str:
+    """Return the summary as Markdown, with who leads, every pair and the means by kind of case if they are given."""
+    lines = [f"# {_plain(summary.suite)}", ""]
+    if tiers is not None:
+        lines += [f"**{_plain(headline(tiers))}**", ""]
+        lines += [_plain(settle), ""] if (settle := settle_words(tiers)) else []
+    lines += [_plain(run_headline(summary)), "", *_arms(summary, tiers)]
     for arm in summary.arms:
-        lines.append(f"- {_plain(reporting_line(arm))}")
-        lines += [f"  - {_plain(line)}" for line in arm_lines(summary, arm)]
+        if own := arm_lines(summary, arm):
+            lines += ["", f"{_plain(arm.arm)}:", "", *(f"- {_plain(line)}" for line in own)]
     if run_notes := notes(summary):
         lines += ["", *(f"> {_plain(note)}" for note in run_notes)]
+    if compared_arms is not None:
+        lines += _pairs(compared_arms)
     if kinds is not None:
         lines += _kinds(summary, kinds)
-    if compared_arms is not None:
-        lines += ["", "## Comparison", "", _plain(comparison_headline(compared_arms)), ""]
-        lines += _table(pair_columns(compared_arms), [pair_cells(pair) for pair in compared_arms.pairs])
-        lines.append("")
-        for pair in compared_arms.pairs:
-            lines.append(f"- {_plain(sentence(pair, compared_arms.margin))}")
-            lines += [f"  - {_plain(line.strip())}" for line in brief_lines(pair)]
-        lines += ["", *(f"> {_plain(note)}" for note in compared_arms.notes)] if compared_arms.notes else []
     if summary.failures:
         lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
     lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]
     return "\n".join(lines)
 
 
+def _arms(summary: RunSummary, tiers: Tiers | None) -> list[str]:
+    """Return the table of arms, the best first."""
+    places = {one.label: one for one in tiers.places} if tiers else {}
+    order = {label: number for number, label in enumerate(places)}
+    columns = [*(["rank"] if places else []), "arm", "score", "95 % CI", "± sd", "cases", "scored"]
+    paid = any(arm.cost_usd != 0 for arm in summary.arms)
+    columns += [*(["cost"] if paid else []), "latency"]
+    rows = []
+    for arm in sorted(ranked(summary.arms), key=lambda one: order.get(one.arm, len(order))):
+        numbers = arm.aggregate
+        place = [rank_words(places[arm.arm]) if arm.arm in places else "–"] if places else []
+        rows.append(
+            [
+                *place,
+                arm.arm,
+                number(numbers.mean),
+                _interval(numbers),
+                number(numbers.std_dev),
+                str(numbers.count),
+                f"{arm.scored}/{arm.trials}",
+                *([money(arm.cost)] if paid else []),
+                milliseconds(arm.latency_ms.p50),
+            ]
+        )
+    return _table(columns, rows)
+
+
+def _interval(numbers: Aggregate) -> str:
+    if numbers.ci95 is None:
+        return "n = 1" if numbers.count == 1 else "–"
+    return interval_words(numbers.ci95)
+
+
+def _pairs(comparisons: Comparisons) -> list[str]:
+    """Return the lines about every pair: the numbers in a table, and below it what only words can say."""
+    lines = ["", "## Every pair", "", _plain(subject_line(comparisons)), ""]
+    columns = ["95 % CI" if name == "95% CI" else name for name in pair_columns(comparisons)]
+    lines += _table(columns, [_pair_cells(pair) for pair in comparisons.pairs])
+    for pair in comparisons.pairs:
+        if brief := brief_lines(pair):
+            lines += ["", f"{_plain(pair.a)} against {_plain(pair.b)}:", ""]
+            lines += [f"- {_plain(line.strip())}" for line in brief]
+    return [*lines, *(["", *(f"> {_plain(note)}" for note in comparisons.notes)] if comparisons.notes else [])]
+
+
+def _pair_cells(pair: Comparison) -> list[str]:
+    cells = pair_cells(pair)
+    margin = None if pair.equivalence is None else pair.equivalence.margin
+    bounds = "–" if pair.ci95 is None else interval_words(pair.ci95, pair.metric, margin)
+    return [*cells[:2], signs(cells[2]), bounds, *cells[4:]]
+
+
 def _kinds(summary: RunSummary, kinds: KindMeans) -> list[str]:
     """Return the lines with the means by kind of case; none if no kind divides the cases."""
-    tables = kind_tables(kinds, [arm.arm for arm in summary.arms])
+    tables = kind_tables(kinds, [arm.arm for arm in ranked(summary.arms)], cell=report_text)
     lines = ["", "## By kind of case", "", NOTE] if tables else []
     for table in tables:
         rows = [[row.kind, row.cases, *row.cells] for row in table.rows]

@@ -1,11 +1,11 @@
-"""Results as notebooks show them: the words and cells of the terminal, as HTML."""
+"""Results as notebooks show them: the charts of the web page, or the words and cells of the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairtrial.core.html import Bar, block, figure, heading, lines, table
+from fairtrial.core.html import block, heading, lines, table
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
@@ -17,53 +17,93 @@ if TYPE_CHECKING:
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.run import Run
     from fairtrial.analyse.series import RunSeries
+    from fairtrial.analyse.tiers import Tiers
 
 _MOST = 30  # rows of a table: a notebook is read, not searched
 
 
 def run_html(run: Run) -> str:
-    """Show a run: its arms, their intervals, and what to know about them."""
+    """Show a run: who leads, every arm with its interval, and what to know about them."""
+    from fairtrial.analyse.figures import leaders
     from fairtrial.analyse.lines import notes
-    from fairtrial.analyse.summary import ranked
-    from fairtrial.analyse.wording.runs import arm_cells, arm_columns, failure_line, headline
+    from fairtrial.analyse.tiers import run_tiers
+    from fairtrial.analyse.wording.runs import failure_line
+    from fairtrial.analyse.wording.runs import headline as run_headline
+    from fairtrial.analyse.wording.tiers import headline, settle_words
+    from fairtrial.charts import part
 
-    summary = run.summary()
-    arms = ranked(summary.arms)[:_MOST]
-    bars = [Bar(arm.arm, arm.aggregate.mean, arm.aggregate.ci95) for arm in arms]
-    return block(
-        heading(headline(summary)),
-        table(arm_columns(summary), (arm_cells(summary, arm) for arm in arms)),
-        figure(bars, "Mean score of every arm, with its 95% interval"),
-        lines([*notes(summary), *map(failure_line, summary.failures)]),
-    )
+    summary, tiers = run.summary(), run_tiers(run)
+    forest = leaders(first_places(tiers, _MOST), {arm.arm: arm for arm in summary.arms})
+    hidden = len(tiers.places) - _MOST
+    said = [
+        *([f"{hidden} more arms are not shown."] if hidden > 0 else []),
+        *filter(None, [settle_words(tiers)]),
+        *notes(summary),
+        *map(failure_line, summary.failures),
+        run_headline(summary),
+    ]
+    return part(headline(tiers), forest, says=said)
+
+
+def first_places(tiers: Tiers, most: int) -> Tiers:
+    """Return the tiers with their first arms only."""
+    import msgspec
+
+    kept, groups = most, []
+    for tier in tiers.tiers:
+        if kept > 0:
+            groups.append(tier[:kept])
+            kept -= len(tier)
+    return msgspec.structs.replace(tiers, tiers=groups)
 
 
 def series_html(series: RunSeries) -> str:
     """Show a series: every arm over all its runs."""
-    from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells, summarise_series
+    from fairtrial.analyse.figures import series_figure
+    from fairtrial.analyse.score_table import SCORE, read_scores, sources_of
+    from fairtrial.analyse.series_summary import summarise_series
+    from fairtrial.charts import part
 
-    summary = summarise_series(series)
-    cells = [series_cells(arm, multi) for arm, multi in summary.arms.items()]
-    return block(heading(f"series {series.id}: {len(series)} runs"), table(SERIES_COLUMNS, cells))
+    scores = read_scores(sources_of(series))
+    like = {arm.arm.name: scores.aggregate(arm) for arm in scores.arms if arm.values.get(SCORE)}
+    chart = series_figure(summarise_series(series), like)
+    said = "A dot per run. Band: these cases, asked again. Line: cases like these, the one to decide by."
+    return part(f"Series {series.id}: {len(series)} runs", chart, says=[said])
 
 
 def comparisons_html(comparisons: Comparisons) -> str:
-    """Show comparisons: a sentence and a row for every pair."""
+    """Show comparisons: who leads, every pair as a matrix, or one row for every pair."""
+    from fairtrial.analyse.figures import leaders, pair_matrix
+    from fairtrial.analyse.tiers import comparison_tiers
     from fairtrial.analyse.wording.comparisons import pair_cells, pair_columns, sentence, subject_line
+    from fairtrial.analyse.wording.tiers import headline, settle_words
+    from fairtrial.charts import part
+    from fairtrial.charts.svg import tag
 
-    pairs = comparisons.pairs[:_MOST]
-    return block(
-        heading(subject_line(comparisons)),
-        table(pair_columns(comparisons), map(pair_cells, pairs)),
-        lines([*(sentence(pair, comparisons.margin) for pair in pairs), *comparisons.notes]),
-    )
+    tiers = comparison_tiers(comparisons)
+    if tiers is None or len(tiers.places) < 2:
+        pairs = comparisons.pairs[:_MOST]
+        return block(
+            heading(subject_line(comparisons)),
+            table(pair_columns(comparisons), map(pair_cells, pairs)),
+            lines([*(sentence(pair, comparisons.margin) for pair in pairs), *comparisons.notes]),
+        )
+    several = len(tiers.places) > 2
+    chart = tag("div", pair_matrix(tiers), class_="body") if several else leaders(tiers, {})
+    explained = ["Points by which the row is ahead of the column."] if several else []
+    said = filter(None, [*explained, settle_words(tiers), *comparisons.notes, subject_line(comparisons)])
+    return part(headline(tiers), chart, says=said)
 
 
 def comparison_html(pair: Comparison) -> str:
-    """Show one comparison."""
+    """Show one comparison, and how the difference differs by kind of case."""
+    from fairtrial.analyse.figures import kind_differences
     from fairtrial.analyse.wording.comparisons import brief_lines, sentence
+    from fairtrial.charts import part
 
-    return block(heading(sentence(pair)), lines(brief_lines(pair)))
+    if not pair.groups:
+        return block(heading(sentence(pair)), lines(brief_lines(pair)))
+    return part(sentence(pair), *(figure.html for figure in kind_differences(pair)), says=brief_lines(pair))
 
 
 def ranking_html(ranking: Ranking) -> str:

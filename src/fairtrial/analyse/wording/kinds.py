@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.tiers import interval_words
 from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ class KindTable(NamedTuple):
 
 
 def kind_tables(
-    kinds: KindMeans, arms: Sequence[str], *, most: int | None = None, whole: bool = False
+    kinds: KindMeans,
+    arms: Sequence[str],
+    *,
+    most: int | None = None,
+    whole: bool = False,
+    cell: Callable[[Aggregate | None], str] | None = None,
 ) -> list[KindTable]:
     """Return a table for every attribute, with its `most` largest kinds.
 
@@ -43,16 +49,18 @@ def kind_tables(
     for by, means in kinds.means.items():
         shown = [kind for kind in means if means[kind] and (whole or kinds.cases[by][kind] < kinds.case_count)]
         largest = set(sorted(shown, key=lambda kind: -kinds.cases[by][kind])[:most])
-        rows = [_row(kind, means[kind], arms) for kind in shown if kind in largest]
+        rows = [_row(kind, means[kind], arms, cell or mean_text) for kind in shown if kind in largest]
         if rows:
             tables.append(KindTable(by, list(arms), rows, len(shown) - len(rows) + kinds.left_out.get(by, 0)))
     return tables
 
 
-def _row(kind: str, means: dict[str, Aggregate], arms: Sequence[str]) -> KindRow:
+def _row(
+    kind: str, means: dict[str, Aggregate], arms: Sequence[str], cell: Callable[[Aggregate | None], str]
+) -> KindRow:
     counts = sorted({mean.count for mean in means.values()})
     cases = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-    return KindRow(kind, cases, [mean_text(means.get(arm)) for arm in arms])
+    return KindRow(kind, cases, [cell(means.get(arm)) for arm in arms])
 
 
 def mean_text(mean: Aggregate | None) -> str:
@@ -62,6 +70,13 @@ def mean_text(mean: Aggregate | None) -> str:
     if mean.ci95 is None:
         return f"{number(mean.mean)} ({'n = 1' if mean.count == 1 else mean.method})"
     return f"{number(mean.mean)} ({number(mean.ci95[0])} to {number(mean.ci95[1])})"
+
+
+def report_text(mean: Aggregate | None) -> str:
+    """Return a mean with its interval as reports show it: `61.4 (37.2 to 79.7)`."""
+    if mean is None or mean.mean is None or mean.ci95 is None:
+        return mean_text(mean)
+    return f"{number(mean.mean)} ({interval_words(mean.ci95)})"
 
 
 def more_text(table: KindTable) -> str:

@@ -56,6 +56,15 @@ def ranked_cells(place: RankedArm, metric: str) -> list[str]:
     ]
 
 
+def rating_cells(place: RankedArm) -> tuple[str, str]:
+    """Return a rating and its interval as a figure shows them: `1042`, `1010 to 1077`."""
+    bounds = place.rating_ci95
+    return (
+        "–" if place.rating is None else f"{place.rating:.0f}",
+        "" if bounds is None else f"{_rating(bounds[0])} to {_rating(bounds[1])}".replace("-", "−"),
+    )
+
+
 def rank_words(place: RankedArm) -> str:
     """Return the rank, or the range of ranks that are possible: `1` or `1–3`."""
     return str(place.rank) if place.rank == place.worst_rank else f"{place.rank}–{place.worst_rank}"

@@ -1,193 +1,257 @@
-"use strict";
-// Text from models is only ever set as text content; nothing here sets HTML.
-const PAGE = 50;
-const $ = (id) => document.getElementById(id);
-const state = { trials: [], shown: [], page: 0, cases: [], arms: [], only: null, spread: [] };
+// Reports and sites: choosing among figures, printing, and every answer. Texts of models are only ever set as text.
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const element = (name, text, kind) => {
+    const made = document.createElement(name);
+    if (text !== undefined && text !== null) made.textContent = text;
+    if (kind) made.className = kind;
+    return made;
+  };
 
-function element(name, text, className) {
-  const made = document.createElement(name);
-  if (text !== undefined && text !== null) made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
-
-async function unpack() {
-  const packed = Uint8Array.from(atob($("data").content.textContent.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
-
-function read(data) {
-  state.arms = data.arms;
-  state.cases = data.cases;
-  data.cases.forEach((item, place) => {
-    for (const [arm, repeat, score, answer, note, facts, verdicts, calls] of item.trials)
-      state.trials.push({ place, case: item, arm, repeat, score, answer, note, facts: facts || [], verdicts: verdicts || [], calls: calls || [] });
-  });
-  data.arms.forEach((name, number) => {
-    const option = element("option", name);
-    option.value = String(number);
-    $("arm").append(option);
-  });
-}
-
-const scored = (trial) => typeof trial.score === "number";
-const KINDS = {
-  "": () => true,
-  low: (trial) => scored(trial) && trial.score < 50,
-  mid: (trial) => scored(trial) && trial.score >= 50 && trial.score < 100,
-  full: (trial) => trial.score === 100,
-  none: (trial) => !scored(trial),
-};
-
-function choose() {
-  const words = $("search").value.trim().toLowerCase();
-  const arm = $("arm").value;
-  const kind = KINDS[$("kind").value];
-  const has = (text) => text && String(text).toLowerCase().includes(words);
-  state.shown = state.trials.filter(
-    (trial) =>
-      (state.only === null || trial.place === state.only) &&
-      (arm === "" || trial.arm === Number(arm)) &&
-      kind(trial) &&
-      (!words || has(trial.case.id) || has(trial.answer) || has(trial.note) || has(trial.case.input) || trial.case.kinds.some(has)),
-  );
-  const order = $("order").value;
-  if (order === "differ") {
-    state.shown = [...state.shown].sort((a, b) => state.spread[b.place] - state.spread[a.place]);
-  } else if (order !== "case") {
-    const sign = order === "worst" ? 1 : -1;
-    const worth = (trial) => (scored(trial) ? trial.score : -1);
-    state.shown = [...state.shown].sort((a, b) => sign * (worth(a) - worth(b)));
+  for (const card of document.querySelectorAll("[data-tabs]")) {
+    card.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-tab]");
+      if (!button) return;
+      for (const one of card.querySelectorAll("[data-tab]")) one.setAttribute("aria-pressed", String(one === button));
+      for (const panel of card.querySelectorAll("[data-panel]")) panel.hidden = panel.dataset.panel !== button.dataset.tab;
+      card.querySelector("h2").textContent = `Score and ${button.textContent.toLowerCase()}`;
+    });
   }
-  state.page = 0;
-  draw();
-}
 
-function draw() {
-  const body = $("table").tBodies[0];
-  const first = state.page * PAGE;
-  const pages = Math.max(1, Math.ceil(state.shown.length / PAGE));
-  body.replaceChildren(...state.shown.slice(first, first + PAGE).map(row));
-  const ofCase = state.only === null ? "" : ` of case ${state.cases[state.only].id}`;
-  $("count").textContent = `${state.shown.length} of ${state.trials.length} trials${ofCase} `;
-  if (state.only !== null) {
-    const all = element("button", "all cases");
-    all.type = "button";
-    all.addEventListener("click", () => { state.only = null; choose(); });
-    $("count").append(all);
+  if ($("print")) {
+    $("print").hidden = false;
+    $("print").addEventListener("click", () => print());
   }
-  $("page").textContent = `page ${state.page + 1} of ${pages}`;
-  $("before").disabled = state.page === 0;
-  $("after").disabled = state.page + 1 >= pages;
-}
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details[data-print]:not([open])")];
+    for (const fold of opened) fold.open = true;
+  });
+  addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
 
-function row(trial) {
-  const made = element("tr", null, "row");
-  const name = element("button", trial.case.id + (trial.repeat > 1 ? ` #${trial.repeat}` : ""));
-  name.type = "button";
-  name.setAttribute("aria-expanded", "false");
-  const head = element("td");
-  head.append(name);
-  made.append(head, element("td", state.arms[trial.arm]));
-  made.append(element("td", scored(trial) ? trial.score.toFixed(1) : trial.score, "number"));
-  made.append(element("td", (trial.answer || trial.note || "").slice(0, 300)));
-  made.addEventListener("click", () => toggle(made, name, trial));
-  return made;
-}
+  const section = $("answers");
+  if (!section) {
+    document.documentElement.dataset.ready = "yes";
+    return;
+  }
 
-function toggle(made, name, trial) {
-  const open = name.getAttribute("aria-expanded") === "true";
-  name.setAttribute("aria-expanded", String(!open));
-  if (open) made.nextSibling.remove();
-  else made.after(details(trial));
-}
+  const PAGE = 10, ARMS = 6;
+  const files = section.dataset.files ? section.dataset.files.split(" ") : [];
+  const inside = [...document.querySelectorAll("template.piece")];
+  const state = { arms: [], cases: [], chosen: [], page: 0, by: null, all: false, texts: new Map(), waiting: new Map() };
 
-function details(trial) {
-  const made = element("tr", null, "open");
-  const cell = element("td");
-  cell.colSpan = 4;
+  const unpacked = async (packed) => {
+    const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  };
+  // A piece that lies beside the page is a script that calls this: a page that was opened from a disk cannot fetch.
+  window.fairtrialPiece = (number, packed) => state.waiting.get(number)?.(packed);
+  const beside = (number) => new Promise((done, failed) => {
+    state.waiting.set(number, done);
+    const script = document.createElement("script");
+    script.src = files[number];
+    script.onerror = () => failed(new Error(`${files[number]} cannot be loaded`));
+    document.head.append(script);
+  });
+  const piece = (number) => {
+    if (!state.texts.has(number)) {
+      const packed = files.length ? beside(number) : Promise.resolve(inside[number].content.textContent);
+      state.texts.set(number, packed.then(unpacked));
+    }
+    return state.texts.get(number);
+  };
+  const textsOf = async (item) => (await piece(item.piece))[item.place];
+
+  const isScore = (value) => typeof value === "number";
+  const shown = (value) => (isScore(value) ? value.toFixed(value % 1 ? 1 : 0) : value === null ? "not run" : value);
+  const step = (value) => (isScore(value) ? `k${Math.min(5, Math.floor(value / 20 + 0.5))}` : "kx");
+
+  const read = ({ arms, cases }) => {
+    state.arms = arms;
+    let last = -1, place = 0;
+    state.cases = cases.map(([id, input, kinds, number, scores], position) => {
+      place = number === last ? place + 1 : 0;
+      last = number;
+      const known = scores.filter(isScore);
+      return {
+        id, input, kinds, scores, position, piece: number, place,
+        spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : -1,
+        mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : 101,
+      };
+    });
+  };
+
+  const KINDS = {
+    "": () => true,
+    differ: (item) => item.spread > 0,
+    low: (item) => item.scores.some((value) => isScore(value) && value < 50),
+    none: (item) => item.scores.some((value) => !isScore(value) && value !== null),
+  };
+  const apart = (item, [a, b]) => (isScore(item.scores[a]) && isScore(item.scores[b]) ? Math.abs(item.scores[a] - item.scores[b]) : -1);
+  const ORDERS = {
+    differ: (one, other) => other.spread - one.spread || one.mean - other.mean,
+    hard: (one, other) => one.mean - other.mean,
+    case: (one, other) => one.position - other.position,
+  };
+  const lowest = (item, arm) => (isScore(item.scores[arm]) ? item.scores[arm] : -1);
+  const order = () => {
+    if (!state.by) return ORDERS[$("order").value];
+    if (state.by.length === 2) return (one, other) => apart(other, state.by) - apart(one, state.by);
+    return (one, other) => lowest(one, state.by[0]) - lowest(other, state.by[0]);
+  };
+
+  let asked = 0;
+  const choose = async () => {
+    const number = ++asked;
+    const words = $("search").value.trim().toLowerCase();
+    const has = (text) => text !== null && text !== undefined && String(text).toLowerCase().includes(words);
+    const kind = KINDS[$("kind").value];
+    const found = [];
+    for (const item of state.cases) {
+      if (!kind(item)) continue;
+      if (!words || has(item.id) || has(item.input) || item.kinds.some(has)) found.push(item);
+      else {
+        const texts = await textsOf(item);
+        if (number !== asked) return; // something else was typed meanwhile
+        if (has(texts.input) || texts.trials.some((trial) => has(trial[3]) || has(trial[4]))) found.push(item);
+      }
+    }
+    state.chosen = found.sort(order());
+    state.page = 0;
+    await draw();
+  };
+
+  const count = () => {
+    const note = state.by && (state.by.length === 2
+      ? `, first where ${state.arms[state.by[0]]} and ${state.arms[state.by[1]]} differ most`
+      : `, those that ${state.arms[state.by[0]]} answers worst first`);
+    const all = state.cases.length;
+    const cases = state.chosen.length === all ? `${all} case${all === 1 ? "" : "s"}` : `${state.chosen.length} of ${all} cases`;
+    $("count").textContent = `${cases}${note || ""}`;
+    if (!note) return;
+    const other = element("button", "All arms");
+    other.type = "button";
+    other.addEventListener("click", () => { state.by = null; history.replaceState(null, "", "#answers"); choose(); });
+    $("count").append(" ", other);
+  };
+
+  const draw = async () => {
+    const first = state.page * PAGE, pages = Math.max(1, Math.ceil(state.chosen.length / PAGE));
+    const items = state.chosen.slice(first, first + PAGE);
+    const texts = await Promise.all(items.map(textsOf));
+    $("list").replaceChildren(...items.map((item, place) => article(item, texts[place])));
+    count();
+    $("page").textContent = `Page ${state.page + 1} of ${pages}`;
+    $("before").disabled = state.page === 0;
+    $("after").disabled = state.page + 1 >= pages;
+    $("pager").hidden = pages === 1;
+    if (!items.length) $("list").append(element("p", "No case matches.", "empty"));
+  };
+
+  const columns = () => {
+    const all = state.arms.map((_, arm) => arm);
+    if (state.all || all.length <= ARMS) return all;
+    const wanted = state.by ?? [];
+    return [...new Set([...wanted, ...all])].slice(0, ARMS).sort((one, other) => one - other);
+  };
+
+  const article = (item, texts) => {
+    const made = element("article", null, "q");
+    const head = element("h3", "");
+    head.append(element("code", item.id), ` ${item.kinds.join(" · ")}`);
+    made.append(head, element("p", item.input));
+    const sides = element("div", null, "sides");
+    const open = element("div", null, "trial");
+    open.hidden = true;
+    for (const arm of columns()) sides.append(cell(item, texts, arm, sides, open));
+    const hidden = state.arms.length - sides.children.length;
+    if (hidden > 0) {
+      const more = element("button", `${hidden} more arms`);
+      more.type = "button";
+      more.addEventListener("click", () => { state.all = true; draw(); });
+      sides.append(more);
+    }
+    made.append(sides, open);
+    return made;
+  };
+
+  const cell = (item, texts, arm, sides, open) => {
+    const trials = texts.trials.filter((trial) => trial[0] === arm);
+    const score = item.scores[arm];
+    const made = element("button", null, `side1 ${step(score)}`);
+    made.type = "button";
+    made.setAttribute("aria-expanded", "false");
+    const head = element("b");
+    head.append(element("span", state.arms[arm]), element("span", shown(score)));
+    made.append(head, element("span", trials.length ? String(trials[0][3] ?? trials[0][4] ?? "").slice(0, 300) : ""));
+    made.addEventListener("click", () => {
+      const close = made.getAttribute("aria-expanded") === "true";
+      for (const one of sides.querySelectorAll(".side1")) one.setAttribute("aria-expanded", "false");
+      made.setAttribute("aria-expanded", String(!close));
+      open.hidden = close;
+      if (!close) open.replaceChildren(...details(texts, trials, state.arms[arm]));
+    });
+    return made;
+  };
+
   const part = (title, text) => {
-    if (text === undefined || text === null || text === "") return;
-    cell.append(element("strong", title), element("pre", text));
+    if (text === undefined || text === null || text === "") return [];
+    const box = element("pre", text);
+    box.tabIndex = 0;
+    return [element("strong", title), box];
   };
-  part("prompt", trial.case.input);
-  part("expected", trial.case.expected);
-  part(trial.score === "failed" ? "failure" : "answer", trial.answer);
-  part("score", trial.note ? `${scored(trial) ? trial.score.toFixed(1) : trial.score}: ${trial.note}` : null);
-  for (const [judge, value, said] of trial.verdicts) part(`judge ${judge}`, `${value === null ? "no verdict" : value}: ${said}`);
-  for (const call of trial.calls) part("tool call", call);
-  const [id, model, latency, cost, tokens] = trial.facts;
-  const facts = [["trial", id], ["model", model], ["latency, ms", latency], ["cost, USD", cost], ["completion tokens", tokens]];
-  const list = element("dl");
-  for (const [key, value] of facts) if (value !== null && value !== undefined) list.append(element("dt", key), element("dd", value));
-  cell.append(list);
-  made.append(cell);
-  return made;
-}
-
-// The heat map: blocks of cases, one row per arm.
-function colour(value) {
-  if (value === null) return "transparent";
-  const low = [213, 94, 0], middle = [240, 228, 200], high = [0, 114, 178];
-  const [from, to, share] = value < 50 ? [low, middle, value / 50] : [middle, high, (value - 50) / 50];
-  return `rgb(${from.map((c, i) => Math.round(c + (to[i] - c) * share)).join(",")})`;
-}
-
-function heat() {
-  const arms = state.arms.length, count = state.cases.length;
-  if (!count) return;
-  const space = Math.max(240, $("heat").clientWidth), size = Math.max(6, Math.min(22, Math.floor(space / Math.min(count, 150))));
-  const wide = Math.max(1, Math.floor(space / size)), block = arms * size + 8, rows = Math.ceil(count / wide);
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.min(count, wide) * size;
-  canvas.height = rows * block;
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `Mean scores of ${count} cases under ${arms} arms; the table below lists them all.`);
-  const pen = canvas.getContext("2d");
-  const means = state.cases.map((item) => {
-    const sums = Array.from({ length: arms }, () => [0, 0]);
-    for (const trial of item.trials) if (typeof trial[2] === "number") { sums[trial[0]][0] += trial[2]; sums[trial[0]][1] += 1; }
-    return sums.map(([sum, n]) => (n ? sum / n : null));
-  });
-  means.forEach((values, place) => values.forEach((value, arm) => {
-    const x = (place % wide) * size, y = Math.floor(place / wide) * block + arm * size;
-    pen.fillStyle = colour(value);
-    pen.fillRect(x, y, size - 1, size - 1);
-    if (value === null) { pen.strokeStyle = "#888"; pen.strokeRect(x + 0.5, y + 0.5, size - 2, size - 2); }
-  }));
-  state.spread = means.map((values) => {
-    const known = values.filter((value) => value !== null);
-    return known.length > 1 ? Math.max(...known) - Math.min(...known) : -1;
-  });
-  const at = (event) => {
-    const place = Math.floor(event.offsetX / size) + wide * Math.floor(event.offsetY / block), arm = Math.floor((event.offsetY % block) / size);
-    return place < count && arm < arms ? { place, arm } : null;
+  const details = (texts, trials, name) => [
+    ...part("Question", texts.input),
+    ...part("Expected", texts.expected),
+    ...trials.flatMap(([, repeat, score, answer, note, facts, verdicts, calls]) => [
+      ...part(`${score === "failed" ? "Failure" : "Answer"} of ${name}${trials.length > 1 ? `, repeat ${repeat}` : ""}`, answer),
+      ...part("Score", note ? `${shown(score)}: ${note}` : shown(score)),
+      ...(verdicts || []).flatMap(([judge, value, said]) => part(`Judge ${judge}`, `${value === null ? "no verdict" : value}: ${said}`)),
+      ...(calls || []).flatMap((call) => part("Tool call", call)),
+      factsOf(facts || []),
+    ]),
+  ];
+  const factsOf = ([id, model, latency, cost, tokens]) => {
+    const list = element("dl", null, "pairs");
+    const rows = [["trial", id], ["model", model], ["latency, ms", latency], ["cost, USD", cost], ["tokens written", tokens]];
+    for (const [key, value] of rows) if (value !== null && value !== undefined) list.append(element("dt", key), element("dd", value));
+    return list;
   };
-  canvas.addEventListener("mousemove", (event) => {
-    const found = at(event);
-    if (!found) return;
-    const value = means[found.place][found.arm];
-    $("heat-note").textContent = `${state.cases[found.place].id} · ${state.arms[found.arm]} · ${value === null ? "no score" : value.toFixed(1)}`;
-  });
-  canvas.addEventListener("click", (event) => {
-    const found = at(event);
-    if (!found) return;
-    state.only = found.place;
-    choose();
-    $("trials").scrollIntoView({ behavior: "smooth" });
-  });
-  $("heat").replaceChildren(canvas);
-  $("heat-note").textContent = `Rows, from top to bottom: ${state.arms.join(", ")}.`;
-}
 
-unpack().then((data) => {
-  read(data);
-  heat();
-  for (const id of ["search", "arm", "kind", "order"]) $(id).addEventListener("input", choose);
-  $("filters").addEventListener("submit", (event) => event.preventDefault());
-  $("before").addEventListener("click", () => { state.page -= 1; draw(); });
-  $("after").addEventListener("click", () => { state.page += 1; draw(); });
-  choose();
-  document.documentElement.dataset.ready = "yes";
-}).catch((error) => { $("count").textContent = `The answers could not be loaded in this browser: ${error}`; });
+  // #arm-2: an arm's worst answers; #pair-0-1: the answers in which two arms differ most.
+  const follow = () => {
+    const found = /^#(?:arm-(\d+)|pair-(\d+)-(\d+))$/.exec(location.hash);
+    if (!found) return false;
+    const named = found.slice(1).filter((one) => one !== undefined).map(Number);
+    if (named.some((arm) => arm >= state.arms.length)) return false;
+    state.by = named;
+    return true;
+  };
+  addEventListener("hashchange", async () => {
+    if (!follow()) return;
+    await choose();
+    section.scrollIntoView({ block: "start" });
+    section.querySelector(".side1")?.focus({ preventScroll: true });
+  });
+
+  const start = async () => {
+    read(await unpacked($("index").content.textContent));
+    if (state.arms.length < 2) {
+      $("order").value = "hard";
+      for (const value of ["differ"]) for (const option of section.querySelectorAll(`option[value=${value}]`)) option.remove();
+    }
+    follow();
+    let pause = 0;
+    $("search").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(choose, 120); });
+    $("kind").addEventListener("input", choose);
+    $("order").addEventListener("input", () => { state.by = null; choose(); });
+    $("filters").addEventListener("submit", (event) => event.preventDefault());
+    $("before").addEventListener("click", () => { state.page -= 1; draw(); });
+    $("after").addEventListener("click", () => { state.page += 1; draw(); });
+    await choose();
+  };
+  start()
+    .catch((error) => { $("count").textContent = `The answers could not be loaded: ${error.message}`; })
+    .finally(() => { document.documentElement.dataset.ready = "yes"; });
+})();

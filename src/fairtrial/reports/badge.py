@@ -1,0 +1,93 @@
+"""A badge for a README: the first arm of a run, its score, and whether it leads."""
+
+from __future__ import annotations
+
+from fairtrial.analyse.tiers import Tiers
+from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.charts.svg import tag, words
+from fairtrial.core.text import one_line
+
+_INK, _LEAD, _GREY = "#15171b", "#0a5ca8", "#5f6570"
+_HEIGHT, _PADDING, _LETTER = 20, 7, 6.3
+_NARROW, _WIDE = "iljtf.,:;'!|()[] ", "mwMW@%"
+_LONGEST = 32
+_LOPSIDED = 0.1  # share by which the two sides of an interval may differ to be given as one number
+
+
+def badge_words(tiers: Tiers) -> str:
+    """Return the text of a badge: `claude-haiku 83.7 ± 3.9 · leads`."""
+    if not tiers.tiers:
+        return "no score yet"
+    first, leading = tiers.places[0], tiers.tiers[0]
+    name = one_line(first.label)
+    name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    value = signs(Scale(tiers.metric).plain(first.aggregate.mean))
+    by = f" {tiers.metric}" if tiers.metric else ""
+    return f"{name} {value}{_spread(tiers)}{by}{_standing(len(leading), len(tiers.places))}"
+
+
+def _spread(tiers: Tiers) -> str:
+    numbers, scale = tiers.places[0].aggregate, Scale(tiers.metric)
+    if numbers.ci95 is None or numbers.mean is None:
+        return ""
+    below, above = numbers.mean - numbers.ci95[0], numbers.ci95[1] - numbers.mean
+    if abs(above - below) > _LOPSIDED * (above + below):
+        return f" ({interval_words(numbers.ci95, tiers.metric)})"
+    return f" ± {scale.plain((above + below) / 2)}"
+
+
+def _standing(leading: int, arms: int) -> str:
+    if arms == 1:
+        return ""
+    return " · leads" if leading == 1 else " · tied" if leading == 2 else f" · tie of {leading}"
+
+
+def badge(tiers: Tiers) -> str:
+    """Return the badge as SVG."""
+    text, label = badge_words(tiers), "fairtrial"
+    leads = bool(tiers.tiers) and len(tiers.tiers[0]) == 1 and len(tiers.places) > 1
+    left = _width(label) + 2 * _PADDING + 18  # room for the mark
+    right = _width(text) + 2 * _PADDING
+    mark = tag(
+        "path", d="M6 6v8M20 6v8M6 10h14", fill="none", stroke="#fff", stroke_width="1.6", stroke_linecap="round"
+    )
+    return tag(
+        "svg",
+        tag("title", words(f"{label}: {text}")),
+        tag("clipPath", tag("rect", width=_whole(left + right), height=_HEIGHT, rx=4), id="r"),
+        tag(
+            "g",
+            tag("rect", width=_whole(left), height=_HEIGHT, fill=_INK),
+            tag("rect", x=_whole(left), width=_whole(right), height=_HEIGHT, fill=_LEAD if leads else _GREY),
+            clip_path="url(#r)",
+        ),
+        mark,
+        tag("circle", cx=15, cy=10, r=3.6, fill="#fff"),
+        tag(
+            "g",
+            _text(_PADDING + 18, label),
+            _text(left + _PADDING, text),
+            fill="#fff",
+            font_family="Verdana,DejaVu Sans,Geneva,sans-serif",
+            font_size=11,
+        ),
+        xmlns="http://www.w3.org/2000/svg",
+        width=_whole(left + right),
+        height=_HEIGHT,
+        role="img",
+        aria_label=f"{label}: {text}",
+    )  # fmt: skip
+
+
+def _text(x: float, text: str) -> str:
+    return tag("text", words(text), x=_whole(x), y=14, textLength=_whole(_width(text)))
+
+
+def _width(text: str) -> float:
+    """Estimate the width of a text; `textLength` makes it true in every font."""
+    return sum(_LETTER * (0.6 if letter in _NARROW else 1.5 if letter in _WIDE else 1.1) for letter in text)
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"

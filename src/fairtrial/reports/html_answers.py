@@ -1,0 +1,132 @@
+"""Every answer of a run, packed for a page: a list of all cases with their scores, and the texts in pieces.
+
+A page shows the list at once, and unpacks a piece when somebody looks at one of its cases. The pieces stand in the page
+itself, or lie beside it as scripts: those can be loaded from a disk too, where a page cannot fetch.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import JudgeComment
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import show_expected
+
+MAX_BYTES = 3_000_000  # of compressed answers in one file; the whole page stays below 5 MB
+_TEXT_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
+_PIECE = 500_000  # bytes of a piece before it is compressed
+_SNIPPET = 160
+
+Judged = tuple[TrialRecord, list[JudgeComment]]
+
+
+class Packed(NamedTuple):
+    """The answers of a run as texts of base64."""
+
+    cases: str  # the index of all cases
+    pieces: list[str]
+    cut: int | None  # the length that texts were cut to, if they were
+
+
+def pack(run: Run, arms: Sequence[str]) -> Packed:
+    """Return all answers, with texts as long as the size of one file allows; `arms` are in the order of columns."""
+    for length in _TEXT_LENGTHS:
+        pieces: list[str] = []
+        size = 0
+        for piece in pieces_of(run, arms, length):
+            size += len(piece)
+            if size > MAX_BYTES:  # shorter texts are tried next: the rest of these would take time for nothing
+                break
+            pieces.append(encoded(piece))
+        else:
+            return Packed(pieces[-1], pieces[:-1], length if length < _TEXT_LENGTHS[0] else None)
+    raise FairtrialError(
+        f"run {run.id} has too many trials for one HTML page; `fairtrial report --site` writes them beside the page, "
+        "and `fairtrial export` to another format"
+    )
+
+
+def encoded(piece: bytes) -> str:
+    """Return bytes as a text that can stand in a page or a script."""
+    return base64.b64encode(piece).decode()
+
+
+def pieces_of(run: Run, arms: Sequence[str], length: int = _TEXT_LENGTHS[0]) -> Iterator[bytes]:
+    """Yield the texts in compressed pieces, and the index of all cases as the last one."""
+    columns = {name: place for place, name in enumerate(arms)}
+    index: list[Any] = []
+    texts: list[bytes] = []
+    number = size = 0
+    for _, group in groupby(run.judged_trials(), key=lambda item: item[0].case_id):
+        trials = list(group)
+        index.append(_entry(trials, columns, number))
+        texts.append(msgspec.json.encode(_texts(trials, columns, length)))
+        size += len(texts[-1])
+        if size > _PIECE:
+            yield _compressed(texts)
+            texts, size, number = [], 0, number + 1
+    if texts:
+        yield _compressed(texts)
+    yield gzip.compress(msgspec.json.encode({"arms": list(arms), "cases": index}), 6, mtime=0)
+
+
+def _compressed(texts: Sequence[bytes]) -> bytes:
+    return gzip.compress(b"[" + b",".join(texts) + b"]", 6, mtime=0)
+
+
+def _entry(trials: Sequence[Judged], columns: dict[str, int], piece: int) -> list[Any]:
+    """List id, beginning of the question, kinds, piece, and the score of every arm: a mean, or why there is none."""
+    case = trials[0][0]
+    scores: list[Any] = [None] * len(columns)
+    for column, name in enumerate(columns):
+        own = [trial for trial, _ in trials if trial.arm == name]
+        values = [trial.score for trial in own if trial.score is not None]
+        if own:
+            scores[column] = round(100 * sum(values) / len(values), 2) if values else own[0].status
+    kinds = [kind for kind in (case.category, case.difficulty, *case.tags) if kind]
+    return [case.case_id, _cut(case.input, _SNIPPET), kinds, piece, scores]
+
+
+def _texts(trials: Sequence[Judged], columns: dict[str, int], length: int) -> dict[str, Any]:
+    case = trials[0][0]
+    return {
+        "input": _cut(case.input, length),
+        "expected": _cut(show_expected(case.expected) or None, length),
+        "trials": [_trial(trial, columns[trial.arm], verdicts, length) for trial, verdicts in trials],
+    }
+
+
+def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
+    """List arm, repeat, score or status, answer, notes, facts, verdicts, tool calls; drop empty items at the end."""
+    score = trial.status if trial.score is None else round(100 * trial.score, 2)
+    answer = trial.answer if trial.answer is not None else trial.failure_message
+    note = trial.notes if trial.score is not None else trial.unscored_message
+    facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), trial.cost_usd, trial.completion_tokens]
+    calls = (trial.trace or {}).get("tool_calls") or [] if length else []
+    call_texts = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
+    comments = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
+    items = [arm, trial.repeat, score, _cut(answer, length), _cut(note, length), facts, comments, call_texts]
+    while items and not items[-1]:
+        items.pop()
+    return items
+
+
+def _cut(text: str | None, length: int) -> str | None:
+    if text is None or len(text) <= length:
+        return text
+    return f"{text[:length]}…"
+
+
+def _points(value: float | None) -> float | None:
+    return None if value is None else round(100 * value, 1)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value)

@@ -1,0 +1,42 @@
+"""Pages in a real browser, with everything that goes wrong or over the network remembered."""
+
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+
+_AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+_RUN = "() => axe.run(document, {resultTypes: ['violations'], iframes: false})"
+
+
+async def serious(page):
+    """The serious findings of axe on a page."""
+    await page.evaluate(_AXE)
+    found = await page.evaluate(_RUN)
+    return [
+        f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:160]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a file, and remember everything that went wrong or over the network."""
+
+    async def open_page(path: Path, **options):
+        page = await browser.new_page(**options)
+        page.trouble = []
+        page.on("console", lambda message: page.trouble.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: page.trouble.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url.startswith(("file:", "data:", "blob:")) else page.trouble.append(request.url)
+            ),
+        )
+        await page.goto(path.absolute().as_uri())
+        await page.wait_for_selector("html[data-ready]")
+        return page
+
+    return open_page
