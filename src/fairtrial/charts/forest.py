@@ -136,7 +136,7 @@ def small_forest(
 ) -> str:
     """Return a small table with a mark per row: values or differences by kind of case."""
     ends = [end for row in rows for end in (*(row.ci or ()), *(() if row.value is None else (row.value,)))]
-    axis = linear_axis(ends, include=() if zero is None else (zero,), within=within, most=5)
+    axis = linear_axis(ends, include=() if zero is None else (zero,), within=within, most=4)
     signed = zero is not None
     head = tag(
         "tr",
