@@ -31,8 +31,9 @@ PARTS = re.compile(
 )
 _RUN = re.compile(r"\b1[0-9a-z]{8}-[0-9a-z]{5}\b")
 _CHANGING = re.compile(
-    r"\b\d+(?:\.\d+)? ?(?:ms|s)\b|\b\d\d-\d\d-\d\d \d\d:\d\d\b|\b[0-9a-f]{8}\b"
-)  # times, ids of trials
+    r"(?: · )?\b(?:\d+ min )?\d+(?:\.\d+)? ?(?:ms|s)\b|\b\d\d-\d\d-\d\d \d\d:\d\d\b|\b[0-9a-f]{8}\b"
+    r"|\b\d{1,2} [A-Z][a-z]{2}(?: \d{4})?\b(?: \d\d:\d\d)?|\b\d\d:\d\d\b"
+)  # durations, of which short ones are not printed; dates, times, ids of trials
 _NAMES = [f"1mccrzkw{letter}-r3c1p" for letter in "abcdefgh"]  # of runs, which have another one every time
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_", "PYTEST_")
 
@@ -69,7 +70,7 @@ def same(before: str, now: str) -> bool:
 
 
 def _lasting(output: str) -> list[str]:
-    return _RUN.sub("RUN", _CHANGING.sub("TIME", output)).split()
+    return _RUN.sub("RUN", _CHANGING.sub("", output)).split()
 
 
 def _write(file: Path, body: bytes) -> None:

@@ -172,7 +172,7 @@ class TestVariance:
 
     async def test_one_answer_a_case_says_what_it_cannot_tell(self, run_suite):
         found = arm_variances(await run_suite(targets=[arm("m", 20)], cases=cases()))[0]
-        assert found.components.repeat is None and "--repeats 3" in found.advice
+        assert found.components.repeat is None and "use 3 repeats" in found.advice
         assert found.calls == 40  # one more answer to every case
         with pytest.raises(FairtrialError, match="nothing varies yet"):
             arm_variances(await run_suite(targets=[arm("m", 1, 1)], cases=cases(1)))

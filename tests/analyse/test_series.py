@@ -67,7 +67,7 @@ async def test_a_series_has_a_name_too(write_suite, store, tmp_path):
 
     assert "series 0s-series" in call("tag", "0s-series", "nightly").stderr
     assert [run.id for run in store.find_runs("nightly")] == [run.id for run in runs]
-    assert "2 runs" in call("show", "nightly").stdout and "of 0s-series" in call("list").stdout
+    assert "2 runs" in call("show", "nightly").stdout and "of series 0s-series" in call("list").stdout
     later = await pipeline.arun(suite, store=store)
     assert call("gate", later.id, "--against", "nightly", "--these-cases").return_value == 0
     assert "is a series: choose one of its runs" in str(call("export", "nightly", "-o", "x.json").exception)

@@ -312,7 +312,7 @@ class TestUnknown:
         run = await run_suite(targets=[arm("a", 30), arm("b", 20)], cases=cases())
         export(run, tmp_path / "run.html")
         page = (tmp_path / "run.html").read_text()
-        assert "cases and repeats, not separable 100 %" in page and "repeats 0 %" not in page
+        assert "without repeats, that of cases contains that of repeats" in page and "repeats 0 %" not in page
         assert "unknown" in told(store, "variance", run.id)
 
     @pytest.mark.slow

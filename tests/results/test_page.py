@@ -26,7 +26,7 @@ def test_the_two_commands_give_the_verdict_on_the_page(cli, tmp_path, monkeypatc
     for run, tag in zip(ids.groups(), shlex.split(second)[1:], strict=True):
         assert cli("tag", run, tag)[0] == 0
     code, out, _ = cli(*shlex.split(second))
-    verdict = re.search(r"```\n(cannot tell .*?)```", PAGE, re.DOTALL)[1]
+    verdict = re.search(r"```\n( openai-api/.*?)```", PAGE, re.DOTALL)[1]
     assert code == 0 and words(verdict) in words(out)
 
 

@@ -68,9 +68,14 @@ async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path
 
     # Down to one answer, and along by keyboard.
     await page.locator("#grid td a").first.click()
-    await page.wait_for_url("**/cases/1/1/1")
-    await page.get_by_role("heading", name="Say Paris", exact=False).or_(page.get_by_text("Say Paris")).first.wait_for()
+    await page.locator("#panel", has_text="Say Paris").wait_for()  # beside the grid, which stays
     await page.keyboard.press("j")
+    await page.locator("#panel", has_text="Say 42").wait_for()
+    await page.keyboard.press("Escape")
+    await page.locator("#panel").wait_for(state="hidden")
+    await page.keyboard.press("Enter")
+    await page.locator("#panel", has_text="Say 42").wait_for()
+    await page.get_by_role("link", name="Open as a page").click()
     await page.wait_for_url("**/cases/2/1/1")
     await page.keyboard.press("l")
     await page.wait_for_url("**/cases/2/2/1")
@@ -78,7 +83,7 @@ async def test_from_nothing_to_a_verdict(site: str, visitor: Any, tmp_path: Path
     await page.wait_for_url("**/cases/2")
 
     await page.goto(f"{site}/compare?runs={run.id}")
-    await page.get_by_text("cannot tell mock:echo from other").first.wait_for()
+    await page.get_by_role("heading", name="mock:echo and other cannot be told apart").wait_for()
 
 
 class Gate:
@@ -112,7 +117,7 @@ async def test_a_run_is_watched_while_it_goes_on_and_stopped_and_resumed(
     await page.wait_for_url("**/runs/*")
     # Answers are seen as they are given, then scored; counters move; nothing is reloaded meanwhile.
     await page.locator("#grid .saying", has_text="one").first.wait_for()
-    await page.locator("#grid td.cell", has_text=re.compile(r"^\d+$")).first.wait_for()
+    await page.locator("#grid td.cell b", has_text=re.compile(r"^\d+$")).first.wait_for()
     await page.locator("#done", has_text=re.compile(r"^[1-9]")).wait_for()
     await page.get_by_role("button", name="Stop").click()
     await page.locator(".badge.interrupted").wait_for()
@@ -144,7 +149,10 @@ async def test_several_runs_show_their_analysis_by_themselves(
     assert last.series_id is not None and len(store.runs()) == 3
     assert Run(store, last).settings["benchmark_mode"] is True
     await page.goto(f"{site}/runs/{last.id}")
-    await page.get_by_role("heading", name="Several runs of the same plan").wait_for()
+    await page.get_by_role("link", name="a series of 3 runs").click()
+    await page.get_by_role("heading", name="Run by run").wait_for()
+    assert await page.locator("table.series tbody tr").count() == 2
+    await page.get_by_text("All numbers").click()
     table = page.get_by_role("region", name="Means over runs")
     await table.wait_for()
     assert await table.get_by_role("row").count() == 3
