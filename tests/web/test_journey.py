@@ -279,3 +279,14 @@ async def test_ctrl_c_saves_what_is_at_work(visitor: Any, write_suite: Any, stor
         await visitor.goto("about:blank")
     assert Run.find("latest", store).record.status == "interrupted"
     assert Run.find("latest", store).arms[0].scored > 0
+
+
+@pytest.mark.slow
+async def test_one_click_gives_a_first_result(site: str, visitor: Any, store: Store, tmp_path: Path) -> None:
+    await visitor.goto(site)
+    await visitor.get_by_role("button", name="Run the example").click()
+    await visitor.locator(".badge.completed").wait_for()
+    await visitor.get_by_role("heading", name="Who leads").wait_for()
+    assert (tmp_path / "capitals.yaml").exists() and len(store.runs()) == 1
+    run = store.runs()[0]
+    assert run.status == "completed"
