@@ -156,3 +156,11 @@ async def test_names_of_arms_and_cases_are_text(run_suite, client):
         page = client.get(address).text
         assert "<img" not in page, address
     assert "&lt;img" in page
+
+
+async def test_home_says_what_moved_beyond_chance(run_suite, client):
+    await run_suite(targets=[arm("m", 36), arm("other", 20)], cases=cases())
+    await run_suite(targets=[arm("m", 10), arm("other", 20)], cases=cases())
+    page = words(client.get("/home/suites").text)
+    assert re.search(r"m lost 65 points on test since the run before \(95 % CI \d+ to \d+\)\. Nothing else moved", page)
+    assert words(client.get("/").text).count("m lost 65 points") == 2  # in the headline, and worth a look

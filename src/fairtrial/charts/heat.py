@@ -9,7 +9,6 @@ from typing import NamedTuple
 from fairtrial.charts.marks import drawing, key_line
 from fairtrial.charts.svg import percent, tag, words
 
-_MOST = 400  # ticks of a row; with more cases, a tick is the mean of several
 _KEY = (("h0", "0"), ("h2", "50"), ("h5", "100"), ("none", "no score"))
 
 
@@ -33,8 +32,7 @@ def strips(rows: Sequence[HeatRow]) -> str:
     """Return a strip per arm; neighbouring ticks of one colour are one rectangle."""
     cells = []
     for row in rows:
-        values = _binned(row.values)
-        at, parts = 0, []
+        values, at, parts = row.values, 0, []
         for kind, group in groupby(map(step, values)):
             size = len(list(group))
             parts.append(
@@ -54,14 +52,3 @@ def strips(rows: Sequence[HeatRow]) -> str:
             tag("span", words(row.number), class_="n"),
         ]
     return tag("div", *cells, class_="strip") + key_line(_KEY)
-
-
-def _binned(values: Sequence[float | None]) -> list[float | None]:
-    if len(values) <= _MOST:
-        return list(values)
-    bins: list[float | None] = []
-    for number in range(_MOST):
-        part = values[len(values) * number // _MOST : len(values) * (number + 1) // _MOST]
-        scored = [value for value in part if value is not None]
-        bins.append(sum(scored) / len(scored) if scored else None)
-    return bins

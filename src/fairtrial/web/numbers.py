@@ -121,7 +121,11 @@ def changes(runs: Sequence[Run]) -> Changes:
     except FairtrialError:
         pairs = []
     moved = [
-        Change(arm=(arm := pair.a.rpartition("@")[0]), words=moved_words(arm, pair), better=pair.verdict == "better")
+        Change(
+            arm=(arm := pair.a.rpartition("@")[0]),
+            words=moved_words(arm, newer.record.suite_name, pair),
+            better=pair.verdict == "better",
+        )
         for pair in pairs
         if pair.verdict in ("better", "worse")
     ]

@@ -29,7 +29,6 @@ from fairtrial.analyse.wording.planning import VARIANCE_COLUMNS, variance_cells
 from fairtrial.analyse.wording.runs import failure_line, noise_words
 from fairtrial.analyse.wording.tiers import headline_parts, settle_words
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.money import total
 from fairtrial.store.opinions import judges_asked
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
@@ -154,7 +153,7 @@ def _facts(run: Run, summary: RunSummary) -> dict[str, Any]:
     unscored = sum(arm.unscored for arm in summary.arms)
     waiting = sum(arm.waiting for arm in summary.arms)
     judges = [judge for judge, _, _ in judges_asked(run.store, run.id, run.record.scoring)] if summary.judging else []
-    cost = summary.spent or total(arm.cost for arm in summary.arms)
+    cost = summary.spent
     return {
         "cases": summary.case_count,
         "arms": len(summary.arms),

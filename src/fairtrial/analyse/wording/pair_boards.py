@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.tiers import Part
+from fairtrial.analyse.wording.tiers import Part, arm_part, name_parts
 from fairtrial.stats import power
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fairtrial.analyse.pair_board import BoardArm, Concord, PairBoard, Preference
 
 _WHO = {"votes": "people prefer", "verdicts": "judges prefer", "both": "people and judges prefer"}
 _WHAT = {"votes": "vote", "verdicts": "verdict", "both": "vote and verdict"}
-_MOST_NAMES = 3
 _FAR = 1000.0  # a limit this far from the middle is no limit
 _PREFERENCE = 0.1  # beyond one half: 60 to 40
 
@@ -30,34 +27,32 @@ def board_headline(board: PairBoard) -> list[Part]:
     by = f" the {_WHAT[board.by]}s" if board.by != "both" else " the votes and verdicts"
     if len(leading) == 1 and behind is not None:
         gap = behind.to_first
-        following = [Part(f": {_WHO[board.by]} it to "), _arm(behind), Part(f"{_next(board)} {_preferred(gap)}.")]
-        return [_arm(first), Part(f" leads{by}"), *following]
+        following = [
+            Part(f": {_WHO[board.by]} it to "),
+            arm_part(behind),
+            Part(f"{_next(board)} {_preferred(gap)}."),
+        ]
+        return [arm_part(first), Part(f" leads{by}"), *following]
     if behind is not None:
         gap = behind.to_first
-        following = [Part(f" lead{by} and cannot be told apart; {_WHO[board.by]} "), _arm(first), Part(" to ")]
-        return [*_names(leading), *following, _arm(behind), Part(f" {_preferred(gap)}.")]
+        following = [
+            Part(f" lead{by} and cannot be told apart; {_WHO[board.by]} "),
+            arm_part(first),
+            Part(" to "),
+        ]
+        return [
+            *name_parts(leading),
+            *following,
+            arm_part(behind),
+            Part(f" {_preferred(gap)}."),
+        ]
     if len(leading) > 2:
         return [Part(f"None of the {len(leading)} arms can be told apart by {counted(board)} yet.")]
     other = leading[1]
     return [
-        _arm(first), Part(" and "), _arm(other),
+        arm_part(first), Part(" and "), arm_part(other),
         Part(f" cannot be told apart by {counted(board)}: {first.label} is preferred {_preferred(other.to_first)}."),
     ]  # fmt: skip
-
-
-def _arm(arm: BoardArm) -> Part:
-    return Part(arm.label, arm.label)
-
-
-def _names(leading: Sequence[BoardArm]) -> list[Part]:
-    shown = [_arm(one) for one in leading]
-    if len(leading) > _MOST_NAMES:
-        shown = [*shown[:2], Part(f"{len(leading) - 2} more")]
-    parts: list[Part] = []
-    for place, name in enumerate(shown):
-        between = "" if place == 0 else " and " if place == len(shown) - 1 else ", "
-        parts += [Part(between), name] if between else [name]
-    return parts
 
 
 def _next(board: PairBoard) -> str:

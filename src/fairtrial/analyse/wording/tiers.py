@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fairtrial.analyse.wording.comparisons import Scale
 
@@ -41,23 +41,28 @@ def headline_parts(tiers: Tiers) -> list[Part]:
     leading, behind = tiers.tiers[0], tiers.next_tier
     first = leading[0]
     if len(tiers.places) == 1:
-        return [_arm(first), Part(f" scores {_alone(first, tiers)}.")]
+        return [arm_part(first), Part(f" scores {_alone(first, tiers)}.")]
     by = f" by {tiers.metric}" if tiers.metric else ""
     if len(leading) == 1:
         assert behind is not None
         distance = tiers.distances[first.label][behind.label]
         if len(tiers.places) == 2:
             words = f" is {_amount(distance, tiers)} better than "
-            return [_arm(first), Part(words), _arm(behind), Part(f"{by}{_bounds(distance, tiers)}.")]
-        next_arm = [Part("; "), _arm(behind), Part(f", the next, is {_amount(distance, tiers)} behind")]
-        return [_arm(first), Part(f" leads{by}"), *next_arm, Part(f"{_bounds(distance, tiers)}.")]
+            return [
+                arm_part(first),
+                Part(words),
+                arm_part(behind),
+                Part(f"{by}{_bounds(distance, tiers)}."),
+            ]
+        next_arm = [Part("; "), arm_part(behind), Part(f", the next, is {_amount(distance, tiers)} behind")]
+        return [arm_part(first), Part(f" leads{by}"), *next_arm, Part(f"{_bounds(distance, tiers)}.")]
     if behind is None:
         return _all_level(tiers, by)
     distance = tiers.distances[first.label][behind.label]
     return [
-        *_names(leading),
+        *name_parts(leading),
         Part(f" lead{by} and {_undecided(leading, tiers)}; "),
-        _arm(behind),
+        arm_part(behind),
         Part(f" is {_amount(distance, tiers)} behind{_bounds(distance, tiers)}."),
     ]
 
@@ -70,14 +75,17 @@ def _all_level(tiers: Tiers, by: str) -> list[Part]:
         if verdicts == {"equivalent"}:
             return [Part(f"All {len(leading)} arms are equivalent{by}, within {_margin(tiers)}.")]
         if verdicts & {"better", "worse"}:
-            return [*_names(leading), Part(f" lead{by} and {_undecided(leading, tiers)}.")]
+            return [*name_parts(leading), Part(f" lead{by} and {_undecided(leading, tiers)}.")]
         return [Part(f"None of the {len(leading)} arms can be told apart{by} yet.")]
     distance = tiers.distances[leading[0].label][leading[1].label]
     if distance.verdict == "depends on failures":
         which = "one failed trial" if tiers.failed == 1 else f"{tiers.failed} failed trials"
         middle = Part(f"Whether {leading[0].label} is better than {leading[1].label}{by} depends on the {which}")
         return [middle, Part(f"{_bounds(distance, tiers)}.")]
-    return [*_names(leading), Part(f" {_undecided(leading, tiers)}{by}{_difference(distance, tiers)}.")]
+    return [
+        *name_parts(leading),
+        Part(f" {_undecided(leading, tiers)}{by}{_difference(distance, tiers)}."),
+    ]
 
 
 def _undecided(leading: Sequence[Contender], tiers: Tiers) -> str:
@@ -92,15 +100,23 @@ def _undecided(leading: Sequence[Contender], tiers: Tiers) -> str:
     return "cannot be told apart"
 
 
-def _arm(contender: Contender) -> Part:
-    return Part(contender.label, contender.label)
+class Labelled(Protocol):
+    """An arm of a ranking, whatever it is ranked by."""
+
+    @property
+    def label(self) -> str: ...
 
 
-def _names(leading: Sequence[Contender]) -> list[Part]:
+def arm_part(arm: Labelled) -> Part:
+    """Return the name of an arm as a piece of a headline."""
+    return Part(arm.label, arm.label)
+
+
+def name_parts(arms: Sequence[Labelled]) -> list[Part]:
     """Return the names of the leading arms: `a and b`, `a, b and c`, `a, b and 4 more`."""
-    shown = [_arm(one) for one in leading]
-    if len(leading) > _MOST_NAMES:
-        shown = [*shown[:2], Part(f"{len(leading) - 2} more")]
+    shown = [arm_part(arm) for arm in arms]
+    if len(arms) > _MOST_NAMES:
+        shown = [*shown[:2], Part(f"{len(arms) - 2} more")]
     parts: list[Part] = []
     for place, name in enumerate(shown):
         between = "" if place == 0 else " and " if place == len(shown) - 1 else ", "
@@ -123,14 +139,11 @@ def _alone(contender: Contender, tiers: Tiers) -> str:
 
 
 def _amount(distance: Distance, tiers: Tiers) -> str:
-    """Give the size of a decided difference: `10 points`, `0.4 points`, `1 point`, `0.120 in latency_s`."""
-    shown = _digits([abs(distance.difference or 0.0)], tiers.metric, _sentence_digits(distance, tiers))[0]
-    unit = Scale(tiers.metric).unit
-    return f"{shown}{unit.removesuffix('s') if shown == '1' and not tiers.metric else unit}"
+    return _points(distance.difference or 0.0, tiers.metric)
 
 
 def _bounds(distance: Distance, tiers: Tiers) -> str:
-    return _positive(distance.ci95, tiers.metric, _sentence_digits(distance, tiers))
+    return _positive(distance.ci95, tiers.metric, _sentence_digits(distance.difference or 0.0, tiers.metric))
 
 
 def _difference(distance: Distance, tiers: Tiers) -> str:
@@ -144,9 +157,16 @@ def _difference(distance: Distance, tiers: Tiers) -> str:
     return f" ({scale.plain(abs(distance.difference))}{scale.unit} between them{bounds})"
 
 
-def _sentence_digits(distance: Distance, tiers: Tiers) -> int:
-    scale = Scale(tiers.metric)
-    return 0 if not tiers.metric and abs(distance.difference or 0.0) * scale.factor >= _WHOLE_POINTS else scale.digits
+def _points(difference: float, metric: str) -> str:
+    """Give the size of a decided difference: `10 points`, `0.4 points`, `1 point`, `0.120 in latency_s`."""
+    shown = _digits([abs(difference)], metric, _sentence_digits(difference, metric))[0]
+    unit = Scale(metric).unit
+    return f"{shown}{unit.removesuffix('s') if shown == '1' and not metric else unit}"
+
+
+def _sentence_digits(difference: float, metric: str) -> int:
+    scale = Scale(metric)
+    return 0 if not metric and abs(difference) * scale.factor >= _WHOLE_POINTS else scale.digits
 
 
 def _digits(values: Sequence[float], metric: str, digits: int) -> list[str]:
@@ -193,8 +213,8 @@ def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
     if pair.difference is None:
         return f"{pair.a} and {pair.b} have no cases in common."
     if pair.verdict in ("better", "worse"):
-        amount, _, bounds = _size(pair).partition(" (")
-        return f"{pair.a} is {amount} {pair.verdict} than {pair.b}{by}{f' ({bounds}' if bounds else ''}."
+        amount = _points(pair.difference, pair.metric)
+        return f"{pair.a} is {amount} {pair.verdict} than {pair.b}{by}{_pair_bounds(pair)}."
     if pair.verdict == "equivalent":
         within = f"{scale.factor * (margin or 0.0):g}{scale.unit}"
         return f"{pair.a} and {pair.b} are equivalent{by} within {within}{_signed(pair.ci95, pair.metric)}."
@@ -204,20 +224,16 @@ def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
     return f"{pair.a} and {pair.b} cannot be told apart{by}{between}."
 
 
-def moved_words(arm: str, pair: Comparison) -> str:
-    """Say how an arm moved from one run to another: `claude-haiku lost 7 points (95 % CI 1 to 13)`."""
+def moved_words(arm: str, suite: str, pair: Comparison) -> str:
+    """Say how an arm moved: `claude-haiku lost 7 points on support-qa since the run before (95 % CI 1 to 13)`."""
     verb = "gained" if pair.verdict == "better" else "lost"
-    return f"{arm} {verb} {_size(pair)}"
+    amount = _points(pair.difference or 0.0, pair.metric)
+    return f"{arm} {verb} {amount} on {suite} since the run before{_pair_bounds(pair)}"
 
 
-def _size(pair: Comparison) -> str:
-    """Give the size of a decided difference and its interval, without signs."""
-    scale = Scale(pair.metric)
-    difference = abs(pair.difference or 0.0)
-    digits = 0 if not pair.metric and difference * scale.factor >= _WHOLE_POINTS else scale.digits
-    shown = _digits([difference], pair.metric, digits)[0]
-    unit = scale.unit.removesuffix("s") if shown == "1" and not pair.metric else scale.unit
-    return f"{shown}{unit}{_positive(pair.ci95, pair.metric, digits)}"
+def _pair_bounds(pair: Comparison) -> str:
+    """Give the interval of a decided difference without signs."""
+    return _positive(pair.ci95, pair.metric, _sentence_digits(pair.difference or 0.0, pair.metric))
 
 
 def _positive(bounds: tuple[float, float] | None, metric: str, digits: int) -> str:
