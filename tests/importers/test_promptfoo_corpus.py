@@ -323,6 +323,27 @@ def test_programs_that_make_tests_are_run_if_asked(tmp_path):
     assert not result.findings and [case["input"] for case in result.suite["cases"]] == ["0", "1", "2"]
 
 
+@pytest.mark.slow
+def test_rows_of_the_hub_are_tests(tmp_path, monkeypatch):
+    pytest.importorskip("datasets")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    (tmp_path / "quiz").mkdir()
+    rows = [{"question": f"{n} + {n}?", "answer": str(2 * n)} for n in range(5)]
+    (tmp_path / "quiz" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = {"prompts": ["{{question}}"], "providers": ["echo"],
+              "defaultTest": {"assert": [{"type": "contains", "value": "{{answer}}"}]},
+              "tests": "huggingface://datasets/./quiz?split=test&limit=2"}  # fmt: skip
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    result = Promptfoo().read(tmp_path / "c.yaml")
+    assert not result.findings
+    assert [case["input"] for case in result.suite["cases"]] == ["0 + 0?", "1 + 1?"]
+    assert "2" in str(result.suite["cases"][1])
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({**config, "tests": "huggingface://datasets/./missing"}))
+    assert "there is no folder" in Promptfoo().read(tmp_path / "c.yaml").findings[0]
+
+
 def test_settings_of_code_may_refer_to_the_environment(tmp_path, monkeypatch):
     from fairtrial.core.code import load_function
 

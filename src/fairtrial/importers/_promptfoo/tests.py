@@ -8,14 +8,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
+from fairtrial.core.errors import FairtrialError
 from fairtrial.importers import read_text
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, load
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.runtime import load as load_function
 from fairtrial.importers._promptfoo.runtime import node
+from fairtrial.tables.hub import HubSource, fetch
 
 Test = dict[str, Any]
+_HUB = "huggingface://datasets/"
 _PROGRAM = re.compile(r"(.+\.(?:py|[mc]?[jt]s))(?::([\w.]+))?")
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\(\s*(-?[\d.]+)\s*\))?\s*(?::\s*(.*))?", re.DOTALL)
 _SHORT = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric", "javascript": "javascript"}
@@ -95,8 +99,11 @@ class Tests:
                 self._notes.lost(f"test {item!r}"[:80], "a test is a mapping with `vars` and `assert`")
 
     def _file(self, name: str, config: Any = None) -> Iterator[Test]:
-        if re.match(r"https?:|huggingface:", name):
-            self._notes.lost(f"tests {name}", "download the rows as a file, or use `dataset: hf://owner/name`")
+        if name.startswith(_HUB):
+            yield from self._on_hub(name)
+            return
+        if re.match(r"https?:", name):
+            self._notes.lost(f"tests {name}", "download the rows as a file and import again")
             return
         program = _PROGRAM.fullmatch(name.removeprefix(PREFIX))
         if program:
@@ -109,6 +116,25 @@ class Tests:
             return
         for path in paths:
             yield from self._in_file(path)
+
+    def _on_hub(self, address: str) -> Iterator[Test]:
+        """Yield the rows of a dataset of the Hugging Face Hub, whose columns are variables."""
+        name, _, query = address.removeprefix(_HUB).partition("?")
+        options = dict(parse_qsl(query))
+        limit = options.get("limit", "")
+        source = HubSource(
+            name=f"hf://{name}",
+            config=options.get("subset") or options.get("config"),
+            split=options.get("split", "test"),
+            head=int(limit) if limit.isdecimal() else None,
+        )
+        try:
+            copy = fetch(source, self._folder.path)
+        except FairtrialError as error:
+            self._notes.lost(f"tests {address}", f"{error}; or write `dataset: {{path: hf://{name}}}` by hand")
+            return
+        for row in load(copy.file):
+            yield {"vars": row}
 
     def _made(self, name: str, function: str, config: Any) -> Iterator[Test]:
         """Return the tests that a program makes, if it may be run."""
