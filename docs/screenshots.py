@@ -20,7 +20,7 @@ from fairtrial.webpage.browser import find_browser
 PICTURES = Path(__file__).parent / "pictures"
 TOKEN = "a-token-for-pictures"  # noqa: S105  # of a server that lives for a minute
 KINDS = {"light": ("light", 1440), "dark": ("dark", 1440), "phone": ("light", 390)}
-_READY = "() => !document.querySelector('.pending, [data-pending]')"
+_READY = "() => !document.querySelector('.pending, [data-pending], #preview > .dim:only-child')"
 _HEIGHT = {"run-light": 1000, "run-dark": 1000}  # of the pictures of the documentation: the first screen
 
 

@@ -198,7 +198,8 @@ async def work_on(
         await feed.wait_for_all()  # such a run takes its cases in random order
     progress = Progress([arm.name for arm in job.arms], totals.planned_trials(store, job.plan_id, job.arms))
     if not job.fresh:
-        progress.restore(totals.arm_totals(store, job.run_id, scoring.number), job.mode)
+        reasons = totals.failure_reasons(store, job.run_id, scoring.number)
+        progress.restore(totals.arm_totals(store, job.run_id, scoring.number), job.mode, reasons)
     if watch is not None:
         record = store.find_run(job.run_id)
         progress.title = f"{record.suite_name}, run {record.number}"

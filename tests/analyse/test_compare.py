@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -444,3 +445,21 @@ def test_the_interaction_equals_references():
     with_others = interaction(np.r_[d, np.full(5, 9.0)], np.r_[kinds, [0, 0, 1, 2, 2]], None, weighty)
     assert with_others.statistic == pytest.approx(interaction(d, kinds).statistic)
     assert interaction([0.1, 0.2], ["a", "b"]) is None and interaction([0, 0, 1, 1], [0, 0, 1, 1]) is None
+
+
+async def test_details_of_some_pairs_change_nothing_else(run_suite):
+    from fairtrial.analyse.compare import compare
+    from fairtrial.analyse.score_table import choose, read_scores, sources_of
+
+    run = await run_suite(targets=[arm(name, right) for name, right in (("a", 36), ("b", 34), ("c", 9))], cases=cases())
+    scores = read_scores(sources_of(run))
+    every, some = compare(scores, choose(scores)), compare(scores, choose(scores), detailed=1)
+    assert some.pairs[0] == every.pairs[0] and some.pairs[0].robustness and some.notes == every.notes
+    for brief, whole in zip(some.pairs[1:], every.pairs[1:], strict=True):
+        assert whole.robustness and not brief.robustness and not brief.groups
+        kept = {"robustness": brief.robustness, "groups": [], "differs": [], "detectable": brief.detectable}
+        assert msgspec.structs.replace(whole, **kept) == brief
+    # What would tell two arms apart is known for the best arm, so that a headline can name it.
+    none = compare(scores, choose(scores), detailed=0)
+    assert [pair.verdict for pair in none.pairs] == ["cannot tell", "better", "better"]
+    assert [pair.detectable for pair in none.pairs] == [every.pairs[0].detectable, None, None]

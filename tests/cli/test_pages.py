@@ -3,6 +3,7 @@
 import io
 import re
 
+import anyio.to_thread
 import msgspec
 import pytest
 from rich.cells import cell_len
@@ -24,8 +25,6 @@ def page(capsys, monkeypatch, store):
     monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{store.path}")
 
     async def show(*args, width=80):
-        import anyio.to_thread
-
         monkeypatch.setenv("COLUMNS", str(width))
         assert await anyio.to_thread.run_sync(_run, list(map(str, args))) == 0
         return capsys.readouterr()
@@ -108,6 +107,38 @@ async def test_one_trial_by_its_case_and_arm(run, page):
     assert "3 trials" in every
 
 
+async def test_the_next_case_on_which_arms_differ(run, page, capsys):
+    out, err = await page("show", "latest", "--next")
+    first = out.split(" · ")[0].strip()
+    assert "· 模型二 · 0 of 100" in out.splitlines()[0]  # of the arm with the lowest score
+    assert f"fairtrial show {run.record.number} {first} '模型二' --next" in err
+    out, _ = await page("show", "latest", first, "first", "--next")
+    second = out.split(" · ")[0].strip()
+    assert second > first and f"{second} · first" in out
+    last = [run.record.number, cases(40)[-1]["id"], "--next"]
+    assert await anyio.to_thread.run_sync(_run, ["show", *map(str, last)]) == 1
+    assert f"the arms of run {run.record.number} differ on no case after c39" in capsys.readouterr().err
+
+
+async def test_what_differs_from_the_expected_answer_is_underlined(run_suite, page, monkeypatch):
+    await run_suite(
+        targets=[{"id": "m", "target": "mock:m", "options": {"answer": "It is not Paris but Lyon"}}],
+        cases=[
+            {"id": "near", "input": "q", "expected": "It is Paris"},
+            {"id": "far", "input": "q", "expected": "Forty-two"},
+        ],
+    )
+    plain = (await page("show", "latest", "near", "m")).out
+    assert " expected   It is Paris\n answered   It is not Paris but Lyon\n" in plain
+    wide = (await page("show", "latest", "near", "m", width=120)).out
+    assert re.search(r"^ expected   It is Paris +answered   It is not Paris but Lyon$", wide, re.MULTILINE)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert (
+        "It is \x1b[4;93mnot\x1b[0m Paris \x1b[4;93mbut Lyon\x1b[0m" in (await page("show", "latest", "near", "m")).out
+    )
+    assert "\x1b[4;" not in (await page("show", "latest", "far", "m")).out  # nothing in common to mark
+
+
 async def test_the_name_of_a_suite_is_not_cut_below_14_characters(run):
     from fairtrial.cli.list import _Leaders
 
@@ -122,9 +153,15 @@ def test_names_that_begin_alike_are_told_apart():
     assert short_names(["a", "b"], 12) == ["a", "b"]
 
 
-async def test_matrix_and_lists_of_many_arms(run_suite, page):
+async def test_matrix_and_lists_of_many_arms(run_suite, page, monkeypatch):
     await run_suite(targets=[arm(f"m{n:02}", 60 - 5 * n, 60) for n in range(10)], cases=cases(60))
     out = (await page("compare")).out
     rows = re.findall(r"^ +\d+ m\d\d\b.*$", out, re.MULTILINE)
     assert len(rows) == 10 and "to the next" in out and re.search(r"\d+ of 45 pairs decided", out)
     assert sum(row.count("▲") for row in rows) > 20
+    assert "test" in out  # what the other tests say, of as many pairs as that is shown for
+    monkeypatch.setattr("fairtrial.cli.compare._MOST_DETAILED", 44)
+    quick, err = await page("compare")
+    assert quick.splitlines()[: len(rows) + 5] == out.splitlines()[: len(rows) + 5]
+    assert "test" not in quick and "every test of 45 pairs; this takes a while" in err
+    assert "sign-flip" in (await page("compare", "--details")).out

@@ -44,6 +44,15 @@ def test_everything_about_the_run_is_said():
         assert words in text, words
 
 
+def test_reasons_of_earlier_sessions_count_unless_they_are_retried():
+    progress = progressed(5)
+    progress.restore({}, "resume", [("timeout", "no answer in 60 s", 2), ("timeout", "no answer in 9 s", 1)])
+    assert progress.reasons() == ["3 timed out"] and not Log(progress).lines(progress.started + 3)
+    progress = progressed(5)
+    progress.restore({}, "retry", [("timeout", "no answer in 60 s", 2)])
+    assert progress.reasons() == []
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 140])
 def test_it_fits_with_long_and_wide_names(width):
     names = ["模型" * 30, "a-long-name-of-a-model/with-a-condition", "b"]

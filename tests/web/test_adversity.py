@@ -13,12 +13,12 @@ import yaml
 from starlette.testclient import TestClient
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.word_diff import word_diff
 from fairtrial.cli.main import _run
 from fairtrial.store import Store
 from fairtrial.store.votes import votes
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
-from fairtrial.web.trials import difference
 from fairtrial.workflows.resume import arescore
 
 from .conftest import CAPITALS
@@ -197,6 +197,22 @@ async def test_everything_that_is_offered_can_be_taken_along(client: TestClient,
     assert reply.status_code == 200 and reply.content and "attachment" in reply.headers["content-disposition"]
 
 
+async def test_a_site_and_its_badge_can_be_taken_along(client: TestClient, run_suite: Any) -> None:
+    import zipfile
+    from io import BytesIO
+
+    run = await run_suite(targets=[{"id": "<b>", "target": "mock:b", "options": {"answer": "Paris"}}])
+    page = client.get(f"/runs/{run.id}/share").text
+    assert f"/runs/{run.id}/site.zip" in page and f'src="/runs/{run.id}/badge.svg"' in page
+    reply = client.get(f"/runs/{run.id}/site.zip")
+    assert "attachment" in reply.headers["content-disposition"]
+    names = zipfile.ZipFile(BytesIO(reply.content)).namelist()
+    assert {"index.html", "badge.svg"} <= set(names) and any(name.startswith("answers/") for name in names)
+    badge = client.get(f"/runs/{run.id}/badge.svg")
+    assert badge.headers["content-type"].startswith("image/svg+xml") and "&lt;b&gt; " in badge.text
+    assert badge.headers["content-security-policy"] == "sandbox"
+
+
 async def test_two_tabs_of_one_voter_and_two_voters_without_a_name(
     client: TestClient, run_suite: Any, store: Store
 ) -> None:
@@ -300,9 +316,9 @@ def test_a_long_difference_is_quick() -> None:
     one = " ".join(f"w{n}" for n in range(1499))
     other = " ".join(f"v{n}" for n in range(1499))
     started = time.process_time()
-    assert difference(one, other) and difference("a " * 1400, "a " * 1400)
+    assert word_diff(one, other) and word_diff("a " * 1400, "a " * 1400)
     assert time.process_time() - started < 10
-    assert difference("It is Paris", "It is not Paris") == [("same", "It is "), ("added", "not "), ("same", "Paris")]
+    assert word_diff("It is Paris", "It is not Paris") == [("same", "It is "), ("added", "not "), ("same", "Paris")]
 
 
 def test_a_suite_with_a_foreign_name_goes_out(client: TestClient, tmp_path: Path) -> None:

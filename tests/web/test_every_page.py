@@ -1,4 +1,5 @@
-"""Every page: no serious finding of axe, in light and dark, and nothing that runs out of a phone's screen."""
+"""Every page: no serious finding of axe, in light and dark, nothing that runs out of a phone's screen, and nothing that
+would keep a browser from painting it at once."""
 
 from __future__ import annotations
 
@@ -14,6 +15,11 @@ from .conftest import CAPITALS
 
 pytestmark = pytest.mark.slow
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+# Before it paints a page, a browser waits for the page itself and for what blocks it. How long that takes depends on the
+# machine (benchmarks/web.py measures it); how much there is to wait for does not.
+LOADED = """() => ({ page: performance.getEntriesByType("navigation")[0].encodedBodySize,
+  files: performance.getEntriesByType("resource").map((one) =>
+    [one.initiatorType, one.renderBlockingStatus, one.encodedBodySize, new URL(one.name).pathname]) })"""
 RUN = "(only) => axe.run(document, {resultTypes: ['violations'], iframes: false, ...(only && {runOnly: [only]})})"
 
 
@@ -25,6 +31,20 @@ async def findings(page: Any, only: str | None = None) -> list[str]:
         for one in found["violations"]
         if one["impact"] in ("serious", "critical")
     ]
+
+
+async def hindrances(page: Any) -> list[str]:
+    """What makes a first paint late: scripts that block it, many files, many bytes."""
+    loaded = await page.evaluate(LOADED)
+    blocking = [file for file in loaded["files"] if file[1] == "blocking"]
+    found = [f"{path} blocks the first paint" for kind, _, _, path in blocking if not path.endswith(".css")]
+    if len(blocking) > 2:
+        found.append(f"{len(blocking)} files before the first paint")
+    if (size := loaded["page"] + sum(file[2] for file in blocking)) > 300_000:
+        found.append(f"{size} bytes before the first paint")
+    if len(loaded["files"]) > 12:
+        found.append(f"{len(loaded['files'])} files")
+    return found
 
 
 @pytest.fixture
@@ -58,7 +78,7 @@ async def addresses(tmp_path: Path, store: Store) -> list[str]:
     calibration = store.engine.connect().exec_driver_sql("select id from calibrations").scalar()
     run = runs[-1].id
     return [
-        "/", "/suites", "/suites/edit?file=capitals.yaml", "/suites/edit?file=broken.yaml", "/new?file=capitals.yaml",
+        "/", "/plan", f"/plan?run={run}", "/new", "/suites", "/suites/edit?file=capitals.yaml", "/suites/edit?file=broken.yaml", "/new?file=capitals.yaml",
         "/new?file=broken.yaml", "/runs", "/runs?text=nothing", f"/runs/{run}", f"/runs/{run}?show=failed", "/series/s1",
         f"/runs/{run}/cases/3", f"/runs/{run}/cases/3/2/1", f"/runs/{run}/share", f"/runs/{run}/label", f"/runs/{run}/vote",
         f"/runs/{run}/board", f"/runs/{run}/pages", "/compare", f"/compare?runs={run}",
@@ -82,6 +102,7 @@ async def test_no_page_has_a_serious_finding_or_runs_out_of_a_phone(
                 await late.wait_for(state="detached")
             # What is dark and narrow differs in its colours alone.
             problems = await findings(visitor, None if scheme == "light" else "color-contrast")
+            problems += await hindrances(visitor)
             over = await visitor.evaluate(
                 "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
             )

@@ -128,6 +128,16 @@ def test_a_form_for_many_cases_comes_in_pages(client: TestClient, tmp_path: Path
     assert "Page 2 of 5" in page and ">n50<" in page and ">n5<" not in page
 
 
+def test_the_form_of_a_long_suite_comes_after_its_page(client: TestClient, tmp_path: Path) -> None:
+    text = CAPITALS + "".join(f"  - {{id: n{n}, input: {'Q' * 100}{n}}}\n" for n in range(200))
+    (tmp_path / "long.yaml").write_text(text)
+    page = client.get("/suites/edit?file=long.yaml&page=2").text
+    assert 'data-late="2"' in page and "Page 2 of 5" not in page and f"{'Q' * 100}199" in page
+    asked = {"file": "long.yaml", "text": text, "form": True, "page": 2}
+    form = client.post("/suites/check", json=asked).json()["html"]
+    assert "Page 2 of 5" in form and ">n50<" in form
+
+
 def test_several_right_answers_are_shown_and_not_made_one(client: TestClient, tmp_path: Path) -> None:
     text = CAPITALS + "  - {id: any, input: Q, expected: [<b>, c]}\n  - {id: map, input: Q, expected: {a: 1}}\n"
     (tmp_path / "any.yaml").write_text(text)

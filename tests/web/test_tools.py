@@ -45,6 +45,12 @@ async def test_a_run_with_tools_says_whether_they_help(run_suite, client):  # no
     assert "differences between cases" in part and f"/plan?run={run.id}" in part
 
 
+async def test_a_run_of_one_arm_has_nothing_to_plan_from(run_suite, client):  # noqa: F811
+    run = await run_suite()
+    page = client.get(f"/plan?run={run.id}&wait=1")
+    assert page.status_code == 200 and "Two arms with scores are needed" in page.text
+
+
 async def test_a_run_without_tools_does_not_ask_about_them(run_suite, client):  # noqa: F811
     run = await run_suite()
     page = client.get(f"/runs/{run.id}/result").text

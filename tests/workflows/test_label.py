@@ -85,6 +85,20 @@ async def test_only_what_a_judge_scored_is_drawn(judged, run_suite, tmp_path):
     assert write_sample(plain, tmp_path / "plain.csv", count=20) == 5
 
 
+async def test_every_case_is_drawn_until_none_is_left(run_suite, monkeypatch):
+    from fairtrial.store import opinions
+
+    run = await run_suite(targets=[talker()], cases=cases(30, expected="x"), repeats=2)
+    monkeypatch.setattr(opinions, "_DRAWS", 3)  # nearly always, all of the few drawn cases have a label by the end
+    drawn = []
+    while (place := opinions.unlabelled(run.store, run.record, [0])) is not None:
+        label = {"case_position": place.case, "arm_position": 0, "repeat": place.repeat, "labeller": "me", "value": 1.0}
+        opinions.add_labels(run.store, run.id, run.record.scoring, [{**label, "note": None}])
+        drawn.append(place)
+    assert sorted(place.case for place in drawn) == list(range(30))
+    assert {place.repeat for place in drawn} == {0, 1} and [place.case for place in drawn] != list(range(30))
+
+
 async def test_a_biased_judge_is_corrected(judged, tmp_path):
     run = await judged(100)
     path = tmp_path / "marks.csv"

@@ -62,6 +62,7 @@ from fairtrial.stats.planning import smallest_detectable
 Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[ArmScores, ArmScores]]
 _RESAMPLES = (10_000, 3_000)  # for few and for many cases: with many, the interval hardly depends on chance
+_SAME = 1e-6  # means that differ by less are the same
 _EXACT, _FEWEST_CLUSTERS = 12, 6  # for the sign-flip test
 
 
@@ -75,6 +76,7 @@ def compare(
     earlier: ScoreTable | None = None,
     others: Sequence[str] | None = None,
     family: Pairs | None = None,
+    detailed: int | None = None,
 ) -> Comparisons:
     """Compare every pair by one metric, and by every other metric that both arms have.
 
@@ -82,7 +84,8 @@ def compare(
     margin is the one that a run was allowed to stop by. `largest` is the largest difference that a case can show,
     if that is less than the scale allows. `earlier` is a run of the same arms on more cases; its differences show how
     these cases compare with the rest. `others` limits the other metrics; the default is all of them. `family` are all
-    pairs that the verdicts must hold for together, where these pairs were picked from more.
+    pairs that the verdicts must hold for together, where these pairs were picked from more. Only the first `detailed`
+    pairs, by default all, get other tests and kinds of cases, which take nearly all of the time.
     """
     if not pairs:
         raise FairtrialError("a comparison needs two arms: there is only one")
@@ -92,7 +95,9 @@ def compare(
     if margin is None and metric == SCORE:
         margin = next((arm.stop.margin for arm in arms if arm.stop is not None), None)
     try:
-        comparisons = decided(scores, pairs, [metric], margin=margin, largest=largest, earlier=earlier, family=family)
+        comparisons = decided(
+            scores, pairs, [metric], margin=margin, largest=largest, earlier=earlier, family=family, detailed=detailed
+        )
     except ValueError as error:
         raise FairtrialError(str(error)) from None
     if not any(pair.count for pair in comparisons):
@@ -125,11 +130,11 @@ def other_metrics(pairs: Pairs, metric: str) -> list[str]:
     )
 
 
-def compared(run: Run) -> Comparisons | None:
+def compared(run: Run, detailed: int | None = None) -> Comparisons | None:
     """Compare every pair of arms of a run; None if there is one arm, or no two have a scored case in common."""
     scores = read_scores(sources_of(run))
     try:
-        return compare(scores, choose(scores)) if len(run.plan_arms) > 1 else None
+        return compare(scores, choose(scores), detailed=detailed) if len(run.plan_arms) > 1 else None
     except FairtrialError:
         return None
 
@@ -150,12 +155,13 @@ def decided(
     largest: float | None = None,
     earlier: ScoreTable | None = None,
     primary: bool = True,
-    qualified: bool | None = None,
+    detailed: int | None = None,
     family: Pairs | None = None,
 ) -> list[Comparison]:
     """Compare every pair by every metric as one family: the verdicts hold for all of them together.
 
-    Other tests, kinds of cases and the like are computed if `qualified`; by default, only for the primary metric.
+    Other tests, kinds of cases and the like are computed for the first `detailed` pairs; by default for all, but only
+    for the primary metric.
     `family` may be larger than the pairs that are wanted.
     """
     everything = pairs if family is None else family
@@ -179,13 +185,33 @@ def decided(
     levels = _levels([pair.evidence.estimate for pair in builders], margin)
     adjusted = _adjusted([pair.evidence.estimate for pair in builders])
     wanted = {(a.label, b.label) for a, b in pairs}
+    shown = [
+        one
+        for one in zip(builders, levels, adjusted, strict=True)
+        if (one[0].evidence.a.label, one[0].evidence.b.label) in wanted
+    ]
+    whole = (len(shown) if primary else 0) if detailed is None else detailed
+    best = _best_arms(scores, pairs, metrics[0]) if primary and whole < len(shown) else set()
     return [
         pair.comparison(
-            level, p, family=len(builders), primary=primary, whole=primary if qualified is None else qualified
+            level,
+            p,
+            family=len(builders),
+            primary=primary,
+            whole=number < whole,
+            leading=not best.isdisjoint((pair.evidence.a.label, pair.evidence.b.label)),
         )
-        for pair, level, p in zip(builders, levels, adjusted, strict=True)
-        if (pair.evidence.a.label, pair.evidence.b.label) in wanted
+        for number, (pair, level, p) in enumerate(shown)
     ]
+
+
+def _best_arms(scores: ScoreTable, pairs: Pairs, metric: str) -> set[str]:
+    """Return the arm with the best mean, or those that share it."""
+    arms = dict.fromkeys(arm for pair in pairs for arm in pair)
+    means = {arm.label: scores.aggregate(arm, metric).mean for arm in arms}
+    values = {arm.label: arm.sign(metric) * mean for arm in arms if (mean := means[arm.label]) is not None}
+    most = max(values.values(), default=0.0)
+    return {label for label, value in values.items() if value > most - _SAME}
 
 
 def _levels(estimates: Sequence[Estimate], margin: float | None, alpha: float = ALPHA) -> list[float]:
@@ -237,14 +263,18 @@ class _PairComparer:
         self.evidence, self._margin = evidence, margin
 
     def comparison(
-        self, level: float, adjusted: float | None, *, family: int, primary: bool, whole: bool
+        self, level: float, adjusted: float | None, *, family: int, primary: bool, whole: bool, leading: bool
     ) -> Comparison:
-        """Return the comparison; other tests, kinds of cases and run means are included only if `whole`."""
+        """Return the comparison; other tests, kinds of cases and run means are included only if `whole`.
+
+        What would tell two arms apart is included for a pair with the `leading` arm too.
+        """
         evidence = self.evidence
         estimate, common, a, b, metric = evidence.estimate, evidence.common, evidence.a, evidence.b, evidence.metric
         interval = estimate.interval(level)
         verdict = read_verdict(interval, evidence.sign, self._margin)
         failures = self._failures(level) if primary else None
+        verdict = _with_failures(verdict, failures)
         any_cases = len(common.keys) > 0
         better = evidence.sign * common.d
         spread = float(np.std(common.d, ddof=1)) if len(common.keys) > 1 else None
@@ -254,7 +284,7 @@ class _PairComparer:
             b=b.label,
             metric=metric,
             scale=evidence.scale,
-            verdict=_with_failures(verdict, failures),
+            verdict=verdict,
             difference=estimate.mean,
             ci95=interval,
             level=1 - level,
@@ -275,7 +305,7 @@ class _PairComparer:
             only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if any_cases else None,
-            detectable=_detectable(estimate, level) if whole else None,
+            detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
             equivalence=self._equivalence(estimate, interval),
             failures=failures,
             labels=evidence.labels,
@@ -365,13 +395,6 @@ class _PairComparer:
             return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
-
-
-def detectable_by(scores: ScoreTable, pair: Comparison) -> float | None:
-    """Return the smallest difference that the cases of a pair show, if it was not computed with the comparison."""
-    arms = {arm.label: arm for arm in scores.arms}
-    evidence = Evidence(scores, arms[pair.a], arms[pair.b], pair.metric, family=pair.comparisons)
-    return _detectable(evidence.estimate, 1 - pair.level)
 
 
 def _detectable(estimate: Estimate, level: float) -> float | None:

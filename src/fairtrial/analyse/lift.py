@@ -57,7 +57,7 @@ def _compared(store: Store, record: RunRecord) -> list[Comparison]:
 
     scores = read_scores(sources_of(Run(store, record)))
     pairs = choose(scores)
-    first = decided(scores, pairs, [scores.primary], qualified=False)
+    first = decided(scores, pairs, [scores.primary], detailed=0)
     return first + decided(scores, pairs, other_metrics(pairs, scores.primary), primary=False)
 
 

@@ -167,7 +167,7 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
     """Return which arm is better than which, by the verdicts of `compare` on every pair."""
     place = {one.label: number for number, one in enumerate(arms)}
     better = np.zeros((len(arms), len(arms)), dtype=bool)
-    for pair in decided(scores, list(combinations(arms, 2)), [metric], qualified=False):
+    for pair in decided(scores, list(combinations(arms, 2)), [metric], detailed=0):
         if pair.verdict in ("better", "worse"):
             winner, loser = (pair.a, pair.b) if pair.verdict == "better" else (pair.b, pair.a)
             better[place[winner], place[loser]] = True

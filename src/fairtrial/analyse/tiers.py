@@ -7,12 +7,12 @@ everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
-from fairtrial.analyse.compare import decided, detectable_by
+from fairtrial.analyse.compare import decided
 from fairtrial.analyse.comparison import Comparison, Comparisons, Verdict
 from fairtrial.analyse.planning import cases_to_see
 from fairtrial.analyse.run import Run
@@ -79,7 +79,7 @@ def table_tiers(scores: ScoreTable) -> Tiers:
     metric = scores.primary
     arms = [arm for arm in scores.arms if arm.values.get(metric)]
     margin = None if metric else next((arm.stop.margin for arm in scores.arms if arm.stop is not None), None)
-    pairs = decided(scores, list(combinations(arms, 2)), [metric], margin=margin, qualified=False)
+    pairs = decided(scores, list(combinations(arms, 2)), [metric], margin=margin, detailed=0)
     return _tiers(
         {arm.label: scores.aggregate(arm, metric) for arm in arms},
         pairs,
@@ -88,7 +88,6 @@ def table_tiers(scores: ScoreTable) -> Tiers:
         margin=margin,
         unscored=[arm.label for arm in scores.arms if not arm.values.get(metric)],
         failed=sum(sum(arm.failed.values()) for arm in scores.arms),
-        detectable=lambda pair: detectable_by(scores, pair),
     )
 
 
@@ -107,7 +106,6 @@ def comparison_tiers(comparisons: Comparisons) -> Tiers | None:
         margin=comparisons.margin,
         unscored=[label for label in means if label not in scored],
         failed=sum(one.failed for one in comparisons.standings),
-        detectable=lambda pair: pair.detectable,
     )
 
 
@@ -120,7 +118,6 @@ def _tiers(
     margin: float | None,
     unscored: list[str],
     failed: int,
-    detectable: Callable[[Comparison], float | None],
 ) -> Tiers:
     distances = _distances(pairs)
     best_first = sorted(means, key=lambda label: by_mean(sign * (means[label].mean or 0.0)))
@@ -132,7 +129,7 @@ def _tiers(
         rest = [label for label in rest if label not in groups[-1]]
     order = [label for group in groups for label in group]
     undecided = _undecided(pairs, groups[0] if groups else ())
-    smallest = detectable(undecided) if undecided else None
+    smallest = undecided.detectable if undecided else None
     ranks = {label: _ranks(distances[label], len(order)) if len(order) > 1 else (1, 1) for label in order}
     return Tiers(
         metric=metric,

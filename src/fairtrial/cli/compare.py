@@ -20,6 +20,8 @@ from fairtrial.cli.options import (
     store_option,
 )
 
+_MOST_DETAILED = 60  # pairs; with more, nothing of their other tests is shown unless asked for
+
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparisons
     from fairtrial.analyse.flips import Flip
@@ -62,6 +64,7 @@ def command(
     scores = read_scores(pooled(find_sources(runs, opened), arms or ()))
     by = scores.primary if metric is None else metric_key(metric)
     pairs = choose(scores, arms or ())
+    detailed = None if details or as_json or len(pairs) <= _MOST_DETAILED else 0
     comparisons = compare(
         scores,
         pairs,
@@ -69,6 +72,7 @@ def command(
         margin=from_points(margin, by),
         largest=from_points(largest, by),
         earlier=read_scores(find_sources([earlier], opened)) if earlier else None,
+        detailed=detailed,
     )
     if as_json:
         print_json(comparison_document(comparisons))
@@ -105,7 +109,9 @@ def _print_next(
         commands.append((f"fairtrial compare{named} --arms {quote(best.a)} {quote(best.b)}", "one pair, case by case"))
     if not details:
         chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
-        commands.append((f"fairtrial compare{named}{chosen} --details", "every test"))
+        many = len(comparisons.pairs) > _MOST_DETAILED
+        what = f"every test of {len(comparisons.pairs):,} pairs; this takes a while" if many else "every test"
+        commands.append((f"fairtrial compare{named}{chosen} --details", what))
     if not comparisons.metric and any(pair.verdict == "cannot tell" for pair in comparisons.pairs):
         commands.append((f"fairtrial power{named} --delta 3", "how many cases for 3 points"))
     print_commands(Console(stderr=True), commands)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from rich.text import Text
 
-from fairtrial.analyse.comparison import Comparison, Comparisons, Verdict
+from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.tiers import Distance, Tiers, comparison_tiers
 from fairtrial.analyse.wording.comparisons import (
@@ -22,7 +21,6 @@ from fairtrial.analyse.wording.comparisons import (
     pair_columns,
     sentence,
     subject_line,
-    why_undecided,
 )
 from fairtrial.analyse.wording.tiers import (
     GLYPHS,
@@ -34,8 +32,8 @@ from fairtrial.analyse.wording.tiers import (
     signs,
     tier_words,
 )
-from fairtrial.cli.axis import MIN_WIDTH, Axis, split
 from fairtrial.cli.console import Console
+from fairtrial.cli.differences import Row, difference_lines
 from fairtrial.cli.layout import (
     FIRST,
     HEAD,
@@ -43,45 +41,20 @@ from fairtrial.cli.layout import (
     QUIET,
     VERDICT_STYLES,
     Column,
-    cells,
+    print_block,
     print_lines,
     print_wrapped,
     table_lines,
     total_width,
 )
-from fairtrial.cli.tables import short_names, shortened, table
-from fairtrial.core.text import counted, one_line, printable
+from fairtrial.cli.pair_page import MAX_METRICS, print_pair
+from fairtrial.cli.tables import short_names, table
+from fairtrial.core.text import counted
 
 _GLYPHS_ONLY, _LIST_ONLY = 9, 30  # from so many arms on, a matrix has glyphs only; there are only tiers
-_MAX_KINDS = 8
 _MAX_REMARKS = 6
 _MAX_SENTENCES = 3
 _MAX_DISAGREEING = 3
-_MAX_METRICS = 8
-_NARROW = 60
-_MOST_BAR = 44
-_ANSWER_WIDTH = 40
-_WIDE = 118  # from here on, there is room for both answers
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
-
-
-class _Row(NamedTuple):
-    """A difference to show: its name, its number of cases, and the numbers."""
-
-    name: str
-    cases: int | None
-    verdict: Verdict
-    difference: float | None
-    ci95: tuple[float, float] | None
-    metric: str
-
-    def turned(self) -> _Row:
-        """Return the difference the other way round."""
-        return self._replace(
-            verdict=_OPPOSITE.get(self.verdict, self.verdict),
-            difference=None if self.difference is None else -self.difference,
-            ci95=None if self.ci95 is None else (-self.ci95[1], -self.ci95[0]),
-        )
 
 
 def print_comparisons(
@@ -92,7 +65,7 @@ def print_comparisons(
     tiers = comparison_tiers(comparisons)
     print_wrapped(console, _verdict(comparisons) if tiers is None else headline(tiers), "bold")
     if len(comparisons.pairs) == 1:
-        _print_pair(console, comparisons, tiers, flips, plain=plain)
+        print_pair(console, comparisons, tiers, flips, plain=plain)
     else:
         _print_pairs(console, comparisons, tiers, plain=plain)
     if details:
@@ -129,12 +102,12 @@ def _print_details(console: Console, comparisons: Comparisons) -> None:
 
 def _print_pairs(console: Console, comparisons: Comparisons, tiers: Tiers | None, *, plain: bool) -> None:
     if tiers is None:
-        lines = _difference_lines(
+        lines = difference_lines(
             "pair", [_pair_row(pair) for pair in comparisons.pairs], console.page_width, plain=plain
         )
         console.print()
         print_wrapped(console, subject_line(comparisons), HEAD)
-        _print_block(console, lines)
+        print_block(console, lines)
     elif tiers.places:
         _print_matrix(console, tiers)
     console.print()
@@ -146,16 +119,10 @@ def _print_pairs(console: Console, comparisons: Comparisons, tiers: Tiers | None
     _print_remarks(console, comparisons)
 
 
-def _print_block(console: Console, lines: Sequence[Text]) -> None:
-    if lines:
-        console.print()
-        print_lines(console, lines)
-
-
-def _pair_row(pair: Comparison) -> _Row:
+def _pair_row(pair: Comparison) -> Row:
     one, other = pair.a.split("@")[0], pair.b.split("@")[0]
     name = one if one == other and pair.a != pair.b else f"{pair.a} − {pair.b}"
-    return _Row(name, pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
+    return Row(name, pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
 
 
 def _decided(comparisons: Comparisons) -> str:
@@ -190,9 +157,9 @@ def _print_remarks(console: Console, comparisons: Comparisons) -> None:
         console.print(Text(f" and {len(remarks) - _MAX_REMARKS} more remarks: --details shows them", QUIET))
     others = Counter(pair.metric or "score" for pair in comparisons.metrics)
     decided = Counter(pair.metric or "score" for pair in comparisons.metrics if pair.verdict in ("better", "worse"))
-    shown = [f"{name} {decided[name]} of {counted(others[name], 'pair')}" for name in [*others][:_MAX_METRICS]]
+    shown = [f"{name} {decided[name]} of {counted(others[name], 'pair')}" for name in [*others][:MAX_METRICS]]
     if shown:
-        more = f" and {len(others) - _MAX_METRICS} more metrics" if len(others) > _MAX_METRICS else ""
+        more = f" and {len(others) - MAX_METRICS} more metrics" if len(others) > MAX_METRICS else ""
         print_wrapped(console, f"Decided by other metrics: {', '.join(shown)}{more}; --details shows them.")
 
 
@@ -276,151 +243,3 @@ def _glyph_columns(tiers: Tiers, labels: Sequence[str], width: int) -> list[Colu
     nexts = [*(_cell(distance, tiers.metric, intervals=False) for distance in after), Text("")]
     columns.append(Column("to the next", nexts))
     return columns
-
-
-# One pair
-
-
-def _print_pair(
-    console: Console, comparisons: Comparisons, tiers: Tiers | None, flips: Sequence[Flip], *, plain: bool
-) -> None:
-    pair = comparisons.pairs[0]
-    turned = tiers is not None and bool(tiers.places) and tiers.places[0].label == pair.b
-    names = (pair.b, pair.a) if turned else (pair.a, pair.b)
-    width = console.page_width
-    _print_block(console, _balance_lines(pair, width, turned=turned, plain=plain))
-    lines = _method_lines(pair, tiers)
-    if lines:
-        console.print()
-    for line in lines:
-        print_wrapped(console, line)
-    for by in dict.fromkeys(group.by for group in pair.groups):
-        groups = [group for group in pair.groups if group.by == by]
-        largest = sorted(groups, key=lambda group: -group.count)[:_MAX_KINDS]
-        rows = [_Row(g.value, g.count, g.verdict, g.difference, g.ci95, pair.metric) for g in groups if g in largest]
-        _print_block(console, _difference_lines(by, _turn(rows, turned=turned), width, plain=plain))
-        if len(groups) > len(rows):
-            console.print(Text(f" and {len(groups) - len(rows)} smaller groups: --details shows them", QUIET))
-    rows = [_Row(m.metric or "score", None, m.verdict, m.difference, m.ci95, m.metric) for m in comparisons.metrics]
-    if rows:
-        _print_block(
-            console, _difference_lines("other metrics", _turn(rows[:_MAX_METRICS], turned=turned), width, plain=True)
-        )
-    if len(rows) > _MAX_METRICS:
-        console.print(Text(f" and {len(rows) - _MAX_METRICS} more metrics: --details shows them", QUIET))
-    _print_flips(console, flips, names, pair.metric, turned=turned)
-
-
-def _turn(rows: Sequence[_Row], *, turned: bool) -> list[_Row]:
-    return [row.turned() for row in rows] if turned else list(rows)
-
-
-def _balance_lines(pair: Comparison, width: int, *, turned: bool, plain: bool) -> list[Text]:
-    """Return on how many cases the first arm is ahead, level and behind."""
-    if pair.count < 2 or pair.labels:  # with labels, these counts would be the uncorrected judgements
-        return []
-    ahead, behind = (pair.behind, pair.ahead) if turned else (pair.ahead, pair.behind)
-    left, right = f"ahead on {ahead}", f"behind on {behind}"
-    if plain or width < _NARROW:
-        return [Text(f" {left}, level on {pair.tied}, {right}")]
-    room = width - len(left) - len(right) - 6
-    bar = split([ahead, pair.tied, behind], "█▒░", room)
-    counts = [bar.count(mark) for mark in "█▒░"]
-    drawn = Text.assemble(("█" * counts[0], FIRST), ("▒" * counts[1], QUIET), ("░" * counts[2], LOUD))
-    first = Text.assemble(f" {left}  ", drawn, f"  {right}")
-    return [first, Text(f"{' ' * (len(left) + 3 + counts[0])}level on {pair.tied}", QUIET)] if pair.tied else [first]
-
-
-def _method_lines(pair: Comparison, tiers: Tiers | None) -> list[str]:
-    """Say what the verdict is based on, and what would settle an open one."""
-    how = [line for line in brief_lines(pair) if line.endswith(("agree", "agrees"))]
-    rest = [line for line in brief_lines(pair) if line not in how]
-    if pair.count < 2:
-        return []  # the headline says so
-    first = "; ".join([f"{counted(pair.count, 'case')}, {method_words(pair)}", *how])
-    lines = [f"{first}."]
-    if pair.verdict == "cannot tell" and pair.detectable is None and pair.difference is not None:
-        reason = why_undecided(pair)
-        lines.append(f"{reason[:1].upper()}{reason[1:]}.")
-    elif tiers is not None and (settle := settle_words(tiers)):
-        lines.append(settle)
-    return [*lines, *(f"{line[:1].upper()}{line[1:]}." for line in rest)]
-
-
-def _difference_lines(by: str, rows: Sequence[_Row], width: int, *, plain: bool) -> list[Text]:
-    """Return differences with their intervals, drawn on a common axis if there is room."""
-    names = short_names([row.name for row in rows], max(16, width - 60) if width < 110 else 44)
-    columns = [Column(by, cells(names))]
-    if any(row.cases is not None for row in rows):
-        columns.append(Column("cases", cells([str(row.cases) for row in rows], QUIET), right=True))
-    marks = [Text(GLYPHS[row.verdict], VERDICT_STYLES[row.verdict]) for row in rows]
-    signed = [signs(Scale(row.metric).signed(row.difference)) for row in rows]
-    bounds = ["–" if row.ci95 is None else interval_words(row.ci95, row.metric) for row in rows]
-    numbers = [
-        Column("", marks),
-        Column("difference", cells(signed), right=True, gap=1),
-        Column("95 % CI", cells(bounds)),
-    ]
-    left = width - 3 - total_width([*columns, *numbers])
-    if not plain and width >= _NARROW and left >= MIN_WIDTH:
-        columns.append(_drawn(rows, min(_MOST_BAR, left)))
-    return table_lines([*columns, *numbers])
-
-
-def _drawn(rows: Sequence[_Row], width: int) -> Column:
-    factor = Scale(rows[0].metric).factor
-    ends = [factor * end for row in rows for end in (row.difference, *(row.ci95 or ())) if end is not None]
-    axis = Axis(ends, width, zero=True)
-    bars = [
-        axis.bar(
-            None if row.difference is None else factor * row.difference,
-            None if row.ci95 is None else (factor * row.ci95[0], factor * row.ci95[1]),
-            "" if row.verdict == "cannot tell" else VERDICT_STYLES[row.verdict],
-        )
-        for row in rows
-    ]
-    return Column(axis.head(), bars)
-
-
-def _print_flips(console: Console, flips: Sequence[Flip], names: tuple[str, str], metric: str, *, turned: bool) -> None:
-    """Print the cases on which the two arms differ most, with both values and the question."""
-    if not flips:
-        return
-    scale, width = Scale(metric), console.page_width
-    whole = not metric and all(abs(100 * one - round(100 * one)) < 1e-6 for flip in flips for one in (flip.a, flip.b))
-
-    def shown(value: float) -> str:
-        return f"{100 * value:.0f}" if whole else signs(scale.plain(value))
-
-    if turned:
-        flips = [flip.turned() for flip in flips]
-    flips = sorted(flips, key=lambda flip: flip.a < flip.b)  # where the first arm has the higher value come first
-    pairs = [(flip.a, flip.b) for flip in flips]
-    columns = [
-        Column("biggest flips", cells([shortened(printable(flip.case), 28) for flip in flips])),
-        Column("", cells([shown(first) for first, _ in pairs]), right=True),
-        Column("", cells([f": {shown(second)}" for _, second in pairs]), gap=1),
-    ]
-    room = width - 4 - total_width(columns)
-    questions = [shortened_end(one_line(flip.question), max(12, room)) for flip in flips]
-    lines = table_lines([*columns, Column("question", cells(questions), gap=3)])
-    if width >= _WIDE:
-        lines = [
-            lines[0],
-            *(line for row, flip in zip(lines[1:], flips, strict=True) for line in (row, _said(flip, names))),
-        ]
-    _print_block(console, lines)
-
-
-def _said(flip: Flip, names: tuple[str, str]) -> Text:
-    """Return both answers on one line, each cut to a few words."""
-    answers = zip(names, (flip.answer_a, flip.answer_b), strict=True)
-    shown = [f"{shortened(name, 16)}: {shortened_end(one_line(answer), _ANSWER_WIDTH)}" for name, answer in answers]
-    return Text(f"   {printable('  ·  '.join(shown))}", QUIET)
-
-
-def shortened_end(text: str, width: int) -> str:
-    """Cut a text at its end if it is too long."""
-    line = Text(text)
-    line.truncate(width, overflow="ellipsis")
-    return line.plain

@@ -200,4 +200,6 @@ def _per_thousand(arm: ArmSummary) -> str:
     if not asked or (arm.cost.unknown and not arm.cost.known):
         return "unknown" if asked else "–"
     each = 1000 * arm.cost.known / asked
+    if 0 < each < 0.005 and not arm.cost.unknown:
+        return "< 0.01"
     return f"{'≥ ' if arm.cost.unknown else ''}{each:.2f}" if each < 1000 else f"{each:.0f}"

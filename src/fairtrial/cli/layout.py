@@ -109,3 +109,10 @@ def print_commands(console: Console, commands: Sequence[tuple[str, str]]) -> Non
         if command not in beside or 6 + width + len(why) > console.page_width:
             space = "\n      "
         console.print(Text.assemble("   ", (printable(command), "bold"), space, (why, QUIET)), soft_wrap=True)
+
+
+def print_block(console: Console, lines: Sequence[Text]) -> None:
+    """Print lines after an empty one; nothing if there are none."""
+    if lines:
+        console.print()
+        print_lines(console, lines)

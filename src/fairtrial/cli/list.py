@@ -50,6 +50,7 @@ class _Leaders(NamedTuple):
 
     glyph: str
     names: str
+    short: str = ""  # the same in fewer words
     mean: float | None = None
     bounds: tuple[float, float] | None = None
 
@@ -126,9 +127,12 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
     leads = max(_MIN_LEADS, min(leads, room - suite))
     names = cells([shortened(printable(summary.suite), suite) for summary in summaries])
     styles = {"▲": FIRST, "?": "", "●": "bold"}
-    shown = [
-        Text(shortened(printable(f"{one.glyph} {one.names}"), leads), styles.get(one.glyph, QUIET)) for one in leaders
-    ]
+
+    def named(one: _Leaders) -> str:
+        whole, short = (printable(f"{one.glyph} {names}") for names in (one.names, one.short or one.names))
+        return whole if Text(whole).cell_len <= leads else shortened(short, leads)
+
+    shown = [Text(named(one), styles.get(one.glyph, QUIET)) for one in leaders]
     return Column("suite", names), Column("leads", shown)
 
 
@@ -158,15 +162,16 @@ def _leaders(run: Run, summary: RunSummary) -> _Leaders:
     mean = 100 * (best.aggregate.mean or 0.0)
     bounds = None if best.aggregate.ci95 is None else (100 * best.aggregate.ci95[0], 100 * best.aggregate.ci95[1])
     if len(scored) == 1:
-        return _Leaders(" ", best.arm, mean, bounds)
+        return _Leaders(" ", best.arm, "", mean, bounds)
     trials = sum(arm.trials for arm in summary.arms)
     if len(scored) > _MOST_ARMS or trials > _MOST_TRIALS or run.settings.get("primary_metric"):
-        return _Leaders(" ", f"{best.arm} of {len(scored)} arms", mean, bounds)
+        return _Leaders(" ", f"{best.arm} of {len(scored)} arms", best.arm, mean, bounds)
     leading = run_tiers(run).tiers[0]
     names = [place.label for place in leading]
     both = len(names) < 3 and len(", ".join(names)) <= _MIN_LEADS + 12
     shown = ", ".join(names) if both or len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    return _Leaders("▲" if len(names) == 1 else "?", shown, mean, bounds)
+    short = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else ""
+    return _Leaders("▲" if len(names) == 1 else "?", shown, short, mean, bounds)
 
 
 def _scored(summary: RunSummary) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @option("--failures", is_flag=True, help="Only trials without a score: --failed and --unscored together.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N trials; default: 50, with --json all.")
 @option("--full", is_flag=True, help="Do not shorten questions and answers.")
+@option("--next", "go_on", is_flag=True, help="Show the next case on which arms differ, after CASE if it is given.")
 @option("--trial", metavar="ID", help="Show one trial: prompt, answer, score, timings.")
 @option(
     "--pictures",
@@ -56,6 +57,7 @@ def command(
     case: str | None,
     arm: str | None,
     by: str | None,
+    go_on: bool,
     trial: str | None,
     pictures: Path | None,
     cases: bool,
@@ -70,22 +72,25 @@ def command(
 ) -> None:
     """Show RUN (a number, an id, a prefix of one, a tag or `latest`), its trials, one of them, or a whole series.
 
-    With CASE, show the trials of that case; with CASE and ARM, the whole trial.
+    With CASE, show the trials of that case; with CASE and ARM, the whole trial; with --next, that of the next case on
+    which arms differ, by ARM or else by the arm with the lowest score there.
     """
     from fairtrial.analyse import Run
 
-    if case is not None and arm is None:
+    if case is not None and arm is None and not go_on:
         filters["case_ids"] = (*filters["case_ids"], case)
 
     opened = open_store(store)
     records = opened.find_runs(run)
     wanted = Filters(**filters)
     if len(records) > 1:
-        run_options = (by, trial, arm, cases, claims, context, wanted.lists_trials)
+        run_options = (by, trial, arm, go_on, cases, claims, context, wanted.lists_trials)
         runs = [Run(opened, record) for record in records]
         _show_series(runs, whole=not any(run_options), as_json=as_json, plain=plain)
         return
     stored_run = Run(opened, records[0])
+    if go_on:
+        case, arm = _next_case(stored_run, case, arm)
     if case is not None and arm is not None:
         trial = _find_trial(stored_run, case, arm)
     if trial is not None:
@@ -152,6 +157,25 @@ def _print_run(
     if not filters.lists_trials:
         sys.stdout.flush()
         print_next(run, summary, stored=True)
+
+
+def _next_case(run: Run, case: str | None, arm: str | None) -> tuple[str, str]:
+    """Return the next case on which arms differ, and the arm whose answer to show."""
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.store.browsing import CaseQuery, cells, ordered_cases, positions_of
+
+    after = [-1] if case is None else positions_of(run.store, run.plan.id, case)
+    if not after:
+        raise FairtrialError(f"run {run.record.number} has no case `{case}`")
+    differing = ordered_cases(run.store, run.record, CaseQuery(show="differing"))
+    position = next((position for position in differing if position > after[0]), None)
+    if position is None:
+        where = f" after {case}" if case is not None and differing else ""
+        raise FairtrialError(f"the arms of run {run.record.number} differ on no case{where}")
+    if arm is None:
+        scored = [(cell.mean, cell.arm) for cell in cells(run.store, run.record, [position]) if cell.mean is not None]
+        arm = run.plan_arms[min(scored)[1]].name
+    return run.store.cases(run.plan.id, position, 1)[0].id, arm
 
 
 def _find_trial(run: Run, case: str, arm: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.word_diff import word_diff
 from fairtrial.analyse.wording.runs import milliseconds, money, number
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
@@ -19,6 +22,8 @@ from fairtrial.store.browsing import positions_of
 _INDENT = 12  # columns before a text
 _TIMELINE = 13
 _MAX_RESULT = 400
+_WIDE, _MAX_BESIDE = 118, 1000  # columns and characters with which expected and answered stand side by side
+_IN_COMMON = 0.25  # share of the words below which two texts are simply different
 _MARKS = {True: ("✓", FIRST), False: ("✗", LOUD), None: ("·", QUIET)}
 
 
@@ -33,8 +38,7 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
         console.print(Text(f" {printable(line)}", "bold" if scored else f"bold {LOUD}"), soft_wrap=True)
     console.print()
     _print_text(console, "asked", trial.input)
-    _print_text(console, "expected", show_expected(trial.expected) or None)
-    _print_text(console, "answered", trial.answer if trial.answer != "" else "(empty)")
+    _print_answer(console, show_expected(trial.expected) or None, trial.answer)
     _print_text(console, "reason", trial.failure_message or trial.unscored_message, LOUD)
     for reason in trial.tried:
         _print_text(console, "tried", reason, LOUD)
@@ -43,26 +47,71 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
     _print_page(console, trial.details)
     _print_others(console, run, trial)
     _print_facts(console, trial)
-    print_commands(
-        Console(stderr=True), [(f"fairtrial show {run.record.number} {quote(trial.case_id)}", "every arm on this case")]
-    )
+    here = f"fairtrial show {run.record.number} {quote(trial.case_id)}"
+    commands = [(here, "every arm on this case")]
+    if len(run.plan_arms) > 1:
+        commands.append((f"{here} {quote(trial.arm)} --next", "the next case where arms differ"))
+    print_commands(Console(stderr=True), commands)
+
+
+def _print_answer(console: Console, expected: str | None, answer: str | None) -> None:
+    """Print what was expected and answered, side by side where there is room; what differs is underlined."""
+    shown, said = _marked(expected, answer if answer != "" else "(empty)")
+    short = max(len(expected or ""), len(answer or "")) <= _MAX_BESIDE
+    if shown is None or said is None or not short or console.page_width < _WIDE:
+        _print_text(console, "expected", shown)
+        _print_text(console, "answered", said)
+        return
+    width = (console.page_width - 2 * _INDENT - 3) // 2
+    left, right = _wrapped(console, shown, width), _wrapped(console, said, width)
+    for place in range(max(len(left), len(right))):
+        cells = [own[place] if place < len(own) else Text("") for own in (left, right)]
+        space = " " * (width - cells[0].cell_len + 2)
+        heads = [Text(f"{name if place == 0 else '':<{_INDENT - 1}}", QUIET) for name in ("expected", "answered")]
+        line = Text.assemble(" ", heads[0], cells[0], space, heads[1], cells[1])
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+
+def _marked(expected: str | None, answer: str | None) -> tuple[Text | None, Text | None]:
+    """Return both texts with what differs underlined, if they have enough in common for that to tell anything."""
+    plain = tuple(None if text is None else Text(printable(text)) for text in (expected, answer))
+    parts = word_diff(*(None if text is None else text.plain for text in plain))
+    counts = Counter(part.kind for part in parts or () for _ in re.finditer(r"\w+", part.text))
+    common = counts["same"]
+    if parts is None or not common or common < _IN_COMMON * (common + min(counts["missing"], counts["added"])):
+        return plain[0], plain[1]
+    sides = [Text(), Text()]
+    for part in parts:
+        for side, kind, style in zip(sides, ("missing", "added"), (FIRST, LOUD), strict=True):
+            if part.kind == "same":
+                side.append(part.text)
+            elif part.kind == kind:
+                words = part.text.strip()
+                before, after = part.text.split(words, 1) if words else (part.text, "")
+                side.append(before).append(words, f"underline {style}").append(after)
+    return sides[0], sides[1]
 
 
 def _cost(trial: TrialRecord) -> str:
     return money(trial.cost_usd) if trial.cost_usd else ""
 
 
-def _print_text(console: Console, name: str, text: str | None, style: str = "") -> None:
+def _print_text(console: Console, name: str, text: str | Text | None, style: str = "") -> None:
     """Print a named text as it is, broken at words and indented."""
     if text is None:
         return
-    width = max(20, console.page_width - _INDENT - 1)
-    lines = printable(text).splitlines() or [""]
-    pieces = [piece for line in lines for piece in Text(line, style).wrap(console, width) or [Text("")]]
-    for place, piece in enumerate(pieces):
-        piece.rstrip()
+    whole = text if isinstance(text, Text) else Text(printable(text), style)
+    for place, piece in enumerate(_wrapped(console, whole, max(20, console.page_width - _INDENT - 1))):
         head = Text(f" {name if place == 0 else '':<{_INDENT - 1}}", QUIET)
         console.print(Text.assemble(head, piece), soft_wrap=True)
+
+
+def _wrapped(console: Console, text: Text, width: int) -> list[Text]:
+    pieces = [piece for line in text.split("\n", allow_blank=True) for piece in line.wrap(console, width) or [Text("")]]
+    for piece in pieces:
+        piece.rstrip()
+    return pieces
 
 
 def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:

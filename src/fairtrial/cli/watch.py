@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fairtrial.analyse.wording.runs import money
 from fairtrial.core.money import total
 from fairtrial.core.text import counted
+from fairtrial.engine.progress import failure_words
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,26 +24,12 @@ if TYPE_CHECKING:
 _REFRESH = 0.2
 _LOG_EVERY = 60.0  # seconds without a line in a log
 _FIRST_LOG = 2.0  # a run that is over sooner needs no lines
-_STILL = 30.0  # seconds without an answer that are worth saying
 _OTHER_LINES = 9  # of the display, besides those of the arms
 _MIN_ARMS = 4
 _ECHO = 4  # columns for the `^C` that a terminal writes: at the end of a full line it would begin another one
 _SCORE_FROM, _SURE_FROM = 10, 20  # answers from which on a score is shown, and is no longer dim
 _MIN_BAR, _MOST_BAR = 8, 60
 _SCORE_WIDTH = len(" 100   99 to 100")
-_FAILURES = {
-    "rate_limited": "rate limited",
-    "server": "server error",
-    "connection": "no connection",
-    "stream": "connection lost",
-    "timeout": "timed out",
-    "auth": "key rejected",
-    "model": "no such model",
-    "crashed": "crashed",
-    "steps": "out of steps",
-    "tool_use": "without the required tool",
-    "template": "no prompt",
-}
 
 
 Part = tuple[int, int]  # the number of a run in its series, and the length of the series
@@ -110,7 +97,7 @@ class Log:
     def __init__(self, progress: Progress, part: Part | None = None, budget: float | None = None) -> None:
         self._progress, self._part, self._budget = progress, part, budget
         self._tenths = self._tenth()
-        self._kinds: set[str] = set()
+        self._kinds: set[str] = set(progress.failures)
         self._last = progress.started
 
     def _tenth(self) -> int:
@@ -123,17 +110,12 @@ class Log:
             return []
         new = [kind for kind in progress.failures if kind not in self._kinds]
         self._kinds.update(new)
-        lines = [f"{progress.failures[kind]} {failure_words(kind)}" for kind in new]
+        lines = [f"{progress.failures[kind]:,} {failure_words(kind)}" for kind in new]
         if self._tenth() > self._tenths or now - self._last >= _LOG_EVERY:
             self._tenths, self._last = self._tenth(), now
             lines.append(progress_line(progress, self._part, self._budget))
-            lines += progress.held()
+            lines += progress.held_back()
         return lines
-
-
-def failure_words(kind: str) -> str:
-    """Return a kind of failure as people say it."""
-    return _FAILURES.get(kind, kind.replace("_", " "))
 
 
 def progress_line(progress: Progress, part: Part | None = None, budget: float | None = None) -> str:
@@ -193,9 +175,8 @@ def live_lines(
         lines.append(Text(f" and {len(progress.arms) - len(arms)} more arms", QUIET))
     lines.append(Text(""))
     lines += [Text(f" {line}") for line in joined_lines(progress_line(progress, part, budget).split(" · "), width)]
-    lines += [Text(f" {line}", QUIET) for line in joined_lines(_held(progress), width)]
-    failures = [f"{count:,} {failure_words(kind)}" for kind, count in progress.failures.items()]
-    lines += [Text(f" {line}", LOUD) for line in joined_lines(failures, width)]
+    lines += [Text(f" {line}", QUIET) for line in joined_lines(progress.held_back(), width)]
+    lines += [Text(f" {line}", LOUD) for line in joined_lines(progress.reasons(), width)]
     lines.append(Text(" Ctrl-C stops and keeps everything", QUIET))
     for line in lines:
         line.truncate(width, overflow="ellipsis")
@@ -213,14 +194,6 @@ def _title(progress: Progress, repeats: list[int]) -> list[str]:
     ((trials, times),) = shapes
     cases = f"{trials // times:,} case{'' if trials == times else 's'}"
     return [progress.title, " × ".join([cases, arms, *([f"{times} repeats"] if times > 1 else [])])]
-
-
-def _held(progress: Progress) -> list[str]:
-    """Return what holds the run back."""
-    held = [*progress.held(), *([progress.note] if progress.note else [])]
-    held += ["waiting: another program has locked the store"] if progress.locked else []
-    still = time.monotonic() - progress.latest
-    return [*held, f"no answer for {still:.0f} s"] if still >= _STILL else held
 
 
 def _arm_lines(arms: list[ArmProgress], width: int, repeats: list[int]) -> list[Text]:

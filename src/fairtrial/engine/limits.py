@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 
 _SHRINK = 0.7
@@ -39,9 +40,9 @@ class Limiter:
 
     def held(self) -> str:
         """Say what holds calls back at the moment: a pause that the provider asked for, or fewer calls at a time."""
-        queued = sum(not waiter.done() for waiter in self._waiting)
+        queued = sum(not waiter.done() for waiter in list(self._waiting))  # pages ask from other threads
         queue = f", {queued} queued" if queued else ""
-        pause = self._closed_until - asyncio.get_running_loop().time()
+        pause = self._closed_until - time.monotonic()  # the loop's own clock
         if pause > 0:
             return f"waits {max(1, round(pause))} s: rate limit{queue}"
         if self.width < self._most:

@@ -125,7 +125,8 @@ class LocalExecutor:
 
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and how."""
-        return [f"{name.split('#')[-1]} {held}" for name, limiter in self._limiters.items() if (held := limiter.held())]
+        limiters = list(self._limiters.items())  # pages ask from other threads
+        return [f"{name.split('#')[-1]} {held}" for name, limiter in limiters if (held := limiter.held())]
 
     def judges(self) -> list[Judge]:
         """Return the judges whose calls cost money."""

@@ -13,6 +13,25 @@ from fairtrial.core.trial import Trial
 from fairtrial.store.totals import ArmTotals
 
 _NORMAL_95 = 1.96
+_STILL = 30.0  # seconds without an answer that are worth saying
+_FAILURES = {
+    "rate_limited": "rate limited",
+    "server": "server error",
+    "connection": "no connection",
+    "stream": "connection lost",
+    "timeout": "timed out",
+    "auth": "key rejected",
+    "model": "no such model",
+    "crashed": "crashed",
+    "steps": "out of steps",
+    "tool_use": "without the required tool",
+    "template": "no prompt",
+}
+
+
+def failure_words(kind: str) -> str:
+    """Return a kind of failure as people say it."""
+    return _FAILURES.get(kind, kind.replace("_", " "))
 
 
 class ArmProgress:
@@ -60,8 +79,8 @@ class Progress:
         self.arms = [ArmProgress(name, total) for name, total in zip(names, totals, strict=True)]
         self.started = self.latest = time.monotonic()  # `latest` is when a trial last ended
         self.title = ""  # the suite and the number of the run
-        self.failures: dict[str, int] = {}  # of this session, by the kind of failure
-        self.held: Callable[[], list[str]] = list  # what holds the run back at the moment, in words
+        self.failures: dict[str, int] = {}  # trials without a score, by the kind of failure
+        self.held: Callable[[], list[str]] = list  # which limits hold the run back at the moment, in words
         self.before = 0  # trials finished by earlier sessions
         self.note = ""  # why the run is slower than requested
         self.growing = False  # cases are still being read, so the totals grow
@@ -77,8 +96,11 @@ class Progress:
         for arm, total in zip(self.arms, totals, strict=True):
             arm.total = total
 
-    def restore(self, stored: Mapping[int, ArmTotals], mode: str) -> None:
-        """Start from what earlier sessions did; trials that will be retried do not count as done."""
+    def restore(self, stored: Mapping[int, ArmTotals], mode: str, reasons: Iterable[tuple[str, str, int]] = ()) -> None:
+        """Start from what earlier sessions did, and why (kind, message, count) trials have no score.
+
+        Trials that will be retried do not count as done.
+        """
         for position, totals in stored.items():
             arm = self.arms[position]
             arm.scored, arm.sum, arm.cost = totals.scored, totals.value_sum, totals.cost
@@ -87,6 +109,8 @@ class Progress:
                 arm.failed, arm.unscored = totals.failed, totals.unscored
             elif mode == "rescore":
                 arm.total = totals.stored - totals.failed
+        for kind, _, count in reasons if mode == "resume" else ():
+            self._count(kind, count)
         self.before = self.done
 
     def answered(self, trial: Trial, outcome: Outcome) -> None:
@@ -110,10 +134,21 @@ class Progress:
             arm.unscored += 1
             self._count(result.kind)
 
-    def _count(self, kind: str) -> None:
-        """Count a trial that ended without a score."""
-        self.failures[kind] = self.failures.get(kind, 0) + 1
+    def _count(self, kind: str, trials: int = 1) -> None:
+        """Count trials that ended without a score."""
+        self.failures[kind] = self.failures.get(kind, 0) + trials
         self.latest = time.monotonic()
+
+    def reasons(self) -> list[str]:
+        """Return why trials have no score, in words, with how many; pages ask from other threads."""
+        return [f"{count:,} {failure_words(kind)}" for kind, count in list(self.failures.items())]
+
+    def held_back(self) -> list[str]:
+        """Return what holds the run back at the moment, in words."""
+        held = [*self.held(), *([self.note] if self.note else [])]
+        held += ["waiting: another program has locked the store"] if self.locked else []
+        still = time.monotonic() - self.latest
+        return [*held, f"no answer for {still:.0f} s"] if still >= _STILL else held
 
     @property
     def done(self) -> int:

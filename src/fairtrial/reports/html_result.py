@@ -12,6 +12,7 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.facts import run_facts
 from fairtrial.analyse.figures import Links, case_strips, cost_figures, kind_figures, leaders, pair_matrix
 from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.kind_means import by_kind
@@ -27,10 +28,8 @@ from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report
 from fairtrial.analyse.wording.runs import failure_line, money
 from fairtrial.analyse.wording.tiers import headline, headline_parts, settle_words
 from fairtrial.core.experiment import Arm
-from fairtrial.core.money import total
 from fairtrial.core.text import counted
 from fairtrial.reports.html_figures import figures, ranking
-from fairtrial.store.opinions import judges_asked
 
 _OPEN = ("running", "interrupted")
 _MOST_FAILURES = 20
@@ -66,7 +65,7 @@ def _shown(run: Run, summary: RunSummary, overview: Overview, order: list[str]) 
     tiers = overview.tiers
     arms = {arm.arm: arm for arm in summary.arms}
     links = _links(order)
-    comparisons = compared(run)
+    comparisons = compared(run, detailed=_MOST_PAIRS)
     placed = [one.label for one in tiers.places]
     kinds = by_kind(run)
     return {
@@ -168,19 +167,21 @@ def _links(order: list[str]) -> Links:
 
 def facts(run: Run, summary: RunSummary) -> list[str]:
     """Return the line below the headline: how many cases, answers and failures, which judge, when, what it cost."""
-    trials, scored = (sum(getattr(arm, name) for arm in summary.arms) for name in ("trials", "scored"))
+    found = run_facts(run, summary)
     missing = [
         f"{count:,} {words}"
-        for name, words in (("failed", "failed"), ("unscored", "without a score"), ("waiting", "not run"))
-        if (count := sum(getattr(arm, name) for arm in summary.arms))
+        for count, words in (
+            (found.failed, "failed"),
+            (found.unscored, "without a score"),
+            (found.waiting, "not run"),
+        )
+        if count
     ]
-    judges = [judge for judge, _, _ in judges_asked(run.store, run.id, run.record.scoring)] if summary.judging else []
-    cost = summary.spent or total(arm.cost for arm in summary.arms)
     return [
-        f"{counted(summary.case_count, 'case')} × {counted(len(summary.arms), 'arm')}",
-        ", ".join([f"{scored:,} of {trials:,} answers scored", *missing]),
-        *([f"judge {', '.join(judges[:3])}"] if judges else []),
-        *([money(cost)] if cost.charged or cost.unknown else []),
+        f"{counted(found.cases, 'case')} × {counted(found.arms, 'arm')}",
+        ", ".join([f"{found.scored:,} of {found.trials:,} answers scored", *missing]),
+        *([f"judge {', '.join(found.judges[:3])}"] if found.judges else []),
+        *([money(found.cost)] if found.cost else []),
     ]
 
 

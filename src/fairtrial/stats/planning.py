@@ -153,6 +153,7 @@ def smallest_detectable(estimate: Mean | StudentMean, *, alpha: float = 0.05, be
     return smallest if smallest <= span else None
 
 
+@lru_cache(4096)
 def _detectable_by_bounds(sd: float, n: int, alpha: float, beta: float) -> float | None:
     """Return the smallest detectable difference on the scale ±1, from typical differences of n cases."""
     if n < fewest_cases(alpha):

@@ -130,7 +130,7 @@ def ordered_cases(store: Store, run: RunRecord, filters: CaseQuery) -> array[int
         query = query.where(cases.c.position.in_(_filtered_positions(run, filters.show)))
     query = _sorted(query, run, filters)
     with store.reading() as connection:
-        positions = array("q", (row[0] for row in connection.execute(query)))
+        positions = array("q", connection.scalars(query).all())
     if not filters.tag:
         return positions
     tagged = tagged_cases(store, run.plan_id, [filters.tag])
@@ -175,9 +175,11 @@ def _all_cases_sorted(store: Store, run: RunRecord, filters: CaseQuery) -> array
     query = select(keys.c.case_position).order_by(keys.c.key.desc() if filters.descending else keys.c.key, keys.c[0])
     all_positions = select(schema.cases.c.position).where(schema.cases.c.plan_id == run.plan_id).order_by("position")
     with store.reading() as connection:
-        positions = array("q", connection.scalars(query))
-        scored = set(positions)
-        positions.extend(position for position in connection.scalars(all_positions) if position not in scored)
+        positions = array("q", connection.scalars(query).all())
+        cases = connection.scalar(select(func.count()).select_from(all_positions.subquery()))
+        if cases != len(positions):
+            scored = set(positions)
+            positions.extend(position for position in connection.scalars(all_positions) if position not in scored)
     return positions
 
 

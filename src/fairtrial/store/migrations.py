@@ -114,6 +114,11 @@ def _add_chats(connection: Connection) -> None:
     _add_tables(connection, schema.turns, schema.plan_files)
 
 
+def _add_failure_index(connection: Connection) -> None:
+    for index in schema.trials.indexes:
+        index.create(connection, checkfirst=True)
+
+
 # The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -129,6 +134,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_plan_targets,
     _add_extract,
     _add_chats,
+    _add_failure_index,
 ]
 CURRENT = 1 + len(UPGRADES)
 

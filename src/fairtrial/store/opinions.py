@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, delete, func, select, update
+from sqlalchemy import Connection, Select, and_, delete, func, select, update
 
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judgement
@@ -16,6 +17,8 @@ from fairtrial.core.place import COLUMNS, Place, place_of
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.store import RunRecord, Store
+
+_DRAWS = 100  # cases that are drawn at once, to find one that has an answer
 
 
 def pair_row(
@@ -214,7 +217,7 @@ def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
 
 
 def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
-    """Return a random scored answer of the arm with the fewest labels, to a case without a label in that arm.
+    """Return a scored answer of the arm with the fewest labels, to a random case without a label in that arm.
 
     If judges score the run, return an answer that a judge scored, because labels are compared with judges' scores.
     """
@@ -236,10 +239,30 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
                 drawn = drawn.where(
                     select(verdicts.c.run_id).where(*by_judges, schema.same_trial(verdicts, scores)).exists()
                 )
-            answer = connection.execute(drawn.order_by(func.random()).limit(1)).first()
+            answer = _any_answer(connection, drawn, schema.cases.c.plan_id == run.plan_id)
             if answer is not None:
                 return Place(answer[0], arm, answer[1])
     return None
+
+
+def _any_answer(connection: Connection, answers: Select[Any], of_plan: Any) -> tuple[int, int] | None:
+    """Return (case, repeat) of one of these answers; every case that has one is equally likely.
+
+    A few cases are drawn, and the first of them with an answer is taken: that is as random as choosing among all
+    cases with an answer, and does not read 100,000 of them. Where nearly no case is left, all are read after all.
+    """
+    position, repeat = answers.selected_columns
+    cases = connection.scalar(select(func.count()).select_from(schema.cases).where(of_plan)) or 0
+    drawn = random.sample(range(cases), min(cases, _DRAWS))
+    answered = set(connection.scalars(answers.with_only_columns(position).where(position.in_(drawn))))
+    chosen = next((case for case in drawn if case in answered), None)
+    if chosen is None:
+        rest = connection.scalars(answers.with_only_columns(position).distinct()).all()
+        if not rest:
+            return None
+        chosen = random.choice(rest)
+    repeats = connection.scalars(answers.with_only_columns(repeat).where(position == chosen)).all()
+    return chosen, random.choice(repeats)
 
 
 def label_counts(store: Store, run_id: str) -> dict[int, int]:

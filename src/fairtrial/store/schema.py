@@ -156,6 +156,8 @@ trials = Table(
     Column("tool_errors", Integer),
     Column("tools", Json),  # {"server.tool": [calls, errors]}
     Index("trials_by_id", "trial_id"),
+    # Which arms answered and which failed, read without the answers themselves, which may be long.
+    Index("trials_by_failure", "run_id", "failure_kind", "case_position", "repeat", "arm_position"),
 )
 
 # The turns of conversations before the last one, which is the trial itself. Once the trial has a row, that row has the

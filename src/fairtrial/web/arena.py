@@ -53,6 +53,7 @@ class Arena:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._known: dict[tuple[str, int], Facts] = {}
+        site.before_visits += [code_prompts, browser_problem]
         self.routes = [
             Route("/arena", self._show),
             Route("/arena/votes", self._votes),

@@ -21,8 +21,9 @@ from fairtrial.store.cache import cached, keep
 from fairtrial.web.compute import ComputeProcess
 
 T = TypeVar("T")
-_VERSION = f"{version('fairtrial')}/6"  # raise the number whenever a computation changes
+_VERSION = f"{version('fairtrial')}/7"  # raise the number whenever a computation changes
 _MAX_REMEMBERED = 200
+_MAX_DRAWN = 20
 _LARGE = 2000  # trials; numbers about more are computed in a separate process
 _FRESH = 5.0  # seconds for which numbers about a run in progress are reused
 PATIENCE = 0.1  # seconds that a page waits for a number before it is shown without it
@@ -41,6 +42,7 @@ class NumberCache:
         self._store = store
         self._remembered: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._pending: dict[tuple[str, str], Future[Any]] = {}
+        self._drawn: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-digest")
         self._process = ComputeProcess(store.path)
@@ -79,6 +81,19 @@ class NumberCache:
             return future.result(wait)  # type: ignore[no-any-return]
         except NotYetError:
             return None
+
+    def drawn(self, name: str, value: Any, draw: Callable[[], T]) -> T:
+        """Return what is drawn from a number, again only if it is another number than the last time."""
+        with self._lock:
+            known, made = self._drawn.get(name, (None, None))
+        if known is value:
+            return made  # type: ignore[no-any-return]
+        made = draw()
+        with self._lock:
+            self._drawn[name] = (value, made)
+            while len(self._drawn) > _MAX_DRAWN:
+                self._drawn.popitem(last=False)
+        return made
 
     def _start(
         self,

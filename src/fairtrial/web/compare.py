@@ -31,12 +31,11 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web.cache import patience
 from fairtrial.web.grid import page_number, pager
-from fairtrial.web.numbers import CaseDifference, Compared, PairCases, comparison
+from fairtrial.web.numbers import MOST_PAIRS, CaseDifference, Compared, PairCases, comparison
 from fairtrial.web.site import Site, url
 
 _RECENT = 60
 _FLIPS = 8  # cases of a page, each with both answers
-_MOST_SENTENCES = 40
 
 
 class Compare:
@@ -129,9 +128,9 @@ class Compare:
             "differences": pair_differences(comparisons, links),
             "sentences": [
                 (pair, sentence(pair, comparisons.margin), brief_lines(pair), detail_lines(pair))
-                for pair in comparisons.pairs[:_MOST_SENTENCES]
+                for pair in comparisons.pairs[:MOST_PAIRS]
             ],
-            "more": max(0, len(comparisons.pairs) - _MOST_SENTENCES),
+            "more": max(0, len(comparisons.pairs) - MOST_PAIRS),
         }
 
     def _pair(

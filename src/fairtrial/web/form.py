@@ -14,6 +14,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.web.changes import as_list, as_mapping
 
 _CASES_PER_PAGE = 50
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def form_of(text: str, page: int = 1, editor: Editor | None = None) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def _scorer_options(scorer: Any) -> str:
 
 def _as_lines(value: Any) -> str:
     """Return a value as YAML, one entry per line."""
-    return yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True).strip() if value else ""
+    return yaml.dump(_plain(value), Dumper=_DUMPER, sort_keys=False, allow_unicode=True).strip() if value else ""
 
 
 def _plain(value: Any) -> Any:

@@ -101,8 +101,8 @@ def progress_of(site: Site, run: Run, task: Task | None = None) -> dict[str, Any
         progress = Progress(
             [arm.name for arm in run.plan_arms], totals.planned_trials(run.store, run.plan.id, run.plan_arms)
         )
-        progress.restore(sums, "resume")
-        return {**_counts(progress), "rate": None, "left": None, "part": None}
+        progress.restore(sums, "resume", totals.failure_reasons(run.store, run.id, run.record.scoring))
+        return {**_counts(progress), "waits": [], "rate": None, "left": None, "part": None}
     part = f"run {len(task.run_ids)} of {task.runs}" if task and task.runs > 1 else None
     return {**_counts(progress), "rate": progress.rate, "left": progress.seconds_left, "part": part}
 
@@ -123,8 +123,8 @@ def _counts(progress: Progress) -> dict[str, Any]:
         "total": progress.total,
         "bad": sum(arm["bad"] for arm in arms),
         "cost": dollars(total(arm.cost for arm in progress.arms)),
-        "note": "another program has locked the store: waiting" if progress.locked else progress.note,
-        "failures": [],
+        "waits": progress.held_back(),
+        "failures": progress.reasons(),
         "arms": arms,
     }
 
@@ -143,5 +143,5 @@ def _cells(run: Run, task: Task | None, cases: list[int]) -> dict[str, Any]:
     for (case, arm, _), answer in list(task.answers.items()) if task else ():
         if case in wanted:
             entry = cells.setdefault(f"{case}.{arm}", {"mean": None, "scored": 0, "failed": 0, "unscored": 0})
-            entry["saying"] = answer.text[-_TAIL:]
+            entry["saying"] = answer.text if len(answer.text) <= _TAIL else f"…{answer.text[-_TAIL:]}"
     return cells

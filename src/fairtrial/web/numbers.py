@@ -30,6 +30,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
 from fairtrial.store.browsing import show_counts
 
+MOST_PAIRS = 60  # that are shown in words, with other tests; the matrix has every one
 _MAX_CASES = 100  # in each direction
 _BINS = 20  # of the histogram of differences
 
@@ -76,7 +77,7 @@ class RunDetails(msgspec.Struct):
 
 def run_details(runs: Sequence[Run]) -> RunDetails:
     """Compare every pair of arms of one run in detail."""
-    comparisons = compared(runs[0])
+    comparisons = compared(runs[0], detailed=MOST_PAIRS)
     return RunDetails(comparisons=comparisons, cases=case_findings(runs[0]) if comparisons else [])
 
 
@@ -253,7 +254,8 @@ def comparison(
     sources = [Source(label, tuple(by_id[run] for run in members)) for label, members in groups]
     scores = read_scores(sources)
     pairs = choose(scores, arms)
-    comparisons = compare(scores, pairs, metric=metric, margin=margin, family=_family(scores, pairs, metric))
+    family = _family(scores, pairs, metric)
+    comparisons = compare(scores, pairs, metric=metric, margin=margin, family=family, detailed=MOST_PAIRS)
     metrics = dict.fromkeys(name for arm in scores.arms for name in arm.values if name)
     return Compared(
         comparisons=comparisons,

@@ -40,6 +40,7 @@ class Optimisation:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        site.before_visits.append(_builtin_problems)
         self.routes = [
             Route("/optimisation", self._list),
             Route("/optimisation/runs/{run}", self._run_row),

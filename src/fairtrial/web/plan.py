@@ -57,6 +57,7 @@ class Plan:
 def _view(known: PlanNumbers, delta: float, power: float) -> dict[str, Any]:
     view: dict[str, Any] = {
         "labels": known.labels,
+        "pair": known.pair,
         "reason": known.reason,
         "variances": known.variances,
         "steps": {arm.label: steps_line(arm) for arm in known.variances if arm.std_err},
@@ -70,7 +71,6 @@ def _view(known: PlanNumbers, delta: float, power: float) -> dict[str, Any]:
     chart = needed_chart(list(needed.items()), chosen=(delta, needed[delta]), now=known.pair.count, unit="points")
     return {
         **view,
-        "pair": known.pair,
         "needed": needed[delta],
         "by_repeats": options,
         "chart": safe(chart),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.facts import run_facts
 from fairtrial.analyse.figures import (
     Links,
     case_strips,
@@ -29,7 +30,6 @@ from fairtrial.analyse.wording.planning import VARIANCE_COLUMNS, variance_cells
 from fairtrial.analyse.wording.runs import failure_line, noise_words
 from fairtrial.analyse.wording.tiers import headline_parts, settle_words
 from fairtrial.core.errors import FairtrialError
-from fairtrial.store.opinions import judges_asked
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
 from fairtrial.web.numbers import RunDetails, RunNumbers, RunVariance
@@ -38,7 +38,6 @@ from fairtrial.web.site import url
 _MAX_LIVE_TRIALS = 20_000  # a larger run in progress shows means only; its analysis waits for its end
 _MOST_FAILURES = 20
 _MOST_VARIANCES = 20
-_MOST_PAIRS = 60  # in the fold of all pairs; the comparison page has every one
 
 
 def numbers_of(cache: NumberCache, run: Run, *, wait: float) -> RunNumbers | None:
@@ -51,8 +50,10 @@ def numbers_of(cache: NumberCache, run: Run, *, wait: float) -> RunNumbers | Non
 def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | None:
     """Return the values of the result; None until they are computed."""
     known = numbers_of(cache, run, wait=wait)
-    if known is None:
-        return None
+    return None if known is None else cache.drawn(f"result/{run.id}", known, lambda: _drawn(run, known))
+
+
+def _drawn(run: Run, known: RunNumbers) -> dict[str, Any]:
     tiers, summary = known.overview.tiers, known.summary
     arms = {arm.arm: arm for arm in summary.arms}
     links = run_links(run)
@@ -70,7 +71,7 @@ def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | 
         "kinds": kind_figures(known.kinds, order, {arm.arm: arm.aggregate.mean for arm in summary.arms}, links),
         "strips": case_strips(known.overview) if known.overview.cases > 1 else "",
         "case_count": known.overview.cases,
-        "facts": _facts(run, summary),
+        "facts": run_facts(run, summary),
         "ranked": ranked(summary.arms),
         "tools": tools_section(summary, tiers, links),
         "metrics": metric_figures(summary, order, links),
@@ -97,8 +98,8 @@ def details_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] |
     pairs = comparisons.pairs if comparisons else []
     margin = comparisons.margin if comparisons else None
     return {
-        "verdicts": [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs[:_MOST_PAIRS]],
-        "more": max(0, len(pairs) - _MOST_PAIRS),
+        "verdicts": [(pair, sentence(pair, margin), brief_lines(pair)) for pair in pairs[: numbers.MOST_PAIRS]],
+        "more": max(0, len(pairs) - numbers.MOST_PAIRS),
         "notes": comparisons.notes if comparisons else [],
         "cases": found.cases,
     }
@@ -144,24 +145,3 @@ def run_links(run: Run) -> Links:
         pair=lambda a, b: url("/compare", runs=run.id, a=a, b=b),
         kind=lambda by, kind: f"{url(f'/runs/{run.id}', **{by: kind})}#cases",
     )
-
-
-def _facts(run: Run, summary: RunSummary) -> dict[str, Any]:
-    """Return the line below the headline: how many cases, answers and failures, which judge, how long, what it cost."""
-    scored = sum(arm.scored for arm in summary.arms)
-    failed = sum(arm.failed for arm in summary.arms)
-    unscored = sum(arm.unscored for arm in summary.arms)
-    waiting = sum(arm.waiting for arm in summary.arms)
-    judges = [judge for judge, _, _ in judges_asked(run.store, run.id, run.record.scoring)] if summary.judging else []
-    cost = summary.spent
-    return {
-        "cases": summary.case_count,
-        "arms": len(summary.arms),
-        "scored": scored,
-        "trials": sum(arm.trials for arm in summary.arms),
-        "failed": failed,
-        "unscored": unscored,
-        "waiting": waiting,
-        "judges": judges,
-        "cost": cost if cost.charged or cost.unknown else None,
-    }

@@ -1,13 +1,16 @@
-"""Sharing: reports and exports, a citation, and the exact command that repeats a run."""
+"""Sharing: reports, a site and its badge, exports, a citation, and the exact command that repeats a run."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import yaml
 from starlette.background import BackgroundTask
@@ -19,11 +22,16 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.badge import badge
 from fairtrial.reports.export import export
 from fairtrial.reports.formats import FORMATS, SINGLE, Format
+from fairtrial.reports.site import write_site
 from fairtrial.web import numbers
+from fairtrial.web.cache import LONG
+from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site
 
+_SEALED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 _FORMATS_BY_NAME = {form.module: form for form in FORMATS}
 
 
@@ -35,6 +43,8 @@ class Share:
         self.routes = [
             Route("/runs/{run}/share", self._show),
             Route("/runs/{run}/export/{name}", self._export),
+            Route("/runs/{run}/site.zip", self._site_file),
+            Route("/runs/{run}/badge.svg", self._badge),
             Route("/runs/{run}/suite.yaml", self._suite),
         ]
 
@@ -58,26 +68,48 @@ class Share:
         if name not in _FORMATS_BY_NAME:
             raise FairtrialError(f"unknown format `{name}`; choose one of {', '.join(_FORMATS_BY_NAME)}")
         ending = _FORMATS_BY_NAME[name].endings[0]
-        folder = tempfile.TemporaryDirectory(prefix="fairtrial-")
-        file = f"{run.record.suite_name}-{run.id}".replace("/", "-").replace("\\", "-")
-        path = Path(folder.name) / f"export{ending}"
-        try:
-            export(run, path)
-        except BaseException:
-            folder.cleanup()
-            raise
-        # A report is a page of its own: it is downloaded, never shown in our origin.
-        return FileResponse(
-            path, filename=f"{file}{ending}", content_disposition_type="attachment",
-            headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
-            background=BackgroundTask(folder.cleanup),
-        )  # fmt: skip
+        return _download(run, ending, lambda path: export(run, path))
+
+    def _site_file(self, request: Request) -> Response:
+        """Send a site of the run, ready to be unpacked on a web space."""
+        run = self._site.run(request.path_params["run"])
+
+        def write(path: Path) -> None:
+            folder = path.with_name("site")
+            write_site([run], folder)
+            shutil.make_archive(str(path.with_suffix("")), "zip", folder)
+
+        return _download(run, ".zip", write)
+
+    def _badge(self, request: Request) -> Response:
+        """Send the badge of a run as a picture."""
+        run = self._site.run(request.path_params["run"])
+        known = numbers_of(self._site.cache, run, wait=LONG)
+        if known is None:
+            raise FairtrialError("the badge shows the result of a run, and this one is still running")
+        return Response(badge(known.overview.tiers), media_type="image/svg+xml", headers=_SEALED)
 
     def _suite(self, request: Request) -> Response:
         """Send the suite as it was run, with the names of variables, never their values."""
         run = self._site.run(request.path_params["run"])
         headers = {"Content-Disposition": f'attachment; filename="{run.id}.yaml"', "X-Content-Type-Options": "nosniff"}
         return Response(run.plan.suite_text, media_type="application/yaml", headers=headers)
+
+
+def _download(run: Run, ending: str, write: Callable[[Path], Any]) -> Response:
+    """Send a file that is written for this request. A report is a page of its own: it is never shown in our origin."""
+    folder = tempfile.TemporaryDirectory(prefix="fairtrial-")
+    path = Path(folder.name) / f"export{ending}"
+    try:
+        write(path)
+    except BaseException:
+        folder.cleanup()
+        raise
+    file = f"{run.record.suite_name}-{run.id}".replace("/", "-").replace("\\", "-")
+    return FileResponse(
+        path, filename=f"{file}{ending}", content_disposition_type="attachment", headers=_SEALED,
+        background=BackgroundTask(folder.cleanup),
+    )  # fmt: skip
 
 
 def _formats(run: Run) -> list[Format]:
@@ -115,6 +147,7 @@ def _commands(run: Run, store: str) -> list[tuple[str, str]]:
         ("Show this run", shlex.join(["fairtrial", "show", run.id, *where])),
         ("Compare its arms", shlex.join(["fairtrial", "compare", run.id, "--details", *where])),
         ("Write the report to a file", shlex.join(["fairtrial", "report", run.id, "-o", "report.html", *where])),
+        ("Write the site into a folder", shlex.join(["fairtrial", "report", run.id, "--site", "public", *where])),
     ]
 
 

@@ -42,6 +42,7 @@ class Site:
         self.store, self.folder = store, folder.resolve()
         self.previews, self._preview_port = Previews(), preview_port
         self.cache, self.tasks = NumberCache(store), Tasks(store)
+        self.before_visits: list[Callable[[], Any]] = []  # what sections load while nobody waits for it
         self._templates = Environment(
             loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
             lstrip_blocks=True,
@@ -60,6 +61,8 @@ class Site:
         models.search("")
         render_markdown("")
         Editor("name: warm").set(("name",), "hot")
+        for load in self.before_visits:
+            load()
 
     def close(self) -> None:
         """Interrupt all running tasks and save what they did."""

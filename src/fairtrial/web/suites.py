@@ -39,6 +39,7 @@ from fairtrial.web.tables import MAX_BYTES, case_rows, read_cases, table_text, w
 from fairtrial.workflows.draft import adraft_cases, adraft_prompt, adraft_suite, suite_text
 
 _MAX_EDITORS = 8
+_LONG = 20_000  # characters of a suite from which its form comes after the page
 
 
 class Suites:
@@ -97,14 +98,12 @@ class Suites:
     def _edit(self, request: Request) -> Response:
         file = request.query_params.get("file", "")
         text = files.read(self._site.folder, file)
+        page, late = page_number(request.query_params), len(text) > _LONG
+        # The page requests the check itself: a large dataset takes longer to check than a page may take to load. The
+        # form of a long text comes with it.
+        form = {"suite": None, "broken": "", "page": page} if late else form_of(text, page)
         return self._site.page(
-            request,
-            "suite.html.j2",
-            file=file,
-            text=text,
-            before=files.fingerprint(text),
-            # The page requests the check itself: a large dataset takes longer to check than a page may take to load.
-            **form_of(text, page_number(request.query_params)),
+            request, "suite.html.j2", file=file, text=text, before=files.fingerprint(text), late=late, **form
         )
 
     def _check_text(self, text: str, file: str) -> dict[str, Any]:

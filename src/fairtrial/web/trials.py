@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from rapidfuzz.distance import Indel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +12,7 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.sent import transcript
+from fairtrial.analyse.word_diff import word_diff
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
@@ -24,8 +24,6 @@ from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import is_unresponsive
 from fairtrial.webpage.seal import SANDBOX
 
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-_MAX_WORDS = 3000  # per text in a word-by-word diff
 _MAX_CHARACTERS = 60_000  # of a text on a page; the export has all of them
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -90,7 +88,7 @@ class Trials:
             attached=[file.name for file in case.attach],
             tools=_timeline(trial),
             judgements=run.judgements_at(place) if trial else [],
-            difference=difference(show_expected(trial.expected), trial.answer) if trial else None,
+            difference=word_diff(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._page_values(request, trial),
@@ -204,22 +202,3 @@ def _timeline(trial: TrialRecord | None) -> list[ToolStep]:
 
 def _milliseconds(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and value > 0 else 0.0
-
-
-def difference(expected: str | None, answer: str | None) -> list[tuple[str, str]] | None:
-    """Return a word-by-word diff as same, missing and added parts; None if a text is empty or too long."""
-    if not expected or not answer:
-        return None
-    a, b = _WORDS.findall(expected), _WORDS.findall(answer)
-    if len(a) > _MAX_WORDS or len(b) > _MAX_WORDS:
-        return None
-    parts: list[tuple[str, str]] = []
-    for step in Indel.opcodes(a, b):
-        before = "".join(a[step.src_start : step.src_end])
-        after = "".join(b[step.dest_start : step.dest_end])
-        if step.tag == "equal":
-            parts.append(("same", before))
-            continue
-        parts += [("missing", before)] if before else []
-        parts += [("added", after)] if after else []
-    return parts

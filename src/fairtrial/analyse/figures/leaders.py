@@ -133,7 +133,8 @@ def _tip(*lines: str) -> str:
 def _per_thousand(arm: ArmSummary | None) -> str:
     if arm is None or arm.cost_usd is None or not arm.scored:
         return "unknown"
-    return f"{1000 * arm.cost_usd / arm.scored:,.2f}"
+    each = 1000 * arm.cost_usd / arm.scored
+    return "< 0.01" if 0 < each < 0.005 else f"{each:,.2f}"
 
 
 def _times(value: float | None, scale: Scale) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
@@ -148,7 +149,9 @@ def money(value: Cost | float | None) -> str:
         return "unknown"
     if value >= 1e9:  # not a real bill: whoever reported it miscounted
         return f"${value:.2g}"
-    return "0" if value == 0 else (f"${value:.2f}" if value >= 1 else f"${value:.2g}")
+    if value >= 1 or value == 0:
+        return f"${value:.2f}" if value else "0"
+    return f"${Decimal(f'{value:.2g}'):f}"  # never with an exponent
 
 
 def milliseconds(value: float | None) -> str:

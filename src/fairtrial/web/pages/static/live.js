@@ -49,6 +49,12 @@ function mark(sign, kind, label) {
   return badge;
 }
 
+// A line that has its room from the beginning, so that nothing moves when there is something to say.
+function tell(place, words) {
+  place.textContent = words.join(" · ");
+  place.title = place.textContent;
+}
+
 let announcedAt = 0;
 
 function show(state) {
@@ -62,11 +68,12 @@ function show(state) {
     byId("cost").textContent = state.cost;
     byId("bad").textContent = state.bad;
     byId("part").textContent = state.part ?? "";
-    byId("why").textContent = state.note;
+    tell(byId("why"), state.waits);
+    tell(byId("failures"), state.failures);
     state.arms.forEach((arm, index) => {
       const row = panel.querySelector(`tr[data-arm="${index}"]`);
       row.querySelector("progress").value = arm.done;
-      row.querySelector(".done").textContent = arm.done;
+      row.querySelector(".count").textContent = arm.done;
       row.querySelector(".mean").textContent = arm.mean === null ? "–" : arm.mean.toFixed(1);
       row.querySelector(".bad").textContent = arm.bad || "";
     });

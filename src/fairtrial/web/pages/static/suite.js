@@ -375,7 +375,10 @@ text.addEventListener("input", () => {
 });
 
 async function check() {
-  const reply = await post("/suites/check", { text: text.value, file });
+  const late = form.querySelector("[data-late]"); // a long suite: its form comes with the check
+  const wanted = late ? { form: true, page: Number(late.dataset.late) } : {};
+  const reply = await post("/suites/check", { text: text.value, file, ...wanted });
+  if (reply.html) redraw(reply.html);
   showProblems(reply.error ? { problems: [{ message: reply.error }], facts: "" } : reply);
 }
 

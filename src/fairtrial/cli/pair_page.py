@@ -1,0 +1,135 @@
+"""One pair in the terminal: on how many cases each arm is ahead, kinds of cases, other metrics, the biggest flips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from fairtrial.analyse.comparison import Comparison, Comparisons
+from fairtrial.analyse.flips import Flip
+from fairtrial.analyse.tiers import Tiers
+from fairtrial.analyse.wording.comparisons import Scale, brief_lines, method_words, why_undecided
+from fairtrial.analyse.wording.tiers import settle_words, signs
+from fairtrial.cli.axis import split
+from fairtrial.cli.console import Console
+from fairtrial.cli.differences import NARROW, Row, difference_lines
+from fairtrial.cli.layout import FIRST, LOUD, QUIET, Column, cells, print_block, print_wrapped, table_lines, total_width
+from fairtrial.cli.tables import shortened
+from fairtrial.core.text import counted, one_line, printable
+
+MAX_METRICS = 8
+_MAX_KINDS = 8
+_ANSWER_WIDTH = 40
+_WIDE = 118  # from here on, there is room for both answers
+
+
+def print_pair(
+    console: Console, comparisons: Comparisons, tiers: Tiers | None, flips: Sequence[Flip], *, plain: bool
+) -> None:
+    """Print the only pair of a comparison, the better arm first."""
+    pair = comparisons.pairs[0]
+    turned = tiers is not None and bool(tiers.places) and tiers.places[0].label == pair.b
+    names = (pair.b, pair.a) if turned else (pair.a, pair.b)
+    width = console.page_width
+    print_block(console, _balance_lines(pair, width, turned=turned, plain=plain))
+    lines = _method_lines(pair, tiers)
+    if lines:
+        console.print()
+    for line in lines:
+        print_wrapped(console, line)
+    for by in dict.fromkeys(group.by for group in pair.groups):
+        groups = [group for group in pair.groups if group.by == by]
+        largest = sorted(groups, key=lambda group: -group.count)[:_MAX_KINDS]
+        rows = [Row(g.value, g.count, g.verdict, g.difference, g.ci95, pair.metric) for g in groups if g in largest]
+        print_block(console, difference_lines(by, _turn(rows, turned=turned), width, plain=plain))
+        if len(groups) > len(rows):
+            console.print(Text(f" and {len(groups) - len(rows)} smaller groups: --details shows them", QUIET))
+    rows = [Row(m.metric or "score", None, m.verdict, m.difference, m.ci95, m.metric) for m in comparisons.metrics]
+    if rows:
+        print_block(
+            console, difference_lines("other metrics", _turn(rows[:MAX_METRICS], turned=turned), width, plain=True)
+        )
+    if len(rows) > MAX_METRICS:
+        console.print(Text(f" and {len(rows) - MAX_METRICS} more metrics: --details shows them", QUIET))
+    _print_flips(console, flips, names, pair.metric, turned=turned)
+
+
+def _turn(rows: Sequence[Row], *, turned: bool) -> list[Row]:
+    return [row.turned() for row in rows] if turned else list(rows)
+
+
+def _balance_lines(pair: Comparison, width: int, *, turned: bool, plain: bool) -> list[Text]:
+    """Return on how many cases the first arm is ahead, level and behind."""
+    if pair.count < 2 or pair.labels:  # with labels, these counts would be the uncorrected judgements
+        return []
+    ahead, behind = (pair.behind, pair.ahead) if turned else (pair.ahead, pair.behind)
+    left, right = f"ahead on {ahead}", f"behind on {behind}"
+    if plain or width < NARROW:
+        return [Text(f" {left}, level on {pair.tied}, {right}")]
+    room = width - len(left) - len(right) - 6
+    bar = split([ahead, pair.tied, behind], "█▒░", room)
+    counts = [bar.count(mark) for mark in "█▒░"]
+    drawn = Text.assemble(("█" * counts[0], FIRST), ("▒" * counts[1], QUIET), ("░" * counts[2], LOUD))
+    first = Text.assemble(f" {left}  ", drawn, f"  {right}")
+    return [first, Text(f"{' ' * (len(left) + 3 + counts[0])}level on {pair.tied}", QUIET)] if pair.tied else [first]
+
+
+def _method_lines(pair: Comparison, tiers: Tiers | None) -> list[str]:
+    """Say what the verdict is based on, and what would settle an open one."""
+    how = [line for line in brief_lines(pair) if line.endswith(("agree", "agrees"))]
+    rest = [line for line in brief_lines(pair) if line not in how]
+    if pair.count < 2:
+        return []  # the headline says so
+    first = "; ".join([f"{counted(pair.count, 'case')}, {method_words(pair)}", *how])
+    lines = [f"{first}."]
+    if pair.verdict == "cannot tell" and pair.detectable is None and pair.difference is not None:
+        reason = why_undecided(pair)
+        lines.append(f"{reason[:1].upper()}{reason[1:]}.")
+    elif tiers is not None and (settle := settle_words(tiers)):
+        lines.append(settle)
+    return [*lines, *(f"{line[:1].upper()}{line[1:]}." for line in rest)]
+
+
+def _print_flips(console: Console, flips: Sequence[Flip], names: tuple[str, str], metric: str, *, turned: bool) -> None:
+    """Print the cases on which the two arms differ most, with both values and the question."""
+    if not flips:
+        return
+    scale, width = Scale(metric), console.page_width
+    whole = not metric and all(abs(100 * one - round(100 * one)) < 1e-6 for flip in flips for one in (flip.a, flip.b))
+
+    def shown(value: float) -> str:
+        return f"{100 * value:.0f}" if whole else signs(scale.plain(value))
+
+    if turned:
+        flips = [flip.turned() for flip in flips]
+    flips = sorted(flips, key=lambda flip: flip.a < flip.b)  # where the first arm has the higher value come first
+    pairs = [(flip.a, flip.b) for flip in flips]
+    columns = [
+        Column("biggest flips", cells([shortened(printable(flip.case), 28) for flip in flips])),
+        Column("", cells([shown(first) for first, _ in pairs]), right=True),
+        Column("", cells([f": {shown(second)}" for _, second in pairs]), gap=1),
+    ]
+    room = width - 4 - total_width(columns)
+    questions = [_shortened_end(one_line(flip.question), max(12, room)) for flip in flips]
+    lines = table_lines([*columns, Column("question", cells(questions), gap=3)])
+    if width >= _WIDE:
+        lines = [
+            lines[0],
+            *(line for row, flip in zip(lines[1:], flips, strict=True) for line in (row, _said(flip, names))),
+        ]
+    print_block(console, lines)
+
+
+def _said(flip: Flip, names: tuple[str, str]) -> Text:
+    """Return both answers on one line, each cut to a few words."""
+    answers = zip(names, (flip.answer_a, flip.answer_b), strict=True)
+    shown = [f"{shortened(name, 16)}: {_shortened_end(one_line(answer), _ANSWER_WIDTH)}" for name, answer in answers]
+    return Text(f"   {printable('  ·  '.join(shown))}", QUIET)
+
+
+def _shortened_end(text: str, width: int) -> str:
+    """Cut a text at its end if it is too long."""
+    line = Text(text)
+    line.truncate(width, overflow="ellipsis")
+    return line.plain
