@@ -208,3 +208,30 @@ async def test_a_minimum_of_what_should_be_small(run_suite):
     run = await run_suite(targets=[arm("m", 30)], cases=cases())
     with pytest.raises(FairtrialError, match="lower is better for `latency_ms`"):
         gate(sources_of(run)[0], None, Terms(min_score=5, metric="latency_ms"))
+
+
+async def test_a_gate_says_beforehand_what_it_can_decide(run_suite, store, tmp_path):
+    run = await run_suite(targets=[arm("m", 80, 100)], cases=cases(100), repeats=2)
+    runner = CliRunner()
+    place = ["--store", f"sqlite:///{tmp_path}/test.db"]
+    found = runner.invoke(cli, ["gate", run.id, "--plan", "--margin", "6", *place])
+    assert found.exit_code == 0 and "100 cases × 2 answers, margin 6.0" in found.output
+    assert "changes nothing" in found.output and "100 %" in found.output
+    document = json.loads(runner.invoke(cli, ["gate", run.id, "--plan", "--aa", "--json", *place]).stdout)
+    (planned,) = document["plan"]["arms"]
+    assert document["plan"]["margin"] == 5 and planned["outlooks"][0]["passed"] == 1
+    assert 5 < planned["caught"] < 20
+    (itself,) = document["against_itself"]["arms"]
+    assert itself["flips"] == 0 and itself["flips_ci95"] == [0, 0] and not itself["too_noisy"]
+
+
+async def test_what_no_gate_can_decide_is_said_before_it_is_tried(run_suite, tmp_path):
+    few = await run_suite(targets=[arm("m", 5, 5)], cases=cases(5), repeats=2)
+    once = await run_suite(targets=[arm("m", 5, 5)], cases=cases(5))
+    runner = CliRunner()
+    place = ["--store", f"sqlite:///{tmp_path}/test.db"]
+    found = runner.invoke(cli, ["gate", few.id, "--plan", *place])
+    assert found.exit_code == 1 and "impossible with 5 cases" in str(found.exception) + found.output
+    assert "72 cases" in str(found.exception) + found.output
+    found = runner.invoke(cli, ["gate", once.id, "--aa", *place])
+    assert found.exit_code == 1 and "--repeats 2" in str(found.exception) + found.output

@@ -12,7 +12,9 @@ import click
 from fairtrial.cli.options import from_points, json_option, open_store, option, print_json, store_option
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.gate import Gate
+    from fairtrial.analyse.gate import Gate, Terms
+    from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
+    from fairtrial.analyse.score_table import Source
 
 _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 
@@ -39,6 +41,9 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
     show_default=True,
     help="Exit code if nobody can tell: 0, 100 or 101.",
 )
+@option("--plan", is_flag=True, help="Say beforehand what a gate against RUN can decide, and decide nothing.")
+@option("--aa", is_flag=True, help="Say how often this gate would contradict itself on unchanged input.")
+@option("--repeats", type=click.IntRange(min=1), metavar="N", help="With --plan: answers to a case in the run to come.")
 @option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means, without intervals.")
 @option(
     "-o",
@@ -60,6 +65,9 @@ def command(
     metric: str,
     largest: float | None,
     unsure: Literal["pass", "fail", "101"],
+    plan: bool,
+    aa: bool,
+    repeats: int | None,
     these_cases: bool,
     outputs: tuple[str, ...],
     store: str | None,
@@ -70,6 +78,9 @@ def command(
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
     the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
     have got. If $GITHUB_STEP_SUMMARY is set, a summary is added to that file.
+
+    --plan and --aa take RUN as what is known about cases and noise: it needs two answers to a case (--repeats 2), or
+    two runs (--runs 2). They try the gate on made-up merges, cost nothing, and exit 0.
     """
     from fairtrial.analyse.gate import Terms, gate
     from fairtrial.analyse.score_table import find_sources
@@ -86,6 +97,9 @@ def command(
         these_cases=these_cases,
     )
     opened = open_store(store)
+    if plan or aa:
+        _foresee(find_sources([run], opened)[0], terms, plan=plan, aa=aa, repeats=repeats, as_json=as_json)
+        return 0
     reference = find_sources([against], opened)[0] if against else None
     result = gate(find_sources([run], opened)[0], reference, terms)
     for output, render in zip(outputs, renderers, strict=True):
@@ -98,6 +112,55 @@ def command(
     else:
         print_gate(result)
     return result.exit_code
+
+
+def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:
+    """Print what the gate can decide, and how often it would contradict itself."""
+    from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
+
+    planned = plan_gate(source, terms, repeats=repeats) if plan else None
+    itself = gate_against_itself(source, terms) if aa else None
+    if as_json:
+        from fairtrial.reports.json import gate_outlook_document
+
+        print_json(gate_outlook_document(planned, itself))
+        return
+    if planned:
+        _print_plan(planned)
+    if itself:
+        _print_itself(itself)
+
+
+def _print_plan(plan: GatePlan) -> None:
+    from rich.text import Text
+
+    from fairtrial.analyse.wording.gate_plans import COLUMNS, plan_advice, plan_line, plan_rows
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.tables import table
+
+    console = Console(highlight=False)
+    for arm in plan.arms:
+        console.print(Text(arm.arm, style="bold"), soft_wrap=True)
+        console.print(Text(plan_line(arm, plan.margin)))
+        console.print(table(COLUMNS, plan_rows(arm), names=COLUMNS[:1]))
+        if advice := plan_advice(arm):
+            console.print(Text(advice, style="yellow"))
+        console.print()
+
+
+def _print_itself(itself: AgainstItself) -> None:
+    from rich.text import Text
+
+    from fairtrial.analyse.wording.gate_plans import itself_lines
+    from fairtrial.cli.console import Console
+    from fairtrial.core.text import printable
+
+    console = Console(highlight=False)
+    for arm in itself.arms:
+        console.print(Text(arm.arm, style="bold"), soft_wrap=True)
+        for line in itself_lines(arm, itself.margin):
+            console.print(Text(printable(line)))
+        console.print()
 
 
 def _renderer(output: str, metric: str) -> Callable[[Gate], str]:

@@ -12,6 +12,7 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
+from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
 from fairtrial.analyse.items import CaseAnalysis
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels
@@ -282,6 +283,14 @@ def gate_document(gate: Gate, metric: str = "") -> dict[str, Any]:
     """Return the published document of a gate; scores and coverage are 0–100, a metric is on its own scale."""
     checks = [_measured(check, "" if check.name == "coverage" else metric) for check in gate.checks]
     return {**msgspec.to_builtins(gate), "checks": checks, "result": gate.result, "exit_code": gate.exit_code}
+
+
+def gate_outlook_document(plan: GatePlan | None, itself: AgainstItself | None) -> dict[str, Any]:
+    """Return what a gate can decide and how often it contradicts itself; scores and losses are 0–100, chances 0–1."""
+    return {
+        "plan": None if plan is None else in_points(plan),
+        "against_itself": None if itself is None else in_points(itself),
+    }
 
 
 def _share(share: Aggregate) -> dict[str, Any]:
