@@ -58,7 +58,6 @@ def grouped(means, differences, *, margin=None, failed=0, metric="", sign=1, cou
         margin=margin,
         unscored=[],
         failed=failed,
-        detectable=lambda pair: pair.detectable,
     )
 
 
