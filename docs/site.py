@@ -55,6 +55,7 @@ NAVIGATION: dict[str, Any] = {
         "Sharing": "docs/sharing.md",
         "Traces": "docs/traces.md",
         "The web page": "docs/web.md",
+        "PostgreSQL": "docs/postgresql.md",
     },
     "Cookbook": {
         "": "docs/cookbook/README.md",

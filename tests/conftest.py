@@ -25,6 +25,7 @@ from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.store import Store
 from fairtrial.webpage.browser import NoBrowserError, find_browser
+from tests import postgres as postgres_server
 from tests.scripted import Script, Scripted, look_up, scripted_model
 
 # How fast a machine is proves nothing, and what is red today was red yesterday. `--hypothesis-profile=default` looks for
@@ -44,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen = config.option.basetemp is not None or hasattr(config, "workerinput")
     if not chosen and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
         config.option.basetemp = tempfile.mkdtemp(prefix="fairtrial-tests-", dir=_MEMORY)
+    if not hasattr(config, "workerinput"):
+        postgres_server.choose_folder()
     compiled = any(Path(__file__).parent.glob("*/__pycache__/*-pytest-*.pyc"))
     if not (compiled or sys.dont_write_bytecode or hasattr(config, "workerinput")):
         os.environ[_COLD] = tempfile.mkdtemp(prefix="fairtrial-tests-")
@@ -53,6 +56,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Memory is given back."""
     if hasattr(config, "workerinput"):
         return
+    postgres_server.remove_folder()
     if str(config.option.basetemp or "").startswith(f"{_MEMORY}/fairtrial-tests-"):
         shutil.rmtree(config.option.basetemp, ignore_errors=True)
     if _COLD in os.environ:
@@ -128,10 +132,30 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         return connection.serialize()
 
 
+@pytest.fixture(scope="session")
+def postgres() -> postgres_server.Server:
+    """PostgreSQL on loopback; `.ci/run` installs it and insists on it."""
+    return postgres_server.shared_server()
+
+
 @pytest.fixture
-def store(tmp_path: Path, empty_store: bytes) -> Store:
+def postgres_url(postgres: postgres_server.Server) -> Iterator[str]:
+    """The address of an empty store in PostgreSQL."""
+    url = postgres.new_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path, empty_store: bytes) -> Iterator[Store]:
+    """A store: SQLite, unless a test is run on both (`tests.postgres.on_both`) or TESTS_STORE says otherwise."""
+    if getattr(request, "param", os.environ.get("TESTS_STORE")) == "postgresql":
+        store = Store(request.getfixturevalue("postgres_url"))
+        yield store
+        store.close()
+        return
     (tmp_path / "test.db").write_bytes(empty_store)
-    return Store(f"sqlite:///{tmp_path}/test.db")
+    yield Store(f"sqlite:///{tmp_path}/test.db")
 
 
 @pytest.fixture

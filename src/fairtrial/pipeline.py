@@ -44,7 +44,10 @@ from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.store import PlanRecord, RunRecord
+from fairtrial.store.waiting import Waiting
 from fairtrial.toolbox.preflight import preflight, with_tools
+
+_STATUS_PATIENCE = 30.0  # seconds that the status waits for a store out of reach: until then, the rows were waited for
 
 # -- load ----------------------------------------------------------------------------------------
 
@@ -217,7 +220,7 @@ async def work_on(
         if job.mode == "rescore" and engine.halt is None:
             _use_scoring(store, job.run_id, scoring.number)
     finally:
-        _set_status(store, job, engine.halt)
+        Waiting(_STATUS_PATIENCE).call(_set_status, store, job, engine.halt)
     if engine.halt is not None:
         _raise_if_unfinished(job, engine.halt)
     return Run(store, store.find_run(job.run_id))

@@ -309,7 +309,7 @@ async def test_two_arms_over_several_runs(run_suite, store, capsys):
 
     targets = [arm("m", 30), arm("n", 20)]
     runs = [await run_suite(targets=targets, cases=cases(), repeats=repeats) for repeats in (1, 2, 1)]
-    assert _run(["compare", *(run.id for run in runs), "--arms", "m", "n", "--store", store.path, "--json"]) == 0
+    assert _run(["compare", *(run.id for run in runs), "--arms", "m", "n", "--store", store.address, "--json"]) == 0
     pooled = json.loads(capsys.readouterr().out)
     (pair,) = pooled["pairs"]
     assert (pair["a"], pair["b"], pair["count"]) == ("m", "n", 40) and len(pooled["run_ids"]) == 3
@@ -318,7 +318,7 @@ async def test_two_arms_over_several_runs(run_suite, store, capsys):
     apart = [await run_suite(targets=[one], cases=cases()) for one in targets]  # each in a run of its own
     assert ft.compare([*runs, *apart], "m", "n").difference == pytest.approx(0.25)
     other = await run_suite(targets=[arm("m", 10), arm("n", 20)], cases=cases())
-    assert _run(["compare", runs[0].id, other.id, "--arms", "m", "n", "--store", store.path]) == 1
+    assert _run(["compare", runs[0].id, other.id, "--arms", "m", "n", "--store", store.address]) == 1
     assert "`m`" in (told := capsys.readouterr().err) and "has a different target" in told
 
 

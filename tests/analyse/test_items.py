@@ -15,7 +15,7 @@ from tests.analyse.test_compare import arm, cases
 
 
 def said(store, *args):
-    return CliRunner().invoke(cli, ["cases", *args, "--store", store.path], standalone_mode=False)
+    return CliRunner().invoke(cli, ["cases", *args, "--store", store.address], standalone_mode=False)
 
 
 @pytest.mark.slow

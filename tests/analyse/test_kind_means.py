@@ -44,7 +44,7 @@ TWO = [arm("good", {0, 1, 2, 3, 5, 6, 9}), arm("poor", {1, 4, 7})]
 @pytest.fixture
 def shown(capsys, monkeypatch, store):
     """What a command prints about the run of this test's store."""
-    monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{store.path}")
+    monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{store.address}")
 
     async def show(*args):
         import anyio.to_thread

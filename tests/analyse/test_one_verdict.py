@@ -116,7 +116,7 @@ def told(store):
     """What a command prints."""
 
     def tell(*args):
-        found = CliRunner().invoke(cli, [*args, "--store", store.path], standalone_mode=False)
+        found = CliRunner().invoke(cli, [*args, "--store", store.address], standalone_mode=False)
         if found.exception:
             raise found.exception
         return found.output

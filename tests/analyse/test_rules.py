@@ -98,7 +98,7 @@ async def test_the_best_arm_stands_first_and_who_has_no_score_last(run_suite, st
         retry={"attempts": 1},
     )
     assert [one.arm for one in ranked(run.arms)] == ["best", "zero", "dead"]
-    shown = CliRunner().invoke(cli, ["show", run.id, "--store", store.path], standalone_mode=False).output
+    shown = CliRunner().invoke(cli, ["show", run.id, "--store", store.address], standalone_mode=False).output
     rows = re.findall(r"^ [\d–]+ +(zero|dead|best) +[·━ ]", shown, re.MULTILINE)
     assert rows == ["best", "zero", "dead"] and re.search(r"dead +[· ]+no score$", shown, re.MULTILINE)
 

@@ -24,7 +24,7 @@ from tests.engine.test_decision import known_orders  # noqa: F401
 
 
 def told(store, *args):
-    found = CliRunner().invoke(cli, [*args, "--store", store.path], standalone_mode=False)
+    found = CliRunner().invoke(cli, [*args, "--store", store.address], standalone_mode=False)
     if found.exception:
         raise found.exception
     return found.output
@@ -73,7 +73,7 @@ class TestOneInterval:
         assert [gate(*scores, Terms(unsure=how)).exit_code for how in ("pass", "fail", "101")] == [0, 100, 101]
         shown = CliRunner().invoke(
             cli,
-            ["gate", after.id, "--against", before.id, "--unsure", "pass", "--store", store.path],
+            ["gate", after.id, "--against", before.id, "--unsure", "pass", "--store", store.address],
             standalone_mode=False,
         )
         assert shown.return_value == 0 and "--unsure pass: exit 0" in shown.output

@@ -22,7 +22,7 @@ LONG = "a-name-that-is-longer-than-any-column-for-names-could-be"
 @pytest.fixture
 def page(capsys, monkeypatch, store):
     """What a command prints in a terminal of some width: (stdout, stderr)."""
-    monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{store.path}")
+    monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{store.address}")
 
     async def show(*args, width=80):
         monkeypatch.setenv("COLUMNS", str(width))

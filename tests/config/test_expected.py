@@ -58,7 +58,7 @@ async def test_they_are_in_every_export(run, tmp_path):
 
 async def test_they_are_shown(run, store, capsys):
     (trial,) = [trial for trial in run.trials() if trial.input == "x"]
-    assert _run(["show", run.id, "--trial", trial.trial_id, "--store", store.path]) == 0
+    assert _run(["show", run.id, "--trial", trial.trial_id, "--store", store.address]) == 0
     assert re.search(r"^ expected +y\n +or\n +z\n", capsys.readouterr().out, re.MULTILINE)
 
 

@@ -151,7 +151,7 @@ class TestRuns:
 
     @pytest.mark.slow
     async def test_what_a_program_prints_of_its_environment_is_not_kept(self, leaking, tmp_path):
-        store = Path(leaking.store.path)
+        store = Path(leaking.store.address)
         files = [store, *store.parent.glob(f"{store.name}-*")]
         for ending in ("json", "jsonl", "csv", "md", "junit.xml", "html"):
             from fairtrial.reports.export import export
@@ -163,7 +163,7 @@ class TestRuns:
         for file in files:
             body = file.read_bytes().lower()
             assert not [text for text in kept if text.lower().encode() in body], file
-        assert leaking.store.path and "${SOME_SERVICE_TOKEN}" in next(iter(leaking.trials())).answer
+        assert leaking.store.address and "${SOME_SERVICE_TOKEN}" in next(iter(leaking.trials())).answer
 
     async def test_it_is_scored_as_it_was(self, run_suite, monkeypatch):
         monkeypatch.setenv("SOME_SERVICE_TOKEN", KEY)

@@ -330,7 +330,7 @@ class TestRaces:
         stop = asyncio.Event()
 
         def look():
-            other = Store(store.path)
+            other = Store(store.address)
             while not stop.is_set():
                 other.runs()
 

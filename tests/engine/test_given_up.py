@@ -160,9 +160,9 @@ class TestInARun:
         (trial,) = run.trials()
         assert (trial.failure_kind, trial.attempts, trial.cost_usd) == ("timeout", 1, None)
         assert [call["tool"] for call in trial.trace["tool_calls"]] == ["read", "wait_for_it"]
-        assert _run(["show", "--store", run.store.path]) == 0
+        assert _run(["show", "--store", run.store.address]) == 0
         assert "prices:" not in capsys.readouterr().out
-        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.path]) == 0
+        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.address]) == 0
         shown = " ".join(capsys.readouterr().out.split())
         assert "built-in.wait_for_it({'for': 'ever'}) did not finish" in shown
         assert "its last reported step was wait_for_it" in shown

@@ -80,7 +80,7 @@ async def test_the_same_record_everywhere(run_suite, model, tmp_path, capsys):
     assert packages["mcp"] == version("mcp")
     assert [arm.params for arm in run.arms] == [{}, {}]
 
-    assert _run(["show", "--context", "--store", run.store.path]) == 0
+    assert _run(["show", "--context", "--store", run.store.address]) == 0
     shown = capsys.readouterr().out
     assert "claude/with-facts: parameters: none sent" in shown and "temperature" not in shown
     assert f"Claude Code {packages['Claude Code']}" in shown
@@ -106,11 +106,11 @@ async def test_old_runs_claim_nothing(run_suite, store, tmp_path, capsys):
     """Runs from before there was the record: what was configured is known, what was sent is not."""
     run = await run_suite(cases=CASES, params={"temperature": 0.25})
     context = {name: value for name, value in run.context.items() if name != "arms"}
-    with sqlite3.connect(store.path) as connection:
+    with sqlite3.connect(store.address) as connection:
         connection.execute("UPDATE runs SET context = ?", [json.dumps(context).encode()])
     old = Run.find(run.id, store)
     assert old.arms[0].params is None
-    assert _run(["show", "--context", "--store", store.path]) == 0
+    assert _run(["show", "--context", "--store", store.address]) == 0
     claim = re.compile(r"parameters.{0,20}not recorded; configured: .*temperature 0.25", re.DOTALL)
     assert claim.search(capsys.readouterr().out)
     for name in ("old.html", "old.json", "old.eee.json"):

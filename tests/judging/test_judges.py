@@ -631,7 +631,7 @@ async def test_the_name_of_a_judge_hides_variables(run_suite, store, monkeypatch
     suite = pipeline.load(tmp_path / "suite.yaml")
     result = await acalibrate(suite.settings.judges[0], store=store, variables=suite.variables)
     assert "hush" not in repr(result)
-    with sqlite3.connect(store.path) as connection:
+    with sqlite3.connect(store.address) as connection:
         assert "hush-hush" not in "\n".join(connection.iterdump())
 
 

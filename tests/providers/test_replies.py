@@ -251,7 +251,7 @@ class TestRefusals:
         assert (arm["refused"], arm["filtered"], arm["scored"], arm["failed"]) == (1, 1, 4, 0)
         line = "answers declined: 1 refused, 1 filtered of 4"
         assert line in md.render(summary)
-        assert _run(["show", run.id, "--store", f"sqlite:///{store.path}"]) == 0
+        assert _run(["show", run.id, "--store", f"sqlite:///{store.address}"]) == 0
         assert line in capsys.readouterr().out
 
     async def test_an_agents_model_may_refuse_too(self, run_suite):

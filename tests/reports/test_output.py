@@ -37,14 +37,14 @@ async def nasty(run_suite, store):
     run = await run_suite(targets=targets, conditions={"cond": {"system": "x"}}, retry={"attempts": 1})
     import sqlite3
 
-    with sqlite3.connect(store.path) as database:
+    with sqlite3.connect(store.address) as database:
         arms = json.loads(database.execute("select arms from plans").fetchone()[0])
         for arm in arms:
             arm["name"] = arm["name"].replace("cond", f"c{ESC}")
             arm["condition"]["name"] = f"c{ESC}"
         database.execute("update plans set arms = ?", [json.dumps(arms).encode()])
         database.execute("update plans set suite_name = ?", [f"suite {ESC}"])
-    return Run.find(run.id, Store(f"sqlite:///{store.path}"))
+    return Run.find(run.id, Store(f"sqlite:///{store.address}"))
 
 
 class TestTerminal:
@@ -53,7 +53,7 @@ class TestTerminal:
     async def test_no_command_prints_what_moves_the_cursor(self, nasty, ci, capsys, monkeypatch):
         import anyio.to_thread
 
-        monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{nasty.store.path}")
+        monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{nasty.store.address}")
         if ci:
             monkeypatch.setenv("GITHUB_ACTIONS", "true")
         trials = [trial.trial_id for trial in nasty.trials()]
@@ -205,7 +205,7 @@ async def test_every_document_says_its_version(words, run_suite, store, tmp_path
     from tests.analyse.test_compare import arm, cases
 
     run = await run_suite(targets=[arm("a", 30), arm("b", 20)], cases=cases(), repeats=2)
-    found = CliRunner().invoke(cli, [*words, "--json", "--store", store.path], standalone_mode=False)
+    found = CliRunner().invoke(cli, [*words, "--json", "--store", store.address], standalone_mode=False)
     assert json.loads(found.stdout)["schema_version"] == SCHEMA_VERSION
     assert json.loads(export(run, tmp_path / "run.json").read_text())["schema_version"] == SCHEMA_VERSION
 

@@ -160,7 +160,7 @@ async def test_links_to_it_have_a_title_and_a_picture(runs, tmp_path, chromium):
 @pytest.mark.slow
 async def test_the_command_line(runs, tmp_path, store, no_browser):
     def call(*args):
-        found = CliRunner().invoke(cli, ["report", *args, "--store", store.path], standalone_mode=False)
+        found = CliRunner().invoke(cli, ["report", *args, "--store", store.address], standalone_mode=False)
         return found.exception, found.stderr
 
     assert call("--site", str(tmp_path / "s"), "--suite", "test")[1].startswith(

@@ -41,7 +41,7 @@ async def test_mlflow_gets_a_run_per_arm_under_one_parent(run, tmp_path, store, 
     (tmp_path / "m").mkdir()
     monkeypatch.chdir(tmp_path / "m")
     address = "sqlite:///tracking.db"
-    assert call("export", run.id, "--format", "mlflow", "-o", address, "--store", store.path) == 0
+    assert call("export", run.id, "--format", "mlflow", "-o", address, "--store", store.address) == 0
     assert f"experiment {run.record.suite_name}" in capsys.readouterr().err
     client = mlflow.MlflowClient(tracking_uri=address)
     experiment = client.get_experiment_by_name(run.record.suite_name)
@@ -70,12 +70,12 @@ async def test_weights_and_biases_offline(run, tmp_path, store, capsys, monkeypa
     for name in ("WANDB_DIR", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
         monkeypatch.setenv(name, str(tmp_path / "w"))
     (tmp_path / "w").mkdir()
-    assert call("export", run.id, "--format", "wandb", "--store", store.path) == 0
+    assert call("export", run.id, "--format", "wandb", "--store", store.address) == 0
     folders = sorted((tmp_path / "w" / "wandb").glob("offline-run-*"))
     assert len(folders) == 3  # two arms, and the report
     body = every_byte(tmp_path / "w")
     assert b"score.ci95_low" in body and SECRET.encode() not in body
-    assert store.path.encode() not in body  # nor the command line
+    assert store.address.encode() not in body  # nor the command line
 
 
 def test_passwords_in_addresses_are_not_shown():

@@ -20,7 +20,7 @@ from fairtrial.core.answer import Usage
 from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, TargetUnusableError
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, sqlite
-from fairtrial.store.salvage import check_store
+from fairtrial.store.salvage import check_file
 from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
 
@@ -105,12 +105,12 @@ async def test_one_can_go_back_to_an_earlier_scoring(run_suite, store, capsys):
     run = await run_suite(targets=[GOOD], scorer="exact", cases=numbered(3, "right and proper"))
     await arescore(run.id, scorer={"type": "regex"}, store=store)
     assert Run.find(run.id, store).record.scoring == 1
-    assert _run(["rescore", run.id, "--scoring", "0", "--store", store.path, "--json"]) == 0
+    assert _run(["rescore", run.id, "--scoring", "0", "--store", store.address, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["arms"][0]["mean"] == 100
     assert Run.find(run.id, store).record.scoring == 0
-    assert _run(["rescore", run.id, "--scoring", "7", "--store", store.path]) == 1
+    assert _run(["rescore", run.id, "--scoring", "7", "--store", store.address]) == 1
     assert "no finished scoring 7; finished scorings: 0, 1" in capsys.readouterr().err
-    assert _run(["show", run.id, "--context", "--store", store.path]) == 0
+    assert _run(["show", run.id, "--context", "--store", store.address]) == 0
     shown = capsys.readouterr().out
     assert "0  as the suite says  (current)" in shown and "1  regex  (kept)" in shown
 
@@ -135,12 +135,12 @@ def test_a_series_that_was_cut_short_is_completed_by_resume(write_suite, store, 
     path = write_suite(scorer="boolean", cases=numbered(4))
     first = asyncio.run(pipeline.arun(pipeline.load(path), store=store, series=pipeline.Series("0-series", 3)))
     before = [trial.started_at for trial in first.trials()]
-    _run(["resume", "latest", "--store", store.path, "--json"])
+    _run(["resume", "latest", "--store", store.address, "--json"])
     shown = json.loads(capsys.readouterr().out)
     assert shown["series_id"] == "0-series" and len(shown["series"]["run_ids"]) == 3
     assert [trial.started_at for trial in first.trials()] == before  # and nothing was asked twice
     assert {run.status for run in store.runs()} == {"completed"} and len({run.plan_id for run in store.runs()}) == 1
-    _run(["resume", "0-series", "--store", store.path, "--quiet"])
+    _run(["resume", "0-series", "--store", store.address, "--quiet"])
     assert len(store.runs()) == 3
 
 
@@ -169,7 +169,7 @@ async def test_a_row_that_cannot_be_stored_takes_no_neighbour_along(store):
         saved = [saver.save("files", row, lambda n=n: ends.append(n)) for n, row in enumerate(rows)]
         results = await asyncio.gather(*saved, return_exceptions=True)
     assert [type(result) for result in results] == [type(None), BadRowError, type(None)] and ends == [0, 2]
-    with closing(sqlite3.connect(store.path)) as connection:
+    with closing(sqlite3.connect(store.address)) as connection:
         assert {row[0] for row in connection.execute("select sha256 from files")} == {"a", "c"}
 
 
@@ -217,11 +217,11 @@ async def test_a_locked_store_is_waited_for(run_suite, store, monkeypatch):
     store.engine.dispose()  # connections made from now on have no patience of their own
     locked = asyncio.Event()
 
-    with closing(sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)) as other:
+    with closing(sqlite3.connect(store.address, isolation_level=None, check_same_thread=False)) as other:
         held = []
 
-        def noticed(busy: bool) -> None:
-            held.append(busy)
+        def noticed(reason: str) -> None:
+            held.append(reason)
             loop.call_soon_threadsafe(locked.set)
 
         loop = asyncio.get_running_loop()
@@ -232,7 +232,7 @@ async def test_a_locked_store_is_waited_for(run_suite, store, monkeypatch):
             assert not saved.done()
             other.execute("ROLLBACK")
             await asyncio.wait_for(saved, 240)
-        assert held[0] is True and held[-1] is False
+        assert held[0] == "another program has locked the store" and held[-1] == ""
 
 
 @pytest.mark.slow
@@ -270,7 +270,7 @@ async def test_a_damaged_store_is_called_damaged_and_what_is_whole_is_saved(dama
     saved = tmp_path / "saved.db"
     assert _run(["store", "check", "--store", str(damaged), "--save", str(saved)]) == 0
     assert f"saved: {saved}" in capsys.readouterr().out
-    assert check_store(saved).whole
+    assert check_file(saved).whole
     kept = list(Run.find("latest", Store(str(saved))).trials())
     assert 40 <= len(kept) < 60 and all(trial.answer.startswith("sentinel") for trial in kept)
     run = await aresume("latest", store=Store(str(saved)))
@@ -279,10 +279,10 @@ async def test_a_damaged_store_is_called_damaged_and_what_is_whole_is_saved(dama
 
 async def test_a_whole_store_is_called_whole(run_suite, store, capsys):
     await run_suite()
-    assert _run(["store", "check", "--store", store.path, "--json"]) == 0
+    assert _run(["store", "check", "--store", store.address, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["whole"] is True
     assert _run(["store", "check", "--store", "nowhere.db"]) == 1
-    assert _run(["store", "check", "--store", store.path, "--save", store.path]) == 1
+    assert _run(["store", "check", "--store", store.address, "--save", store.address]) == 1
     assert "already exists" in capsys.readouterr().err
 
 

@@ -16,7 +16,7 @@ import fairtrial as ft
 from fairtrial.cli.main import _run as command_line
 from fairtrial.reports.export import export
 from fairtrial.store import Store, browsing
-from fairtrial.store.salvage import check_store
+from fairtrial.store.salvage import check_file
 
 STORES = Path(__file__).parents[1] / "data" / "stores"
 
@@ -77,7 +77,7 @@ def test_runs_are_found_by_their_targets(old):
 def test_what_is_whole_in_it_can_be_saved(old, tmp_path):
     """A store of an earlier version that is damaged: what is copied out of it is upgraded too."""
     saved = tmp_path / "saved.db"
-    check_store(old, saved)
+    check_file(old, saved)
     assert len(Store(str(saved)).runs()) == 3
     page, _ = browsing.runs_page(Store(str(saved)), browsing.RunQuery(target="poor"), 0, 10)
     assert len(page) == 3

@@ -201,7 +201,7 @@ async def test_people_vote_without_knowing_whose_page_is_whose(arena, browser, t
 
 def test_one_page_in_the_terminal(arena, tmp_path, capsys):
     trial = by_case(arena, "hasty")["kanban"].trial_id
-    args = ["show", arena.id, "--trial", trial, "--pictures", "pics", "--store", f"sqlite:///{arena.store.path}"]
+    args = ["show", arena.id, "--trial", trial, "--pictures", "pics", "--store", f"sqlite:///{arena.store.address}"]
     cli.main(args, standalone_mode=False)
     out = capsys.readouterr().out
     assert "✗ a card can be dragged (step 2: 1 × `#done .card` instead of 2)" in out and "✓ no script error" in out
@@ -216,7 +216,7 @@ def test_what_a_page_must_say_may_be_a_number(write_suite):
 
 
 def test_deleting_a_run_deletes_its_pictures(arena, tmp_path):
-    with sqlite3.connect(arena.store.path) as whole, sqlite3.connect(tmp_path / "copy.db") as copy:
+    with sqlite3.connect(arena.store.address) as whole, sqlite3.connect(tmp_path / "copy.db") as copy:
         whole.backup(copy)
     store = Store(f"sqlite:///{tmp_path}/copy.db")
     hashes = list(next(iter(attachments(store, arena.id).values())).values())

@@ -333,7 +333,7 @@ async def test_servers_over_http(run_suite, store, model, monkeypatch, transport
         }
         run = await run_suite(mcp_servers={"facts": server}, **keys)
         assert run.arms[0].aggregate.mean == 1.0 and run.arms[0].tools.used == 1
-        with sqlite3.connect(store.path) as connection:
+        with sqlite3.connect(store.address) as connection:
             assert "open sesame" not in "\n".join(connection.iterdump())
         with pytest.raises(TargetUnusableError, match="cannot be used"):
             await run_suite(mcp_servers={"facts": {**server, "headers": {}}}, **keys)
@@ -594,7 +594,7 @@ class TestOwnAgents:
         )
         run = await run_suite(targets=["python:odd:query"], cases=CASES)
         trial = next(run.trials())
-        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.path]) == 0
+        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.address]) == 0
         assert "lookup" in capsys.readouterr().out
 
     @pytest.mark.slow
@@ -881,9 +881,9 @@ async def test_case_by_case(run_suite, tmp_path, capsys):
     assert case["score"] == {"mean": 62.5, "std_dev": pytest.approx(53.033, abs=1e-3), "count": 2}
     assert case["metrics"]["completeness"] == {"mean": 3.5, "std_dev": pytest.approx(2.1213, abs=1e-3), "count": 2}
     assert case["claims"] == ["It rains."] and (case["case_id"], case["arm"], case["trials"]) == ("code", "t", 2)
-    assert _run(["show", "--cases", "--store", run.store.path]) == 0
+    assert _run(["show", "--cases", "--store", run.store.address]) == 0
     assert "62.5 ± 53.0" in capsys.readouterr().out
-    assert _run(["show", "--cases", "--json", "--store", run.store.path]) == 0
+    assert _run(["show", "--cases", "--json", "--store", run.store.address]) == 0
     assert json.loads(capsys.readouterr().out)["cases"] == [case]
 
 
@@ -923,8 +923,8 @@ class TestLift:
         (back,) = run.summary("long").lifts
         assert (back.arm, back.paired.difference) == ("t/short", pytest.approx(-0.25))
         assert run.arms[0].repeat_sd == pytest.approx(0.5) and run.arms[1].repeat_sd is None
-        assert _run(["show", "--baseline", "long", "--store", run.store.path]) == 0
+        assert _run(["show", "--baseline", "long", "--store", run.store.address]) == 0
         shown = " ".join(capsys.readouterr().out.split())
         assert "over t/long: −25.0 (95 % CI −48.0 to 9.9), 12 cases" in shown
-        assert _run(["show", "--baseline", "wide", "--store", run.store.path]) == 1
+        assert _run(["show", "--baseline", "wide", "--store", run.store.address]) == 1
         assert "its conditions: short, long" in capsys.readouterr().err

@@ -152,7 +152,7 @@ class TestInARun:
         run = await run_suite(targets=["python:odd.py:lone", "python:odd.py:liar"], cases=CASES)
         export(run, tmp_path / "run.html")
         for trial in run.trials():
-            assert _run(["show", "--trial", trial.trial_id, "--store", store.path]) == 0
+            assert _run(["show", "--trial", trial.trial_id, "--store", store.address]) == 0
 
     @pytest.mark.slow
     async def test_a_function_says_what_it_cost(self, run_suite, tmp_path, capsys):
@@ -177,11 +177,11 @@ class TestInARun:
         command = {"id": "echo", "target": "command", "options": {"command": ["echo", "hello"]}}
         run = await run_suite(targets=[command, "python:liar:query"], cases=CASES)
         assert [arm.cost_usd for arm in run.arms] == [None, None]
-        assert _run(["show", "--store", run.store.path]) == 0
+        assert _run(["show", "--store", run.store.address]) == 0
         shown = " ".join(capsys.readouterr().out.split())
         assert "echo, python:liar:query does not report its cost" in shown and "add the price" not in shown
         trial = next(trial for trial in run.trials() if trial.target != "echo")
-        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.path]) == 0
+        assert _run(["show", "--trial", trial.trial_id, "--store", run.store.address]) == 0
         assert "note cost_usd left out: -3 is not a cost in dollars" in " ".join(capsys.readouterr().out.split())
 
     async def test_what_costs_nothing_can_say_so_in_the_suite(self, run_suite):

@@ -157,7 +157,7 @@ def test_a_run_of_the_page_has_the_text_of_the_file(client: TestClient, store: S
     client.post("/new/run", data=form, follow_redirects=False)
     run = _ended(store)
     assert run.plan.suite_text == CAPITALS
-    assert _run(["run", "capitals.yaml", "-q", "--store", store.path]) == 0
+    assert _run(["run", "capitals.yaml", "-q", "--store", store.address]) == 0
     assert Run.find("latest", store).plan.id == run.plan.id
 
 
@@ -303,7 +303,7 @@ async def test_the_numbers_of_a_comparison_are_those_of_the_command(
             for n in range(30)
         ],
     )
-    assert _run(["compare", run.id, "--json", "--store", store.path]) == 0
+    assert _run(["compare", run.id, "--json", "--store", store.address]) == 0
     pair = json.loads(capsys.readouterr().out)["pairs"][0]
     page = client.get(f"/compare?runs={run.id}&wait=1").text
     interval = f"{pair['ci95'][0]:.1f} to {pair['ci95'][1]:.1f}"

@@ -228,7 +228,7 @@ async def test_a_run_goes_on_after_the_server_was_killed(
     state.hold(after=20)
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "one"} for n in range(60)]
     write_suite(targets=["openai:m"], cases=cases, concurrency=4)
-    url = f"sqlite:///{store.path}"
+    url = f"sqlite:///{store.address}"
 
     port = free_port()
 

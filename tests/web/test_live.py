@@ -99,7 +99,7 @@ async def test_a_run_of_another_process_is_seen_live(
     cases = [{"id": f"c{n}", "input": str(n), "expected": "one"} for n in range(30)]
     path = write_suite(targets=["openai:m"], cases=cases, concurrency=2)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "fairtrial", "run", str(path), "-q", "--store", store.path
+        sys.executable, "-m", "fairtrial", "run", str(path), "-q", "--store", store.address
     )
     while not store.runs() or store.runs()[0].status != "running":
         await asyncio.sleep(0.05)

@@ -140,7 +140,7 @@ async def test_labels_are_stale_beside_another_judge(judged, store):
     again_run = await arescore(run.id, scorer={"type": "llm_judge", "instructions": "Be kind."}, store=store)
     (arm,) = again_run.arms
     assert (arm.labels.answers, arm.labels.stale, arm.labels.corrected) == (0, 20, ())
-    assert _run(["label", run.id, "--renew", "--store", store.path]) == 0
+    assert _run(["label", run.id, "--renew", "--store", store.address]) == 0
     (arm,) = Run.find(run.id, store).arms
     assert (arm.labels.answers, arm.labels.stale) == (20, 0)
 

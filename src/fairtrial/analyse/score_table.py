@@ -18,6 +18,7 @@ from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
 from fairtrial.store import Store, totals
+from fairtrial.store.address import shown
 from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import CaseFacts, case_facts, endings
 
@@ -135,7 +136,8 @@ def find_sources(names: Sequence[str], store: Store) -> list[Source]:
         wanted, _, other = name.partition("@")
         opened = Store(other, create=False) if other else store
         records = opened.find_runs(wanted or "latest")
-        sources.append(Source(name, tuple(Run(opened, record) for record in records)))
+        label = f"{wanted}@{shown(other)}" if other else name
+        sources.append(Source(label, tuple(Run(opened, record) for record in records)))
     ids = [run.id for source in sources for run in source.runs]
     if len(set(ids)) < len(ids):
         raise FairtrialError("the same run is named twice: name it once to compare its arms with each other")

@@ -24,6 +24,7 @@ _EXTRAS = {
     "agents": ("claude_agent_sdk", "Claude Code, tool-agent and MCP servers"),
     "arena": ("playwright", "scoring web pages that models write"),
     "optim": ("pyomo", "solving new optimisation problems"),
+    "postgres": ("psycopg", "a store in PostgreSQL"),
     "javascript": ("quickjs", "scorers in JavaScript"),
     "parquet": ("pyarrow", "Parquet files"),
     "xlsx": ("python_calamine", "Excel files"),
@@ -182,16 +183,18 @@ def _weights() -> Iterator[Finding]:
 
 def _store(url: str | None) -> Iterator[Finding]:
     from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.text import counted
     from fairtrial.store import Store
     from fairtrial.store.address import as_url
 
     try:
         store = Store(url, create=False)
-        yield Finding("store", f"{store.path}, {len(store.runs())} runs")
+        yield Finding("store", f"{store.path}, {counted(len(store.runs()), 'run')}")
     except FairtrialError as error:
         missing = "there is no store" in str(error)
         yield Finding("store", "none yet" if missing else str(error), None if missing else False)
-    folder = Path(as_url(url).rpartition("///")[2]).absolute().parent
+    on_disk = as_url(url).startswith("sqlite")
+    folder = Path(as_url(url).rpartition("///")[2]).absolute().parent if on_disk else Path.cwd()
     folder = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(folder).free
     yield Finding(

@@ -41,7 +41,7 @@ class Margin(click.FloatRange):
             self.fail(f"{value!r}: {reason}", param, ctx)
 
 
-store_option = option("--store", metavar="URL", help="The store: sqlite:///file.db or a file name.")
+store_option = option("--store", metavar="URL", help="The store: a file name, sqlite:///… or postgresql://…")
 json_option = option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 quiet_option = option("-q", "--quiet", is_flag=True, help="Print no progress and no table.")
 plain_option = option("--plain", is_flag=True, help="Draw no bars.")

@@ -15,17 +15,21 @@ def command() -> None:
 
 
 @command.command()
-@option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Copy all readable rows to a new store.")
+@option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Copy all readable rows of a SQLite file to a new one.",
+)
 @store_option
 @json_option
 def check(save: Path | None, store: str | None, as_json: bool) -> int:
     """Check that every row of the store can be read, and save those that can."""
     import msgspec
 
-    from fairtrial.store.address import sqlite_path
-    from fairtrial.store.salvage import check_store
+    from fairtrial.store.checking import check_store
 
-    result = check_store(sqlite_path(store), save)
+    result = check_store(store, save)
     if as_json:
         print_json({**msgspec.to_builtins(result), "whole": result.whole})
         return 0 if result.whole else 1
@@ -41,6 +45,45 @@ def check(save: Path | None, store: str | None, as_json: bool) -> int:
                 click.echo(f"  {table.table}: {table.rows} rows can be read, {table.lost} cannot")
     if result.saved:
         click.echo(f"saved: {result.saved}")
-    elif not result.whole:
+    elif not result.whole and "://" not in result.path:
         click.echo("use --save FILE to copy the readable rows to a new store")
     return 0 if result.whole or result.saved else 1
+
+
+@command.command()
+@click.argument("source")
+@click.argument("target")
+@option("--run", "runs", multiple=True, metavar="RUN", help="Copy this run or series only; may be repeated.")
+@json_option
+def copy(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> int:
+    """Copy runs from the store SOURCE to the store TARGET, each a file name or a URL, and verify every row.
+
+    Nothing in SOURCE changes. A run that is in TARGET already is compared and left as it is. If copying is interrupted,
+    the same command continues it.
+    """
+    import msgspec
+
+    from fairtrial.core.text import counted
+    from fairtrial.store import Store
+    from fairtrial.store.copying import copy_calibrations, copy_runs, find_copied
+
+    opened, destination = Store(source, create=False), Store(target)
+    results = []
+    for result in copy_runs(opened, destination, find_copied(opened, runs)):
+        results.append(result)
+        if not as_json:
+            details = result.reason or (f"{result.rows} rows" if result.rows else f"sha256 {result.sha256[:12]}")
+            click.echo(f"{result.id}  {result.suite}  {result.outcome}: {details}")
+    calibrations = 0 if runs else copy_calibrations(opened, destination)
+    copied, there, skipped = (
+        sum(result.outcome == name for result in results) for name in ("copied", "already there", "skipped")
+    )
+    if as_json:
+        print_json({"runs": msgspec.to_builtins(results), "calibrations": calibrations, "target": destination.path})
+    else:
+        parts = [f"{counted(copied, 'run')} copied and verified"]
+        parts += [counted(calibrations, "calibration")] if calibrations else []
+        parts += [f"{there} already there"] if there else []
+        parts += [f"{skipped} skipped"] if skipped else []
+        click.echo(f"{', '.join(parts)}: {destination.path}")
+    return 1 if skipped else 0

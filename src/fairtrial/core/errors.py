@@ -3,7 +3,9 @@
 FairtrialError            the user has to act: one sentence says what to do; the command ends with its exit code
 ├── ProblemsError         all problems of a suite, reported together
 ├── StoreError            the store cannot be read or written
-│   ├── StoreLockedError  another program has locked the store; the lock may be released
+│   ├── StoreBusyError    the store cannot be used for now; nothing was written, and waiting may help
+│   │   ├── StoreLockedError       another program has locked it
+│   │   └── StoreUnreachableError  the connection to the database was lost
 │   └── BadRowError       the store cannot hold this row; other rows are not affected
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
 ├── NotInstalledError     an extra is missing
@@ -48,8 +50,22 @@ class StoreError(FairtrialError):
     """The store cannot be opened, read or written."""
 
 
-class StoreLockedError(StoreError):
+class StoreBusyError(StoreError):
+    """The store cannot be used for now; nothing was written, and waiting may help."""
+
+    reason = "the store is busy"  # shown while a run waits
+
+
+class StoreLockedError(StoreBusyError):
     """Another program has locked the store; the lock may be released."""
+
+    reason = "another program has locked the store"
+
+
+class StoreUnreachableError(StoreBusyError):
+    """The database does not respond, or the connection to it was lost; it may come back."""
+
+    reason = "the database cannot be reached"
 
 
 class BadRowError(StoreError):

@@ -84,11 +84,11 @@ class Progress:
         self.before = 0  # trials finished by earlier sessions
         self.note = ""  # why the run is slower than requested
         self.growing = False  # cases are still being read, so the totals grow
-        self.locked = False  # another program has locked the store, and all writes wait
+        self.waiting = ""  # why all writes wait: another program has locked the store, or it cannot be reached
 
-    def lock(self, locked: bool) -> None:
-        """Note whether another program has locked the store."""
-        self.locked = locked
+    def wait(self, reason: str) -> None:
+        """Note why the store cannot be written for now; an empty reason: it can."""
+        self.waiting = reason
 
     def plan(self, totals: Iterable[int], *, growing: bool) -> None:
         """Set the number of trials of each arm."""
@@ -146,7 +146,7 @@ class Progress:
     def held_back(self) -> list[str]:
         """Return what holds the run back at the moment, in words."""
         held = [*self.held(), *([self.note] if self.note else [])]
-        held += ["waiting: another program has locked the store"] if self.locked else []
+        held += [f"waiting: {self.waiting}"] if self.waiting else []
         still = time.monotonic() - self.latest
         return [*held, f"no answer for {still:.0f} s"] if still >= _STILL else held
 

@@ -20,6 +20,7 @@ from fairtrial.store import Store, rows
 from fairtrial.store.files import contents
 from fairtrial.store.opinions import has_judged
 from fairtrial.store.turns import turn_rows
+from fairtrial.store.waiting import Waiting
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
@@ -42,13 +43,15 @@ class Reader:
         self._store, self._job, self._scoring, self._order = store, job, scoring, order
         self._files: dict[str, File] = {}
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
+        self._waiting = Waiting()
 
     def close(self) -> None:
         """Shut down the threads."""
+        self._waiting.stop()
         self._threads.shutdown(wait=False)
 
     async def _read(self, function: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._waiting.call, function, *args)
 
     async def slice(self, first: int) -> CaseSlice:
         """Return the next cases, starting at `first`."""

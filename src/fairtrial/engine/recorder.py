@@ -25,9 +25,9 @@ _ROUNDING_ERROR = 1e-12  # USD; smaller amounts are floating-point rounding erro
 class Recorder:
     """Writes one session's rows and keeps its budget up to date."""
 
-    def __init__(self, store: Store, job: Job, scoring: Scoring, spent: float, on_lock: Callable[[bool], None]) -> None:
+    def __init__(self, store: Store, job: Job, scoring: Scoring, spent: float, waiting: Callable[[str], None]) -> None:
         self._job, self._scoring = job, scoring
-        self._saver = Saver(store.write, on_lock)
+        self._saver = Saver(store.write, waiting)
         self.budget = Budget(job.settings.budget_usd, spent, keep=self._save_at_risk)
 
     async def __aenter__(self) -> Recorder:

@@ -67,7 +67,7 @@ class Engine:
                 self._decision = Decision(job.settings.stop, job.arms, self._order)
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
         self._reader = Reader(store, self.job, scoring.number, self._order)
-        self._recorder = Recorder(store, self.job, scoring, spent, progress.lock)
+        self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
         self._executor: Executor = LocalExecutor(
             self.job, targets, scoring, self._recorder.budget, self._reader.cached_answer, self._reader.file
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from fairtrial.core.errors import StoreError
@@ -12,6 +12,9 @@ from fairtrial.store.dialect import Dialect
 from fairtrial.store.sqlite import Sqlite
 
 DEFAULT_URL = "sqlite:///.fairtrial/fairtrial.db"
+_FORMS = "use sqlite:///path/to/file.db, a file name, or postgresql://USER@HOST/DATABASE"
+
+_SECRETS = ("password", "sslpassword")  # options of a PostgreSQL URL
 
 
 def as_url(store: str | None) -> str:
@@ -23,16 +26,31 @@ def as_url(store: str | None) -> str:
 
 def dialect_of(store: str | None) -> Dialect:
     """Return the database for a store's address."""
-    return Sqlite(sqlite_path(store))
+    url = _parsed(store)
+    if url.get_backend_name() == "sqlite":
+        return Sqlite(Path(url.database or ""))
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        from fairtrial.store.postgresql import Postgresql
+
+        return Postgresql(url, without_password(url))
+    raise StoreError(f"runs are stored in SQLite or PostgreSQL; `{url.drivername}` is not supported: {_FORMS}")
 
 
-def sqlite_path(store: str | None) -> Path:
-    """Return the file of a SQLite store."""
+def without_password(url: URL) -> str:
+    """Return a URL as it may be shown."""
+    query = {name: value for name, value in url.query.items() if name not in _SECRETS}
+    return URL.create("postgresql", url.username, None, url.host, url.port, url.database, query).render_as_string()
+
+
+def shown(store: str) -> str:
+    """Return a store's address without its password."""
+    return without_password(_parsed(store)) if "://" in store and not store.startswith("sqlite") else store
+
+
+def _parsed(store: str | None) -> URL:
     url = as_url(store)
     try:
-        parsed = make_url(url)
-    except ArgumentError:
-        raise StoreError(f"`{url}` is not a store: use sqlite:///path/to/file.db or a file name") from None
-    if parsed.get_backend_name() != "sqlite":
-        raise StoreError(f"this version stores runs in SQLite only; `{parsed.drivername}` is not supported")
-    return Path(parsed.database or "")
+        return make_url(url)
+    except (ArgumentError, ValueError):  # the message must not show the address: it may have a password
+        scheme = url.partition("://")[0]
+        raise StoreError(f"the store's address `{scheme}://…` cannot be read: {_FORMS}") from None

@@ -47,11 +47,11 @@ def runs_page(store: Store, filters: RunQuery, first: int, count: int) -> tuple[
     runs, plans, tags = schema.runs, schema.plans, schema.tags
     query = run_query()
     if filters.text:
-        tagged = select(tags.c.run_id).where(tags.c.name.contains(filters.text, autoescape=True))
+        tagged = select(tags.c.run_id).where(tags.c.name.icontains(filters.text, autoescape=True))
         matches = or_(
             plans.c.suite_name.icontains(filters.text, autoescape=True),
-            runs.c.id.startswith(filters.text, autoescape=True),
-            runs.c.series_id.startswith(filters.text, autoescape=True),
+            runs.c.id.istartswith(filters.text, autoescape=True),
+            runs.c.series_id.istartswith(filters.text, autoescape=True),
             runs.c.id.in_(tagged),
         )
         query = query.where(matches)
@@ -67,15 +67,15 @@ def runs_page(store: Store, filters: RunQuery, first: int, count: int) -> tuple[
             runs.c.status.in_(["running", filters.status]) if needs_lock else runs.c.status == filters.status
         )
     with store.reading() as connection:
-        rows = connection.execute(query.order_by(runs.c.number.desc())).mappings() if needs_lock else None
-        if rows is not None:
-            candidates = [store.with_live_status(RunRecord(**row)) for row in rows]
-            matching = [record for record in candidates if record.status == filters.status]
-            return matching[first : first + count], len(matching)
         total = connection.scalar(select(func.count()).select_from(query.subquery())) or 0
-        page = query.order_by(runs.c.number.desc()).offset(first).limit(count)
+        query = query.order_by(runs.c.number.desc())
+        page = query if needs_lock else query.offset(first).limit(count)
         records = [RunRecord(**row) for row in connection.execute(page).mappings()]
-    return [store.with_live_status(record) for record in records], total
+    found = [store.with_live_status(record) for record in records]
+    if not needs_lock:
+        return found, total
+    matching = [record for record in found if record.status == filters.status]
+    return matching[first : first + count], len(matching)
 
 
 def suite_names(store: Store) -> list[str]:
@@ -264,6 +264,7 @@ def metric_names(store: Store, run: RunRecord) -> list[str]:
     query = (
         select(scores.c.metrics)
         .where(scores.c.run_id == run.id, scores.c.scoring == run.scoring, scores.c.metrics.is_not(None))
+        .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
         .limit(_FIRST_SCORES)
     )
     with store.reading() as connection:
@@ -309,7 +310,8 @@ def runs_of_series(store: Store, series_id: str) -> list[RunRecord]:
     runs = schema.runs
     query = run_query().where(runs.c.series_id == series_id).order_by(runs.c.number)
     with store.reading() as connection:
-        return [store.with_live_status(RunRecord(**row)) for row in connection.execute(query).mappings()]
+        records = [RunRecord(**row) for row in connection.execute(query).mappings()]
+    return [store.with_live_status(record) for record in records]
 
 
 def calibration(store: Store, name: str) -> dict[str, Any] | None:
@@ -324,5 +326,6 @@ def positions_of(store: Store, plan_id: str, case_id: str) -> list[int]:
     """Return the positions in a plan of the cases with this id."""
     table = schema.cases
     query = select(table.c.position).where(table.c.plan_id == plan_id, table.c.id == case_id)
+    query = query.order_by(table.c.position)
     with store.reading() as connection:
         return [row[0] for row in connection.execute(query)]

@@ -1,23 +1,19 @@
-"""The interface between the store and a database. SQLite is the only one implemented today."""
+"""The interface between the store and a database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Protocol
 
-from sqlalchemy import Engine, Table
-from sqlalchemy.exc import (
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    InterfaceError,
-    ProgrammingError,
-    SQLAlchemyError,
-)
+from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Dialect as SqlDialect
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from fairtrial.core.errors import BadRowError, StoreError
+
+InsertRows = Callable[[Connection, list[dict[str, Any]]], None]
 
 
 class Lock(Protocol):
@@ -40,6 +36,7 @@ class Dialect(Protocol):
 
     name: str
     place: str  # the store's name in messages: a path, or an address without its password
+    address: str  # what opens the store, with its password: never shown
 
     def open(self, *, create: bool) -> Engine:
         """Open the database; raise an error if it does not exist and `create` is false."""
@@ -47,8 +44,26 @@ class Dialect(Protocol):
     def lock(self, name: str) -> Lock:
         """Return the lock with this name, shared by all users of the store."""
 
+    def is_locked(self, name: str) -> bool:
+        """Return whether any process holds the lock with this name."""
+
+    def keep_locks(self, names: Iterable[str]) -> None:
+        """Acquire those of these locks again that we held and lost; raise an error if another process has one now."""
+
+    def transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """Open a transaction. If it raises no error, it is committed; if it does, nothing is."""
+
+    def serialise(self, connection: Connection, name: str, *, shared: bool = False) -> None:
+        """Let only one transaction at a time go on with this name, or those that all share it."""
+
     def insert(self, table: Table) -> Any:
         """Return an insert that supports `on_conflict_do_update` and `on_conflict_do_nothing`."""
+
+    def prepare_insert(self, table: Table, statement: Any, driver: SqlDialect) -> InsertRows:
+        """Return a function that executes an insert for many rows, all of which have every column of the table."""
+
+    def loaded(self, engine: Engine) -> None:
+        """Note that many rows were added, so that queries about them are planned well."""
 
     def explain(self, error: DBAPIError) -> StoreError:
         """Turn a database error into a readable message."""
@@ -59,10 +74,14 @@ def translated(dialect: Dialect) -> Iterator[None]:
     """Turn database errors into readable messages; the only place where that happens."""
     try:
         yield
-    except (DataError, IntegrityError, InterfaceError, ProgrammingError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "orig", None) or error
-        raise BadRowError(f"the store {dialect.place} cannot store this row: {reason}") from error
+    except (OverflowError, UnicodeError) as error:
+        raise bad_row(dialect, error) from error
     except DBAPIError as error:
         raise dialect.explain(error) from error
     except SQLAlchemyError as error:
         raise StoreError(f"the store {dialect.place} cannot be used: {error}") from error
+
+
+def bad_row(dialect: Dialect, reason: BaseException) -> BadRowError:
+    """Return the error for a row that the database cannot store."""
+    return BadRowError(f"the store {dialect.place} cannot store this row: {reason}")

@@ -23,7 +23,7 @@ def attachments(
         query = query.where(*schema.at(table, place))
     hashes: dict[Place, dict[str, str]] = {}
     with store.reading() as connection:
-        for row in connection.execute(query).mappings():
+        for row in connection.execute(query.order_by(*table.primary_key)).mappings():
             hashes.setdefault(place_of(row), {})[row["name"]] = row["sha256"]
     return hashes
 

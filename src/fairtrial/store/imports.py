@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from sqlalchemy import Text, cast, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from fairtrial.store import schema
 from fairtrial.store.statements import INSERT_CASES, UPSERTS
 from fairtrial.store.store import RunRecord, Store, run_query
+from fairtrial.store.types import json_text
 
 
 class ImportedRun:
@@ -71,7 +72,7 @@ def find_imported(store: Store, run_id: str) -> RunRecord | None:
 def attempts_at(store: Store, tool: str, lineage: str) -> list[tuple[RunRecord, dict[str, Any]]]:
     """Return the imported attempts at the same run of another tool, with where they came from."""
     found = []
-    query = run_query().where(cast(schema.runs.c.context, Text).contains(lineage, autoescape=True))
+    query = run_query().where(json_text(schema.runs.c.context).contains(lineage, autoescape=True))
     with store.reading() as connection:
         records = [RunRecord(**row) for row in connection.execute(query).mappings()]
     for record in records:

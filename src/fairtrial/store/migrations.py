@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sqlalchemy import Connection, Table, delete, insert, inspect, select, update
+from sqlalchemy.schema import CreateColumn
 
 from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
@@ -14,12 +15,13 @@ def _columns(connection: Connection, table: str) -> set[str]:
     return {column["name"] for column in inspect(connection).get_columns(table)}
 
 
-def _add_columns(connection: Connection, table: str, *columns: str) -> None:
+def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add missing columns; a table that an earlier step has just created already has them."""
-    existing = _columns(connection, table)
-    for column in columns:
-        if column.split()[0] not in existing:
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+    existing = _columns(connection, table.name)
+    for name in names:
+        if name not in existing:
+            column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column}")
 
 
 def _add_tables(connection: Connection, *tables: Table) -> None:
@@ -28,7 +30,7 @@ def _add_tables(connection: Connection, *tables: Table) -> None:
 
 def _add_judgements(connection: Connection) -> None:
     _add_tables(connection, schema.judgements)
-    _add_columns(connection, "scores", "metrics BLOB")
+    _add_columns(connection, schema.scores, "metrics")
 
 
 def _add_calibrations(connection: Connection) -> None:
@@ -48,7 +50,7 @@ def _add_pairs_and_labels(connection: Connection) -> None:
 
 
 def _add_tool_use(connection: Connection) -> None:
-    _add_columns(connection, "trials", "tool_calls INTEGER", "tool_errors INTEGER", "tools BLOB")
+    _add_columns(connection, schema.trials, "tool_calls", "tool_errors", "tools")
 
 
 def _add_tags(connection: Connection) -> None:
@@ -74,24 +76,26 @@ def _add_charges(connection: Connection) -> None:
         "pairs": "asked > 0",
     }
     for table, was_called in answered.items():
-        _add_columns(connection, table, "charged_usd FLOAT DEFAULT 0", "unknown_costs INTEGER DEFAULT 0")
+        _add_columns(connection, schema.metadata.tables[table], "charged_usd", "unknown_costs")
         connection.exec_driver_sql(  # what a call of unknown cost was charged was not stored
             f"UPDATE {table} SET unknown_costs = CASE WHEN cost_usd IS NULL AND ({was_called}) THEN 1 ELSE 0 END, "  # noqa: S608
             "charged_usd = coalesce(cost_usd, 0), cost_usd = coalesce(cost_usd, 0)"
         )
     _add_tables(connection, schema.ledgers)
-    _add_columns(connection, "runs", "number INTEGER NOT NULL DEFAULT 0")
+    if "number" not in _columns(connection, "runs"):
+        connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN number INTEGER NOT NULL DEFAULT 0")
     connection.exec_driver_sql("UPDATE runs SET number = (SELECT count(*) FROM runs AS r WHERE r.id <= runs.id)")
 
 
 def _add_several_answers(connection: Connection) -> None:
-    _add_columns(connection, "cases", "several BOOLEAN")
+    _add_columns(connection, schema.cases, "several")
 
 
 def _add_automatic(connection: Connection) -> None:
     """Mark automatic scores, given without looking at the answer; so far only their notes said so."""
-    _add_columns(connection, "scores", "automatic BOOLEAN NOT NULL DEFAULT 0")
-    connection.exec_driver_sql("UPDATE scores SET automatic = 1 WHERE notes LIKE 'automatic pass%'")
+    _add_columns(connection, schema.scores, "automatic")
+    automatic = schema.scores.c.notes.startswith("automatic pass")
+    connection.execute(update(schema.scores).where(automatic).values(automatic=True))
 
 
 def _add_plan_targets(connection: Connection) -> None:
@@ -105,12 +109,12 @@ def _add_plan_targets(connection: Connection) -> None:
 
 
 def _add_extract(connection: Connection) -> None:
-    _add_columns(connection, "cases", "extract BLOB")
+    _add_columns(connection, schema.cases, "extract")
 
 
 def _add_chats(connection: Connection) -> None:
     """Add variables, turns and files of cases."""
-    _add_columns(connection, "cases", "vars BLOB", "turns BLOB", "attach BLOB")
+    _add_columns(connection, schema.cases, "vars", "turns", "attach")
     _add_tables(connection, schema.turns, schema.plan_files)
 
 

@@ -194,6 +194,7 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
         .join(scores, and_(schema.same_trial(table, scores), scores.c.scoring == table.c.scoring))
         .where(table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
         .where(scores.c.scorer != "pairwise", scores.c.value.is_not(None))
+        .order_by(*(table.c[name] for name in (*COLUMNS, "judge", "prompt_hash", "number")))
         .execution_options(yield_per=2000)
     )
     judges: dict[str, int] = {}

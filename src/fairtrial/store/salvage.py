@@ -1,4 +1,4 @@
-"""Check how much of a damaged store can be read, and copy the intact rows into a new store."""
+"""Check how much of a damaged SQLite store can be read, and copy the intact rows into a new store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StoreCheck(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problems and not any(table.lost for table in self.tables)
 
 
-def check_store(path: Path, save: Path | None = None) -> StoreCheck:
+def check_file(path: Path, save: Path | None = None) -> StoreCheck:
     """Read every row of a store; with `save`, copy the readable ones into a new store at that path."""
     if not path.is_file():
         raise StoreError(f"there is no store at {path}")

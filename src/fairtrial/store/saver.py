@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from fairtrial.core.errors import BadRowError, StoreLockedError
+from fairtrial.core.errors import BadRowError, StoreBusyError
+from fairtrial.store.waiting import LONGEST, PAUSE
 
 Rows = dict[str, list[dict[str, Any]]]
 # Seconds during which rows are gathered for one commit, in addition to the duration of the previous commit. Rows that
 # arrive in this time are lost in a crash and paid for again: design note 0011 shows the effect of other values.
 _GATHER_SECONDS = 0.002
-_LONGEST_LOCK = 600.0  # seconds after which another program's lock ends the session
 
 
 class _Entry(NamedTuple):
@@ -27,9 +27,9 @@ class _Entry(NamedTuple):
 class Saver:
     """Makes rows durable. A row is accepted as soon as `save` is called: cancelling the wait does not lose it."""
 
-    def __init__(self, write: Callable[[Rows], None], locked: Callable[[bool], None] = lambda _: None) -> None:
-        """`locked` is called from a thread with whether another program has locked the store."""
-        self._write, self._locked = write, locked
+    def __init__(self, write: Callable[[Rows], None], waiting: Callable[[str], None] = lambda _: None) -> None:
+        """`waiting` is called from a thread with why the store cannot be written for now, and with "" once it can."""
+        self._write, self._waiting = write, waiting
         self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
@@ -44,7 +44,7 @@ class Saver:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
-        self._closing = True  # after Ctrl-C, do not wait for a lock
+        self._closing = True  # after Ctrl-C, do not wait for a lock or a server
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
@@ -103,30 +103,31 @@ class Saver:
     def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
         """Write the rows in one transaction, or one by one if any of them can never be stored."""
         try:
-            self._write_when_unlocked(_by_table(entries))
+            self._write_when_possible(_by_table(entries))
         except BadRowError:
             return [self._write_one(entry) for entry in entries]
         return [None] * len(entries)
 
     def _write_one(self, entry: _Entry) -> BadRowError | None:
         try:
-            self._write_when_unlocked({entry.table: [entry.row]})
+            self._write_when_possible({entry.table: [entry.row]})
         except BadRowError as error:
             return error
         return None
 
-    def _write_when_unlocked(self, rows: Rows) -> None:
-        """Write, waiting and reporting it while another program locks the store: paid answers must not be lost."""
-        deadline = time.monotonic() + _LONGEST_LOCK
+    def _write_when_possible(self, rows: Rows) -> None:
+        """Write, waiting and reporting it while the store is locked or out of reach: paid answers must not be lost."""
+        deadline = time.monotonic() + LONGEST
         while True:
             try:
                 self._write(rows)
-            except StoreLockedError:
+            except StoreBusyError as error:
                 if time.monotonic() > deadline or self._closing:
                     raise
-                self._locked(True)
+                self._waiting(error.reason)
+                time.sleep(PAUSE)
             else:
-                self._locked(False)
+                self._waiting("")
                 return
 
 

@@ -5,22 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    and_,
-)
+from sqlalchemy import Boolean, Column, ForeignKey, Index, LargeBinary, MetaData, Table, and_
+from sqlalchemy.types import TypeEngine
 
 from fairtrial.core.place import COLUMNS, Place
+from fairtrial.store.types import Float, Integer, String, Text
 
 metadata = MetaData()
 Json = LargeBinary  # encoded and decoded by msgspec; opaque to the database
@@ -32,7 +21,7 @@ COSTS = ("cost_usd", "charged_usd", "unknown_costs")
 
 def _cost(prefix: str = "") -> list[Column[Any]]:
     """Return the cost columns: the known cost, the cost charged to the budget, and the number of unknown costs."""
-    kinds = (Float, Float, Integer)
+    kinds: tuple[TypeEngine[Any], ...] = (Float, Float, Integer)
     return [Column(f"{prefix}{name}", kind, server_default="0") for name, kind in zip(COSTS, kinds, strict=True)]
 
 

@@ -1,33 +1,31 @@
-"""Insert statements for the hot path, compiled once per process and passed straight to the driver: 3 times as fast."""
+"""Insert statements for the hot path, compiled once per process and passed straight to the driver."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, literal_column
 
 from fairtrial.store import schema
-from fairtrial.store.dialect import Dialect
+from fairtrial.store.dialect import Dialect, InsertRows
 
-Build = Callable[[Dialect], Any]  # builds a statement for one kind of database
+Build = Callable[[Dialect, Table], Any]  # builds a statement for one kind of database
 
 
 class PreparedInsert:
     """An insert statement for rows that have every column of the table."""
 
-    def __init__(self, build: Build) -> None:
-        self._build = build
-        self._compiled: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {}  # by the dialect's name
+    def __init__(self, table: Table, build: Build) -> None:
+        self._table, self._build = table, build
+        self._prepared: dict[str, InsertRows] = {}  # by the dialect's name
 
     def execute(self, connection: Connection, dialect: Dialect, rows: list[dict[str, Any]]) -> None:
         """Insert the rows."""
-        if dialect.name not in self._compiled:
-            compiled = self._build(dialect).compile(dialect=connection.dialect)
-            self._compiled[dialect.name] = str(compiled), itemgetter(*compiled.positiontup)
-        sql, values = self._compiled[dialect.name]
-        connection.exec_driver_sql(sql, [values(row) for row in rows])
+        if dialect.name not in self._prepared:
+            statement = self._build(dialect, self._table)
+            self._prepared[dialect.name] = dialect.prepare_insert(self._table, statement, connection.dialect)
+        self._prepared[dialect.name](connection, rows)
 
 
 def upsert_adding(dialect: Dialect, table: Table, *counts: str) -> Any:
@@ -52,17 +50,22 @@ def insert_missing(dialect: Dialect, table: Table) -> Any:
     return dialect.insert(table).on_conflict_do_nothing()
 
 
-INSERT_CASES = PreparedInsert(lambda dialect: dialect.insert(schema.cases))
-UPSERTS = {
-    "trials": PreparedInsert(lambda dialect: upsert_adding(dialect, schema.trials, "attempts")),
-    "turns": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.turns)),
-    "scores": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.scores)),
-    "labels": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.labels)),
-    "judgements": PreparedInsert(lambda dialect: upsert_adding(dialect, schema.judgements, "asked")),
-    "files": PreparedInsert(lambda dialect: insert_missing(dialect, schema.files)),
-    "attachments": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.attachments)),
-    "votes": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.votes)),
-    "pairs": PreparedInsert(lambda dialect: upsert_adding(dialect, schema.pairs, "asked")),
-    "digests": PreparedInsert(lambda dialect: upsert_replacing(dialect, schema.digests)),
-    "ledgers": PreparedInsert(lambda dialect: upsert_adding(dialect, schema.ledgers)),
+def _adding(*counts: str) -> Build:
+    return lambda dialect, table: upsert_adding(dialect, table, *counts)
+
+
+INSERT_CASES = PreparedInsert(schema.cases, lambda dialect, table: dialect.insert(table))
+_BUILDS: dict[Table, Build] = {
+    schema.trials: _adding("attempts"),
+    schema.turns: upsert_replacing,
+    schema.scores: upsert_replacing,
+    schema.labels: upsert_replacing,
+    schema.judgements: _adding("asked"),
+    schema.files: insert_missing,
+    schema.attachments: upsert_replacing,
+    schema.votes: upsert_replacing,
+    schema.pairs: _adding("asked"),
+    schema.digests: upsert_replacing,
+    schema.ledgers: _adding(),
 }
+UPSERTS = {table.name: PreparedInsert(table, build) for table, build in _BUILDS.items()}

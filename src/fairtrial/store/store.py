@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Select, Text, and_, cast, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.core.experiment import Arm, Case, ScorerSpec
@@ -25,9 +25,12 @@ from fairtrial.store.dialect import Dialect, Lock, translated
 from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.planned import Planned, count_by_position, planned_cases
 from fairtrial.store.statements import INSERT_CASES, UPSERTS, insert_missing, upsert_replacing
+from fairtrial.store.types import json_text
+from fairtrial.store.waiting import Waiting
 
 _BATCH = 1000
-_UNFINISHED = -1  # the case count of a plan that is still being written
+UNFINISHED = -1  # the case count of a plan that is still being written
+NUMBERS = "numbers of runs"  # given in one transaction at a time
 _PATIENCE = 1.0
 
 
@@ -83,7 +86,8 @@ class Store:
 
     def __init__(self, url: str | None = None, *, create: bool = True) -> None:
         self._dialect = dialect_of(url)
-        self.path = self._dialect.place
+        self.path = self._dialect.place  # as it may be shown; `address` opens the store again
+        self.address = self._dialect.address
         with translated(self._dialect):
             self.engine = self._dialect.open(create=create)
             self._upgrade()
@@ -91,7 +95,7 @@ class Store:
         self._finalizer = weakref.finalize(self, self.engine.dispose)
 
     def close(self) -> None:
-        """Close the database; all data is then in one file, unless another process has it open."""
+        """Close the database; a SQLite store is then in one file, unless another process has it open."""
         self._finalizer()
 
     def _upgrade(self) -> None:
@@ -116,7 +120,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction, which is committed completely or not at all."""
-        with translated(self._dialect), self.engine.begin() as connection:
+        with translated(self._dialect), self._dialect.transaction(self.engine) as connection:
             yield connection
 
     # -- writing ---------------------------------------------------------------------------------
@@ -145,8 +149,7 @@ class Store:
                 self._add_file(plan["id"], file)
             stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
             while batch := list(islice(stream, _BATCH)):
-                with self.writing() as connection:
-                    INSERT_CASES.execute(connection, self._dialect, batch)
+                Waiting().call(self._add_cases, batch)
                 repeats = [row["repeats"] for row in batch if row["repeats"] is not None]
                 planned = Planned(
                     planned.cases + len(batch), planned.own + len(repeats), planned.repeats + sum(repeats)
@@ -156,10 +159,15 @@ class Store:
                 whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
                 connection.execute(whole.values(case_count=planned.cases))
 
+    def _add_cases(self, batch: list[dict[str, Any]]) -> None:
+        with self.writing() as connection:
+            INSERT_CASES.execute(connection, self._dialect, batch)
+
     def _add_file(self, plan_id: str, file: File) -> None:
         sha256 = hashlib.sha256(file.body).hexdigest()
         row = {"sha256": sha256, "media": file.media, "body": file.body}
         with self.writing() as connection:
+            self._dialect.serialise(connection, "files", shared=True)
             connection.execute(insert_missing(self._dialect, schema.files).values(row))
             link = insert_missing(self._dialect, schema.plan_files).values(plan_id=plan_id, sha256=sha256)
             connection.execute(link)
@@ -170,8 +178,8 @@ class Store:
         with self.writing() as connection:
             count = connection.scalar(select(table.c.case_count).where(table.c.id == plan["id"]))
             if count is not None:
-                return planned_cases(connection, plan["id"]), count != _UNFINISHED
-            connection.execute(insert(table).values(**plan, case_count=_UNFINISHED, created_at=time.time()))
+                return planned_cases(connection, plan["id"]), count != UNFINISHED
+            connection.execute(insert(table).values(**plan, case_count=UNFINISHED, created_at=time.time()))
             if targets := schema.target_rows(plan["id"], plan["arms"]):
                 connection.execute(insert(schema.plan_targets), targets)
         return Planned(), False
@@ -179,7 +187,8 @@ class Store:
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to start."""
         with self.writing() as connection:
-            number = (connection.scalar(select(func.max(schema.runs.c.number))) or 0) + 1
+            self._dialect.serialise(connection, NUMBERS)
+            number = select(func.coalesce(func.max(schema.runs.c.number), 0) + 1).scalar_subquery()
             fresh = {"status": "running", "scoring": 0, "created_at": time.time(), "number": number}
             connection.execute(insert(schema.runs).values({**fresh, **run}))
             connection.execute(
@@ -192,8 +201,11 @@ class Store:
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(**values))
 
     def write(self, batch: dict[str, list[dict[str, Any]]]) -> None:
-        """Write rows, by table, in one transaction."""
+        """Write rows, by table, in one transaction; those of a run only if its lock, if we held it, is still ours."""
         with self.writing() as connection:
+            self._dialect.keep_locks({str(items[0].get("run_id")) for items in batch.values()})
+            if "files" in batch:
+                self._dialect.serialise(connection, "files", shared=True)
             for table, items in batch.items():
                 UPSERTS[table].execute(connection, self._dialect, items)
 
@@ -282,30 +294,19 @@ class Store:
             )
             if not others:
                 connection.execute(delete(schema.plans).where(schema.plans.c.id == plan_id))
+            self._dialect.serialise(connection, "files")  # others may be about to use a file that nothing uses yet
             used = select(schema.attachments.c.sha256).union(select(schema.plan_files.c.sha256))
             connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
     def lease(self, run_id: str) -> Lock:
         """Acquire the run's lock, which only one process can hold and which is released when the process ends."""
-        lock = self._lock(run_id)
+        lock = self._dialect.lock(run_id)
         try:
             # Another process may hold the lock for a moment to check the run's status.
             lock.acquire(timeout=_PATIENCE, poll_interval=0.02)
         except Timeout:
             raise FairtrialError(f"run {run_id} is still running in another process") from None
         return lock
-
-    def _lock(self, run_id: str) -> Lock:
-        return self._dialect.lock(run_id)
-
-    def _leased(self, run_id: str) -> bool:
-        try:
-            with self._lock(run_id).acquire(timeout=0):
-                return False
-        except Timeout:
-            return True
-        except StoreError:
-            return False  # in a store that cannot be written, nothing is running
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -318,7 +319,7 @@ class Store:
 
     def with_live_status(self, run: RunRecord) -> RunRecord:
         """Return the run, marked as interrupted if its process was killed: its lock is then released."""
-        if run.status == "running" and not self._leased(run.id):
+        if run.status == "running" and not self._dialect.is_locked(run.id):
             return msgspec.structs.replace(run, status="interrupted")
         return run
 
@@ -385,7 +386,7 @@ class Store:
             row = connection.execute(select(schema.plans).where(schema.plans.c.id == plan_id)).mappings().first()
             if row is None:
                 raise StoreError(f"the plan {plan_id} is not in this store")
-            if row["case_count"] != _UNFINISHED:
+            if row["case_count"] != UNFINISHED:
                 return PlanRecord(**row)
             return PlanRecord(**{**row, "case_count": count_by_position(connection, plan_id)}, unfinished=True)
 
@@ -415,9 +416,13 @@ class Store:
     def case_templates(self, plan_id: str) -> Iterator[str]:
         """Yield the texts of a plan's cases that may contain variables."""
         table = schema.cases
-        blobs = (cast(table.c[name], Text) for name in ("scorer", "extract", "vars", "turns"))
+        blobs = (json_text(table.c[name]) for name in ("scorer", "extract", "vars", "turns"))
         texts = (table.c.input, table.c.expected, *blobs)
-        query = select(*texts).where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
+        query = (
+            select(*texts)
+            .order_by(table.c.position)
+            .where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
+        )
         with self.reading() as connection:
             for row in connection.execute(query):
                 yield from (text for text in row if text)
@@ -427,7 +432,7 @@ class Store:
         table = schema.cases
         query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
         with self.reading() as connection:
-            return [rows.decode(row[0]) for row in connection.execute(query)]
+            return [rows.decode(row[0]) for row in connection.execute(query.order_by(table.c.scorer))]
 
     def trial_rows(
         self,

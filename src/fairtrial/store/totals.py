@@ -105,6 +105,7 @@ def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[i
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .group_by(scores.c.arm_position, scores.c.case_position, cases.c.weight, cases.c.cluster)
+        .order_by(scores.c.arm_position, scores.c.case_position)
         .execution_options(yield_per=2000)
     )
     by_arm: dict[int, CaseScores] = {}
@@ -159,6 +160,7 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .where(scores.c.arm_position.in_(arms))
+        .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
         .execution_options(yield_per=2000)
     )
     by_arm = {arm: TrialScores() for arm in arms}
@@ -200,6 +202,7 @@ def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict
         select(scores.c.arm_position, scores.c.case_position, scores.c.metrics, cases.c.weight)
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.metrics.is_not(None))
+        .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
         .execution_options(yield_per=2000)
     )
     by_arm: dict[int, dict[str, MetricScores]] = {}
@@ -238,6 +241,7 @@ def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == trials.c.case_position))
         .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id, trials.c.failure_kind.is_(None))
+        .order_by(trials.c.case_position, trials.c.arm_position, trials.c.repeat)
         .execution_options(yield_per=2000)
     )
     with store.reading() as connection:
@@ -314,4 +318,4 @@ def failure_reasons(store: Store, run_id: str, scoring: int) -> list[tuple[str, 
     )
     with store.reading() as connection:
         reasons = [(row[0], row[1], row[2]) for query in (failed, unscored) for row in connection.execute(query)]
-    return sorted(reasons, key=lambda reason: -reason[2])
+    return sorted(reasons, key=lambda reason: (-reason[2], reason[0], reason[1] or ""))

@@ -72,7 +72,7 @@ def _statement(run: RunRecord, query: TrialQuery) -> Select[Any]:
         select(*place)
         .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == run.scoring))
         .where(trials.c.run_id == run.id)
-        .order_by(*([scores.c.value] if query.worst_first else []), *place)
+        .order_by(*([scores.c.value.nulls_first()] if query.worst_first else []), *place)
     )
     if query.arms:
         statement = statement.where(trials.c.arm_position.in_(query.arms))

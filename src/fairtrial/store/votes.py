@@ -139,6 +139,7 @@ def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tu
     if case is not None:
         query = query.where(table.c.case_position == case)
     arms: dict[tuple[int, int], list[int]] = {}
+    query = query.order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
     with store.reading() as connection:
         for position, repeat, arm in connection.execute(query):
             arms.setdefault((position, repeat), []).append(arm)

@@ -45,7 +45,7 @@ class NumberCache:
         self._drawn: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-digest")
-        self._process = ComputeProcess(store.path)
+        self._process = ComputeProcess(store.address)
 
     def close(self) -> None:
         """Stop all computations."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -81,7 +80,7 @@ class Optimisation:
         from fairtrial.optim.text import statement
 
         problem = by_name(request.path_params["problem"])
-        folder = Path(self._site.store.path).parent / "baselines"
+        folder = self._site.folder / ".fairtrial" / "baselines"
         baseline = baselines([problem], folder, time_limit=20)[0]
         answers: list[dict[str, Any]] = []
         for run in self._runs()[:10]:

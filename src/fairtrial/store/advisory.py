@@ -1,0 +1,88 @@
+"""Locks between processes on any machine: advisory locks of PostgreSQL, which end with their connection."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import MutableMapping
+from types import TracebackType
+
+from filelock import Timeout
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+
+from fairtrial.core.errors import StoreError
+from fairtrial.store.dialect import Dialect, translated
+
+_PATIENCE = 5.0  # seconds that a lost lock is waited for: another process may look at it for a moment
+Held = MutableMapping[str, "AdvisoryLock"]
+
+
+class AdvisoryLock:
+    """A lock on a connection of its own."""
+
+    def __init__(self, dialect: Dialect, sessions: Engine, held: Held, name: str, key: int) -> None:
+        """`held` are the locks of this process, by name."""
+        self._dialect, self._sessions, self._held = dialect, sessions, held
+        self._name, self._key = name, key
+        self._connection: Connection | None = None
+
+    def acquire(self, *, timeout: float, poll_interval: float = 0.05) -> AdvisoryLock:
+        """Acquire the lock within `timeout` seconds, or raise `filelock.Timeout`."""
+        with translated(self._dialect):
+            connection = self._sessions.connect().execution_options(isolation_level="AUTOCOMMIT")
+            try:
+                self._wait(connection, timeout, poll_interval)
+            except BaseException:
+                connection.close()
+                raise
+        self._connection = connection
+        self._held[self._name] = self
+        return self
+
+    def _wait(self, connection: Connection, timeout: float, poll_interval: float) -> None:
+        deadline = time.monotonic() + timeout
+        attempt = text("SELECT pg_try_advisory_lock(:key)")
+        while not connection.scalar(attempt, {"key": self._key}):
+            if time.monotonic() >= deadline:
+                raise Timeout(self._name)
+            time.sleep(poll_interval)
+
+    def keep(self) -> None:
+        """Acquire the lock again if its connection was lost; raise an error if another process has it now."""
+        if self._connection is not None:
+            try:
+                self._connection.exec_driver_sql("SELECT 1")
+            except DBAPIError:
+                self._drop()
+            else:
+                return
+        try:
+            self.acquire(timeout=_PATIENCE)
+        except Timeout:
+            raise StoreError(
+                f"the connection to {self._dialect.place} was lost, and another process now works on {self._name}: "
+                "what was stored is safe, and this process stops"
+            ) from None
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._held.get(self._name) is self:
+            del self._held[self._name]
+        self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()  # which ends the session, and with it the lock
+
+    def __enter__(self) -> AdvisoryLock:
+        return self if self._connection is not None else self.acquire(timeout=math.inf)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.release()
+
+    def __del__(self) -> None:
+        self.release()
