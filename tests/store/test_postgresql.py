@@ -237,6 +237,12 @@ def test_a_database_that_cannot_hold_every_text_is_refused(postgres):
         Store(postgres.url("latin"))
 
 
+def test_without_the_driver_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr("fairtrial.store.address.find_spec", lambda _: None)
+    with pytest.raises(FairtrialError, match=r"pip install 'fairtrial\[postgres\]'"):
+        Store("postgresql://me@db.example.com/evals")
+
+
 def test_waiting_ends_when_it_is_stopped():
     patience = waiting.Waiting()
 

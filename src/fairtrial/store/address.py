@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from fairtrial.core.errors import StoreError
+from fairtrial.core.errors import NotInstalledError, StoreError
 from fairtrial.store.dialect import Dialect
 from fairtrial.store.sqlite import Sqlite
 
@@ -30,6 +31,8 @@ def dialect_of(store: str | None) -> Dialect:
     if url.get_backend_name() == "sqlite":
         return Sqlite(Path(url.database or ""))
     if url.get_backend_name() in ("postgresql", "postgres"):
+        if find_spec("psycopg") is None:
+            raise NotInstalledError("a store in PostgreSQL", "postgres")
         from fairtrial.store.postgresql import Postgresql
 
         return Postgresql(url, without_password(url))

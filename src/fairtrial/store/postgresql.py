@@ -11,25 +11,21 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
+import psycopg
+from psycopg.adapt import Buffer, Loader
 from sqlalchemy import Connection, Engine, NullPool, Table, create_engine, event, text
 from sqlalchemy import Dialect as SqlDialect
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from fairtrial.core.errors import NotInstalledError, StoreError
+from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
 from fairtrial.store.advisory import AdvisoryLock
 from fairtrial.store.dialect import InsertRows, translated
 from fairtrial.store.postgresql_errors import explain
 from fairtrial.store.postgresql_rows import prepare_insert
 from fairtrial.store.waiting import PAUSE, Waiting
-
-try:
-    import psycopg
-    from psycopg.adapt import Buffer, Loader
-except ImportError:
-    raise NotInstalledError("a store in PostgreSQL", "postgres") from None
 
 OLDEST = 13  # the first version that can tell whether a transaction was committed
 # A connection that leads nowhere, as after a firewall has dropped it, is noticed after about a minute.
