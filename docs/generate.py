@@ -20,6 +20,7 @@ from fairtrial.config import document
 from fairtrial.core import registry
 from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.core.extraction import Extraction
+from fairtrial.core.providers import api_providers
 from fairtrial.core.scorer import Scorer
 from fairtrial.webpage import checks
 
@@ -68,6 +69,12 @@ PYTHON_INTRO = """\
 """
 _RUN_METHODS = ("summary", "trials", "trial", "by", "frame", "judgements", "files")
 _WIDE = 100
+PROVIDERS_INTRO = """\
+# Providers
+
+[How to use them](../targets.md). Variables in bold must be set; of the others, `…_BASE_URL` is for another address, and more specific
+names come first. `kind` is for servers of your own with the same API: `providers: {lab: {kind: google_api, base_url: …}}`.
+"""
 SCORERS_INTRO = """\
 # Scorers
 
@@ -103,6 +110,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "commands.md": commands_page(),
         FOLDER / "python.md": python_page(),
         FOLDER / "scorers.md": scorers_page(),
+        FOLDER / "providers.md": providers_page(),
         FOLDER / "suite.md": suite_page(),
     }
 
@@ -202,6 +210,18 @@ def scorers_page() -> str:
         example = (EXAMPLES / f"{name}.yaml").read_text("utf-8")
         lines += [f"\n## {name}\n", _paragraphs(cls.__doc__), *_options(cls), f"\n```yaml\n{example}```"]
     return "\n".join(lines) + "\n"
+
+
+def providers_page() -> str:
+    """Every provider of models with its variables; those in bold must be set."""
+    rows = []
+    for name, provider in sorted(api_providers().items()):
+        needed = provider.needed
+        other = [variable for variable in provider.variables if variable not in needed]
+        variables = " ".join([*(f"**`{variable}`**" for variable in needed), *(f"`{variable}`" for variable in other)])
+        rows.append(f"| `{name}:` | {provider.kind} | {variables} |")
+    header = "| name | kind | variables |\n| --- | --- | --- |\n"
+    return f"{NOTE}{PROVIDERS_INTRO}\n{header}" + "\n".join(rows) + "\n"
 
 
 def suite_page() -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from benchmarks.strict import refusal
+from tests.servers.vendors import Messages
 
 
 class Say(NamedTuple):
@@ -54,9 +55,15 @@ class Scripted:
         """A request's body, and what a real API would answer if it refuses it."""
         body = await request.json()
         self.bodies.append(body)
+        if "model" in request.match_info:  # Claude on Vertex
+            return {**body, "model": request.match_info["model"]}, await self._refused_on_vertex(request, body)
         headers = {name.lower(): value for name, value in request.headers.items()}
         refused = refusal(request.path, headers, body) if self.strict else None
         return body, web.json_response(refused[1], status=refused[0]) if refused else None
+
+    async def _refused_on_vertex(self, request: web.Request, body: dict[str, Any]) -> web.Response | None:
+        refused = Messages().refusal(request.path, {}, body)
+        return web.json_response(refused[1], status=refused[0]) if refused else None
 
     async def messages(self, request: web.Request) -> web.StreamResponse:
         body, refused = await self._heard(request)
@@ -157,6 +164,7 @@ async def scripted_model(script: Script, *, strict: bool = True) -> AsyncIterato
     model = Scripted(script, strict=strict)
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/v1/messages", model.messages)
+    app.router.add_post("/v1/projects/p/locations/global/publishers/anthropic/models/{model}:{call}", model.messages)
     app.router.add_post("/v1/chat/completions", model.completions)
     runner = web.AppRunner(app)
     await runner.setup()

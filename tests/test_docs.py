@@ -62,6 +62,13 @@ def test_every_part_is_documented():
     for name in (
         "openai:",
         "anthropic:",
+        "google:",
+        "vertex:",
+        "azure:",
+        "bedrock:",
+        "mistral:",
+        "openai-responses:",
+        "litellm:",
         "openrouter:",
         "ollama:",
         "local:",

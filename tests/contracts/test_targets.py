@@ -11,10 +11,14 @@ from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.options import read
 from fairtrial.core.target import Options, Target
 from tests.scripted import look_up
+from tests.servers.vendors import vendors
+
+CHAT = {"model": "m", "messages": "{{ messages }}"}
 
 KINDS = registry.builtin_names("targets")
-OUTSIDE = {"local", "claude_code"}  # weights and a program: tests/targets asks the real ones
-HERE = {"openai_api", "anthropic_api", "tool_agent", "replay", "python_call", "command", "mock"}
+OUTSIDE = {"local", "claude_code", "litellm"}  # weights, a program, a library: tests/targets asks the real ones
+HERE = {"openai_api", "anthropic_api", "tool_agent", "replay", "python_call", "command", "mock", "http"}
+HERE |= {"openai_responses_api", "google_api", "vertex_api", "azure_api", "bedrock_api", "mistral_api"}
 
 
 def spec(kind: str, **changes) -> TargetSpec:
@@ -33,6 +37,11 @@ def build(kind: str, folder, options: dict | None = None, **changes) -> Target:
 async def usable(tmp_path, model):
     """Every kind that can be asked without anything from outside, ready to answer."""
     served = await model(look_up)
+    async with vendors() as other:
+        yield _maker(tmp_path, served, other.url)
+
+
+def _maker(tmp_path, served, url):
     (tmp_path / "answers" / "c").mkdir(parents=True)
     (tmp_path / "answers" / "c" / "polite_1.txt").write_text("Paris")
     (tmp_path / "own.py").write_text("def ask(prompt, system, servers):\n    return 'Paris'\n")
@@ -47,6 +56,13 @@ async def usable(tmp_path, model):
             "python_call": {"model": "own.py:ask"},
             "command": {"options": {"command": program}},
             "mock": {"options": {"answer": "Paris"}},
+            "http": {"options": {"url": f"{url}/v1/chat/completions", "headers": {"api-key": "k"}, "body": CHAT}},
+            "openai_responses_api": {"base_url": f"{url}/v1", "api_key": "k"},
+            "google_api": {"base_url": url, "api_key": "k"},
+            "vertex_api": {"base_url": f"{url}/v1beta1/projects/p/locations/l", "api_key": "Bearer k"},
+            "azure_api": {"base_url": f"{url}?api-version=", "api_key": "k"},
+            "bedrock_api": {"base_url": url, "api_key": "k"},
+            "mistral_api": {"base_url": f"{url}/mistral/v1", "api_key": "k"},
         }[kind]
         return build(kind, tmp_path, given.pop("options", None), **given)
 
@@ -116,7 +132,7 @@ class TestEveryApi:
         target = build(kind, tmp_path, base_url="http://x", api_key="sk-secret-0001")
         assert "sk-secret-0001" in " ".join(target.headers(target.spec).values())
         body = target.body(Request(trial_id="t", case_id="c", input="q", params=dict(DEFAULT_PARAMS)))
-        assert b"sk-secret" not in msgspec.json.encode(body) and "sk-secret" not in target.url()
+        assert b"sk-secret" not in msgspec.json.encode(body) and "sk-secret" not in str(target.url())
 
     @pytest.mark.parametrize(
         "reply", [b"", b"null", b"[]", b"{}", b'"x"', b"\xff\xfe", b'{"choices": 1, "content": 1}']

@@ -20,7 +20,7 @@ from fairtrial.config.keys import env_files
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.secrets import Hider, ambient_secrets, is_credential, looks_random, looks_secret
 from fairtrial.core.variables import Variables, display
-from fairtrial.providers.transport import error_of_status
+from fairtrial.providers.errors import error_of_status
 
 KEY = "sk-Ab/12+cd&\"e'f\\gh-9876543210"
 FORMS = {

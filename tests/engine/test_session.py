@@ -19,7 +19,7 @@ from fairtrial.engine import ladder
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.retry import Retries
-from fairtrial.providers import transport
+from fairtrial.providers import streamed, transport
 from fairtrial.providers.prices import FREE, find_price
 from fairtrial.store.ledger import charged
 from fairtrial.workflows.resume import arescore, aresume
@@ -145,7 +145,8 @@ async def test_waiting_is_not_latency(run_suite, model_server, monkeypatch):
         now[0] += seconds
 
     monkeypatch.setattr(ladder, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
-    monkeypatch.setattr(transport, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    for module in (transport, streamed):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     await model_server(faults={"429": 1}, first_only=True, retry_after=3)
     run = await run_suite(targets=["openai:m"], cases=numbered(1))
     (trial,) = run.trials()

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.experiment import DEFAULT_PARAMS
+from fairtrial.providers.errors import error_of_status
 from fairtrial.providers.streams import EventStream, TooLargeError
-from fairtrial.providers.transport import endpoint, error_of_status
+from fairtrial.providers.transport import endpoint
 from fairtrial.reports import md
 from fairtrial.reports.json import document
 from fairtrial.workflows.resume import arescore

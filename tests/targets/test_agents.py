@@ -736,7 +736,8 @@ class TestKEval:
         assert "agent type `robot`" in capsys.readouterr().err
 
     @pytest.mark.slow
-    async def test_it_runs_unchanged(self, k_eval, model, store, tmp_path):
+    @pytest.mark.parametrize("judge", ["anthropic/claude-judge-1", "vertex_ai/claude-opus-4-5"])
+    async def test_it_runs_unchanged(self, k_eval, judge, model, store, tmp_path, monkeypatch):
         def script(turn: Turn) -> Say:
             if "golden answer" in turn.system.lower():  # the judge
                 right = "4711" in turn.question.split("<<ANSWER TO JUDGE", 1)[1]
@@ -744,10 +745,14 @@ class TestKEval:
                     ("factual_adherence", "completeness", "helpfulness_and_clarity"), 5 if right else 1
                 )
                 verdict = {name: {"reasoning": "so", "score": mark} for name, mark in marks.items()}
-                return Say("", (("reply", {**verdict, "unverified_claims": []}),))
+                verdict = {**verdict, "unverified_claims": []}
+                return Say(json.dumps(verdict)) if "vertex" in judge else Say("", (("reply", verdict),))
             return look_up(turn)
 
         served = await model(script)
+        k_eval.write_text(k_eval.read_text().replace("anthropic/claude-judge-1", judge))
+        for name, value in (("BASE_URL", served.url), ("ACCESS_TOKEN", "tok-0001"), ("AI_PROJECT", "p")):
+            monkeypatch.setenv(f"VERTEX{'' if name.startswith('AI') else '_'}{name}", value)
         run = await pipeline.arun(pipeline.load(k_eval), store=store)
         assert run.status == "completed", [t.failure_message or t.unscored_message for t in run.trials()]
         baseline, with_graph = run.arms

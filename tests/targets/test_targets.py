@@ -89,7 +89,7 @@ class TestHttpTargets:
 
     async def test_nobody_there(self, http_target, stream):
         target, _ = await http_target()
-        target.url = lambda: "http://127.0.0.1:9/v1/chat"
+        target.url = lambda **_: "http://127.0.0.1:9/v1/chat"
         failure = await target.ask(request(stream=stream))
         assert (failure.kind, failure.retryable) == ("connection", True)
 

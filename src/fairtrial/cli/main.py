@@ -44,6 +44,7 @@ COMMANDS = {
     "baseline": "Solve an optimisation problem and certify the solution.",
     "import": "Import results of other tools, or convert their suites.",
     "scorers": "List the scorers and what each is good for.",
+    "models": "List the providers, and their models with prices, context windows and what they take.",
     "fetch": "Download the weights of the embedded model.",
     "doctor": "Check what is installed, reachable and configured.",
 }

@@ -13,7 +13,15 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
-from fairtrial.core.providers import Provider, api_kinds, find_provider, known_providers, plugged_in, split_name
+from fairtrial.core.providers import (
+    Provider,
+    api_kinds,
+    find_provider,
+    known_providers,
+    plain_name,
+    plugged_in,
+    split_name,
+)
 from fairtrial.core.variables import Variables
 from fairtrial.providers.models import with_provider
 
@@ -34,6 +42,7 @@ class TargetResolver:
         provider_name, model = split_name(entry.target)
         if provider_name == "tool-agent":
             return self._tool_agent(path, entry, model)
+        provider_name = provider_name if provider_name in self._own else plain_name(provider_name)
         provider = find_provider(provider_name, self._own, self._variables.environment)
         if provider is None:
             self._source.problem((*path, "target"), self._unknown(provider_name, model))

@@ -30,6 +30,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cache_read: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    cache_write_1h: int = 0  # of `cache_write`: what is kept for an hour, at a price of its own
 
     def __add__(self, other: Usage) -> Usage:
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)

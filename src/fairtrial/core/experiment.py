@@ -318,6 +318,8 @@ class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     input: float
     output: float
+    cache_read: float | None = None  # default: as other tokens of the prompt
+    cache_write: float | None = None
 
 
 class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):

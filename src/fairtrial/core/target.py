@@ -37,6 +37,8 @@ class Target:
     embeds: ClassVar[bool] = False  # whether it answers requests for embeddings
     most_at_once: ClassVar[int | None] = None  # the highest useful number of concurrent calls
 
+    tells_limits: ClassVar[bool] = False  # whether replies may say what is left of its provider's limits
+    quota: Any = None  # what they said last (`providers/quota.py`)
     functions: Functions = {}  # given in Python, without an importable name; set before `open`
 
     def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:

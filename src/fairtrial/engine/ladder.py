@@ -24,6 +24,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.limits import Limiter
+from fairtrial.engine.pace import Pace, Size
 from fairtrial.engine.retry import Retries
 from fairtrial.providers.prices import FREE, Price, find_price, stated_price
 
@@ -33,6 +34,7 @@ _MAYBE_BILLED = frozenset({"stream", "timeout", "malformed", "crashed"})
 _MOST_TOKENS = 10**12  # more than any call can use
 _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
 _TOKENS_OF_SCHEMA = 1000  # overhead that a provider adds for a requested JSON schema
+_CHARACTERS_OF_TOKEN, _TOKENS_OF_ANSWER = 4, 1000  # roughly, where only the pace depends on it
 _TOKENS_AROUND = 64  # maximum overhead of a chat template
 _AGENT_COST_FACTOR = 4.0  # an agent's trial may cost this many times the most expensive one so far
 _TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, if the suite does not set a timeout
@@ -50,6 +52,7 @@ class Ladder:
         *,
         gate: Gate,
         limiter: Limiter,
+        pace: Pace | None = None,
         budget: Budget,
         price: Price | Awaitable[Price | None],
         lookup: Lookup | None = None,
@@ -57,6 +60,9 @@ class Ladder:
         self._target, self._settings = target, settings
         self._gate, self._limiter, self._budget = gate, limiter, budget
         self._lookup = lookup
+        self._pace = pace or Pace()
+        if target.tells_limits:
+            self._pace.listen(lambda: target.quota)
         # The price list takes half a second to load; the first calls can be made meanwhile.
         self._price: Price | None = price if isinstance(price, Price) else None
         self._pending_price = None if isinstance(price, Price) else price
@@ -199,15 +205,22 @@ class Ladder:
         return cost if max_cost is None else min(cost, max_cost)
 
     async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
-        """limited: respect the concurrency of the lane and of the run."""
-        async with self._limiter, self._gate:
+        """limited: respect the limits of the account, and the concurrency of the lane and of the run."""
+        async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate:
             attempt.begun = True
             result = await self._timed(request)
+        self._pace.used(result.usage)
         if isinstance(result, Answer):
             self._limiter.succeeded()
         elif result.kind in ("rate_limited", "files"):
             self._limiter.throttled(result.retry_after)
         return result
+
+    def _size(self, request: Request) -> Size:
+        """Guess how many tokens a call will use, as providers do before they know."""
+        texts = (request.system, request.input, *(message.content for message in request.history))
+        prompt = sum(map(len, texts)) / _CHARACTERS_OF_TOKEN + _TOKENS_OF_IMAGE * len(request.files)
+        return Size(prompt, _longest_reply(self._target.sent(request)) or _TOKENS_OF_ANSWER)
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""

@@ -32,6 +32,7 @@ from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
 from fairtrial.engine.ladder import Gate, Ladder, Lookup, price_of
 from fairtrial.engine.limits import Limiter
+from fairtrial.engine.pace import Pace
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
@@ -61,6 +62,7 @@ class LocalExecutor:
         self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if shared_gate else nullcontext()
         max_wait = job.settings.retry.max_wait
         self._limiters = {name: Limiter(lane.width, max_wait) for name, lane in self._lanes.items()}
+        self._paces: dict[str, Pace] = {}  # by model: providers count each model's calls by themselves
         self._ladders: dict[str, Ladder] = {}
         self._judge_ladders: dict[str, Ladder] = {}
         self._embeddings: dict[tuple[str, str], array[float]] = {}
@@ -107,6 +109,7 @@ class LocalExecutor:
             settings,
             gate=self._gate,
             limiter=limiter,
+            pace=self._paces.setdefault(f"{target.spec.provider}:{target.spec.model}", Pace()),
             budget=self._budget,
             price=price_of(target, settings.prices),
             lookup=lookup if settings.cache else None,
@@ -125,8 +128,8 @@ class LocalExecutor:
 
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and how."""
-        limiters = list(self._limiters.items())  # pages ask from other threads
-        return [f"{name.split('#')[-1]} {held}" for name, limiter in limiters if (held := limiter.held())]
+        holders = [*self._limiters.items(), *self._paces.items()]  # a copy: pages ask from other threads
+        return [f"{name.split('#')[-1]} {held}" for name, holder in holders if (held := holder.held())]
 
     def judges(self) -> list[Judge]:
         """Return the judges whose calls cost money."""

@@ -1,15 +1,16 @@
-"""A conversation with a model that has tools; each API has its own format."""
+"""A conversation with a model, with or without tools; each API has its own format."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.answer import Failure, Request, Usage
+from fairtrial.core.answer import TOOL_CALLS, Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.providers.replies import UNREADABLE
+from fairtrial.core.file import File
+from fairtrial.providers.replies import UNREADABLE, calls_trace
 
 # The exceptions that reading a turn may raise.
 BAD_TURN = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
@@ -30,21 +31,36 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    arguments: dict[str, Any]
+    arguments: Any  # a mapping; as the model wrote them if they cannot be read
     problem: str = ""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's reply in one turn. `raw` is the turn as it is sent back in the conversation."""
+    """A model's reply in one turn. `raw` is the reply as it came, of which a part is sent back in the conversation."""
 
     text: str
-    calls: tuple[Call, ...]
-    finish_reason: str | None
-    usage: Usage | None
-    model: str | None
-    raw: Any
+    calls: tuple[Call, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    raw: bytes = b""
     thinking: str = ""
     cost_usd: float | None = None
+
+    def answer(self, latency_ms: float, first_token_ms: float | None = None) -> Answer:
+        """Return the turn as an answer; one that consists only of tool calls is marked as such."""
+        only_calls = bool(self.calls) and not self.text.strip()
+        return Answer(
+            text=self.text,
+            finish_reason=TOOL_CALLS if only_calls else self.finish_reason,
+            usage=self.usage,
+            model=self.model,
+            latency_ms=latency_ms,
+            first_token_ms=first_token_ms,
+            reasoning=self.thinking or None,
+            trace=calls_trace((call.name, call.arguments) for call in self.calls) if self.calls else None,
+            cost_usd=self.cost_usd,
+        )
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,21 +74,31 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 class Conversation:
     """One conversation with one model. Each API (`targets/*_api.py`) has a subclass."""
 
-    path: str  # of the API, below a provider's base URL
+    path: ClassVar[str] = ""  # of the API, below a provider's base URL
 
-    def __init__(self, spec: TargetSpec, request: Request, tools: Sequence[Tool]) -> None:
+    def __init__(self, spec: TargetSpec, request: Request, tools: Sequence[Tool] = ()) -> None:
         self.spec, self.request, self.tools = spec, request, tools
         self.messages: list[Any] = [
-            *({"role": message.role, "content": message.content} for message in request.history),
-            {"role": "user", "content": request.input},
+            *(self.message(message.role, message.content) for message in request.history),
+            self.message("user", request.input, request.files),
         ]
+
+    def message(self, role: str, text: str, files: Sequence[File] = ()) -> dict[str, Any]:
+        """Return a message in this API's format; files come before the text."""
+        parts = [*map(self.file_part, files), {"type": "text", "text": text}]
+        return {"role": role, "content": parts if files else text}
+
+    def file_part(self, file: File) -> dict[str, Any]:
+        """Return an image or a PDF as a part of a message."""
+        raise NotImplementedError
 
     def body(self) -> dict[str, Any]:
         """Return the conversation so far as a request body."""
         raise NotImplementedError
 
-    def read(self, reply: bytes) -> Turn | Failure:
-        """Read the model's next turn."""
+    @staticmethod
+    def read(reply: bytes) -> Turn | Failure:
+        """Read the model's next turn from a complete reply."""
         raise NotImplementedError
 
     def add(self, turn: Turn, results: Sequence[Result]) -> None:
@@ -80,12 +106,25 @@ class Conversation:
         raise NotImplementedError
 
 
-def read_call(identity: str, name: str, arguments: str) -> Call:
-    """Read a call whose arguments are a JSON string."""
-    try:
-        decoded = msgspec.json.decode(arguments)
-    except msgspec.DecodeError as error:
-        return Call(id=identity, name=name, arguments={}, problem=f"the arguments are not JSON: {error}")
-    if not isinstance(decoded, dict):
-        return Call(id=identity, name=name, arguments={}, problem="the arguments are not a JSON object")
-    return Call(id=identity, name=name, arguments=decoded)
+def read_call(identity: Any, name: Any, arguments: Any) -> Call:
+    """Read a call whose arguments are a JSON string, or already a mapping."""
+    problem, decoded = "", arguments
+    if arguments is None or arguments == "":
+        decoded = {}
+    elif isinstance(arguments, str):
+        try:
+            decoded = msgspec.json.decode(arguments)
+        except UNREADABLE as error:
+            problem = f"the arguments are not JSON: {error}"
+    if not problem and not isinstance(decoded, dict):
+        problem = "the arguments are not a JSON object"
+    return Call(id=str(identity or ""), name=str(name), arguments=decoded, problem=problem)
+
+
+def merge(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return a request body with more keys; a mapping in both is merged, anything else is replaced."""
+    result = dict(body)
+    for key, value in more.items():
+        known = result.get(key)
+        result[key] = merge(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return result

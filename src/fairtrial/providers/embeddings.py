@@ -9,9 +9,10 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.providers.errors import error_of, failure_of, unreadable
 from fairtrial.providers.replies import UNREADABLE, tokens
 from fairtrial.providers.streams import read_body
-from fairtrial.providers.transport import as_answer, endpoint, error_of, failure_of, unreadable
+from fairtrial.providers.transport import as_answer, endpoint
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

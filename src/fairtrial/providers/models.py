@@ -9,12 +9,19 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.providers import known_providers
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.providers import Provider, api_providers
+from fairtrial.providers.params import model_of, unsupported_params
 
-_LISTED_PROVIDERS = ("openai", "anthropic", "openrouter")
+_VENDORS = ("openai", "anthropic", "google", "mistral", "xai", "deepseek")  # who make models come before who serve them
+_NOT_LISTED = ("openai-responses", "huggingface", "ollama")  # models of others, or of your own machine
 _FAMILIES = (
     (re.compile(r"(gpt|chatgpt)-|o\d"), "openai"),
     (re.compile(r"claude-\w*-?\d"), "anthropic"),
+    (re.compile(r"gemini-"), "google"),
+    (re.compile(r"(mi|magi|codes|devs|pix|mini)stral-?"), "mistral"),
+    (re.compile(r"grok-"), "xai"),
+    (re.compile(r"deepseek-"), "deepseek"),
 )  # by their names
 _OFFLINE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "repeats the prompt; offline"))
 
@@ -27,6 +34,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     context: int | None = None
     input_usd: float | None = None
     output_usd: float | None = None
+    cache_read_usd: float | None = None
     usable: bool = True  # whether its key is set
     variable: str = ""
 
@@ -35,7 +43,7 @@ def search(text: str, most: int = 20) -> list[Model]:
     """Return models whose name contains all these words, those that are usable now first."""
     words = text.lower().replace(":", " ").replace("/", " ").split()
     matches = [model for model in _all_models() if all(word in f"{model.name} {model.title}".lower() for word in words)]
-    ready = {name: _key_set(name) for name in _LISTED_PROVIDERS}
+    ready = {name: provider.ready(os.environ) for name, provider in listed_providers().items()}
     models = [msgspec.structs.replace(model, usable=ready.get(model.name.partition(":")[0], True)) for model in matches]
     return sorted(models, key=lambda model: (not model.usable, len(model.name)))[:most]
 
@@ -54,12 +62,32 @@ def with_provider(model: str) -> str | None:
     return exact or (f"{family}:{model}" if family else None)
 
 
-def _key_set(provider: str) -> bool:
-    return bool(os.environ.get(_key_variable(provider)))
+def of_provider(name: str) -> list[Model]:
+    """Return the known models of one provider."""
+    name = "openai" if name == "openai-responses" else name
+    return [model for model in _all_models() if model.name.partition(":")[0] == name]
 
 
-def _key_variable(provider: str) -> str:
-    return known_providers()[provider].api_key.removeprefix("${").partition("}")[0].partition(":")[0]
+def listed_providers() -> dict[str, Provider]:
+    """Return the providers whose models and prices are known, vendors first."""
+    known = {name: provider for name, provider in api_providers().items() if name not in _NOT_LISTED}
+    return {name: known[name] for name in (*_VENDORS, *(name for name in known if name not in _VENDORS))}
+
+
+def takes(name: str) -> str:
+    """Return what is special about the parameters of a model, in words."""
+    provider, _, model = name.partition(":")
+    known, words = model_of(model), []
+    if known.reasoning and known.reasoning.tokens:
+        words.append(f"reasoning {known.reasoning.tokens[0]:,}–{known.reasoning.tokens[1]:,} tokens")
+    elif known.reasoning:
+        words.append(f"reasoning {', '.join(known.reasoning.levels)}")
+    row = api_providers().get(provider)
+    if row is not None:
+        spec = TargetSpec(id=name, kind=row.kind, provider=provider, model=model)
+        refused = unsupported_params(spec, {"temperature": 0.5, "top_p": 0.5, "seed": 1, "stop": ["x"]})
+        words += [f"no {', '.join(refused)}"] if refused else []
+    return "; ".join(words)
 
 
 @cache
@@ -67,21 +95,22 @@ def _all_models() -> tuple[Model, ...]:
     from genai_prices.data_snapshot import get_snapshot
 
     models = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
-    for provider in get_snapshot().providers:
-        if provider.id in _LISTED_PROVIDERS:
-            models += [_model(provider.id, model) for model in provider.models]
+    listed = {provider.id: provider.models for provider in get_snapshot().providers}
+    for name, provider in listed_providers().items():
+        models += [_model(name, provider, model) for model in listed.get(provider.prices or name, ())]
     return tuple(models)
 
 
-def _model(provider: str, listed: Any) -> Model:
+def _model(name: str, provider: Provider, listed: Any) -> Model:
     prices = listed.prices[-1].prices if isinstance(listed.prices, list) else listed.prices
     return Model(
-        name=f"{provider}:{listed.id}",
+        name=f"{name}:{listed.id.replace('regional.', 'us.', 1)}",  # Bedrock has the same prices in every region
         title=listed.name or listed.id,
         context=listed.context_window,
         input_usd=_base_price(getattr(prices, "input_mtok", None)),
         output_usd=_base_price(getattr(prices, "output_mtok", None)),
-        variable=_key_variable(provider),
+        cache_read_usd=_base_price(getattr(prices, "cache_read_mtok", None)),
+        variable=provider.variable,
     )
 
 

@@ -9,9 +9,12 @@ import msgspec
 
 from fairtrial.core.answer import Usage
 from fairtrial.core.experiment import PriceSpec, TargetSpec
+from fairtrial.core.providers import known_providers
 
 _MILLION = 1_000_000
-_UNLISTED = frozenset({"python", "command"})  # the user's own programs: the list, slow to load, has none of them
+_UNLISTED = frozenset(
+    {"python", "command", "http", "https"}
+)  # the user's own programs: the list, slow to load, has none of them
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +25,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     completion: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+    cache_write_1h: float | None = None  # if it has a price of its own
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -33,17 +37,19 @@ class Price(msgspec.Struct, frozen=True):
         """Return the cost of a call."""
         rate = next((r for r in reversed(self.rates) if usage.prompt > r.above), self.rates[0])
         plain = usage.prompt - usage.cache_read - usage.cache_write
+        for_an_hour = usage.cache_write_1h if rate.cache_write_1h is not None else 0
         return (
             plain * rate.prompt
             + usage.cache_read * rate.cache_read
-            + usage.cache_write * rate.cache_write
+            + (usage.cache_write - for_an_hour) * rate.cache_write
+            + for_an_hour * (rate.cache_write_1h or 0.0)
             + usage.completion * rate.completion
         )
 
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the maximum cost of a call of this size."""
         prompt, completion = (
-            max(max(r.prompt, r.cache_write) for r in self.rates),
+            max(max(r.prompt, r.cache_write, r.cache_write_1h or 0.0) for r in self.rates),
             max(r.completion for r in self.rates),
         )
         return prompt_tokens * prompt + completion_tokens * completion
@@ -66,11 +72,12 @@ def stated_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None
         if name in own and not own[name].input and not own[name].output:
             return FREE  # it costs nothing, whether or not it reports token counts
         if name in own:
+            price = own[name]
             rate = Rate(
-                prompt=own[name].input / _MILLION,
-                completion=own[name].output / _MILLION,
-                cache_read=own[name].input / _MILLION,
-                cache_write=own[name].input / _MILLION,
+                prompt=price.input / _MILLION,
+                completion=price.output / _MILLION,
+                cache_read=(price.input if price.cache_read is None else price.cache_read) / _MILLION,
+                cache_write=(price.input if price.cache_write is None else price.cache_write) / _MILLION,
             )
             return Price((rate,))
     return None
@@ -84,12 +91,21 @@ def _listed_price(spec: TargetSpec) -> Price | None:
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, model = get_snapshot().find_provider_model(spec.model, None, spec.provider, None)
+        _, model = get_snapshot().find_provider_model(*listed_name(spec.provider, spec.model), None)
         listed = model.get_prices(datetime.now(UTC))
     except LookupError:
         return None
     rates = tuple(_rate(listed, above) for above in _thresholds(listed))
     return Price(rates) if any(rate.prompt or rate.completion for rate in rates) else None
+
+
+def listed_name(provider: str, model: str) -> tuple[str, None, str]:
+    """Return a model's name and provider as the price list has them."""
+    if provider == "huggingface" and ":" in model:  # `model:provider`, at that provider's price
+        model, _, served_by = model.rpartition(":")
+        return model, None, f"huggingface_{served_by}"
+    known = known_providers().get(provider)
+    return model, None, (known.prices if known else "") or provider
 
 
 def _thresholds(listed: Any) -> list[int]:
@@ -99,12 +115,14 @@ def _thresholds(listed: Any) -> list[int]:
 
 def _rate(listed: Any, above: int) -> Rate:
     prompt = _per_token(listed.input_mtok, above)
+    long = getattr(listed, "cache_write_1h_mtok", None)
     return Rate(
         above=above,
         prompt=prompt,
         completion=_per_token(listed.output_mtok, above),
         cache_read=_per_token(listed.cache_read_mtok, above) if listed.cache_read_mtok is not None else prompt,
         cache_write=_per_token(listed.cache_write_mtok, above) if listed.cache_write_mtok is not None else prompt,
+        cache_write_1h=_per_token(long, above) if long is not None else None,
     )
 
 

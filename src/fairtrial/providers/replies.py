@@ -26,6 +26,10 @@ _FINISH = {
     "function_call": TOOL_CALLS,
     "refusal": REFUSED,
     "content_filter": FILTERED,
+    "content_filtered": FILTERED,
+    "guardrail_intervened": FILTERED,
+    "model_length": "length",
+    "max_output_tokens": "length",
 }
 
 
@@ -60,14 +64,59 @@ def openai_usage(reply: Any) -> Usage | None:
     prompt, completion = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    cached = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
-    reasoning_tokens = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
+    return usage_with_details(
+        prompt, completion, usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    )
+
+
+def responses_usage(reply: Any) -> Usage | None:
+    """Return the usage of a response; cached and reasoning tokens are included in the other counts."""
+    usage = _mapping(reply)
+    prompt, completion = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
+    if prompt is None or completion is None:
+        return None
+    return usage_with_details(prompt, completion, usage.get("input_tokens_details"), usage.get("output_tokens_details"))
+
+
+def usage_with_details(prompt: int, completion: int, read: Any, written: Any) -> Usage:
+    """Return the usage of an OpenAI reply; details that cannot be are left out."""
+    cached, cache_write = _detail(read, "cached_tokens"), _detail(read, "cache_write_tokens")
+    if cached + cache_write > prompt:
+        cached = cache_write = 0
+    reasoning_tokens = _detail(written, "reasoning_tokens")
     return Usage(
         prompt=prompt,
         completion=completion,
-        cache_read=cached if cached <= prompt else 0,
+        cache_read=cached,
+        cache_write=cache_write,
         reasoning=reasoning_tokens if reasoning_tokens <= completion else 0,
     )
+
+
+def google_usage(reply: Any) -> Usage | None:
+    """Return the usage of Gemini; cached tokens are part of the prompt, thoughts come on top of the answer."""
+    usage = _mapping(reply)
+    prompt, answer = tokens(usage.get("promptTokenCount")), tokens(usage.get("candidatesTokenCount") or 0)
+    thoughts, cached = tokens(usage.get("thoughtsTokenCount") or 0), tokens(usage.get("cachedContentTokenCount") or 0)
+    tools = tokens(usage.get("toolUsePromptTokenCount") or 0)
+    if prompt is None or answer is None or thoughts is None or tools is None:
+        return None
+    return Usage(
+        prompt=prompt + tools,
+        completion=answer + thoughts,
+        cache_read=cached if cached is not None and cached <= prompt else 0,
+        reasoning=thoughts,
+    )
+
+
+def bedrock_usage(reply: Any) -> Usage | None:
+    """Return the usage of Converse; tokens read from and written to the cache come on top of `inputTokens`."""
+    usage = _mapping(reply)
+    fresh, completion = tokens(usage.get("inputTokens")), tokens(usage.get("outputTokens"))
+    read, written = (tokens(usage.get(f"cache{what}InputTokens") or 0) for what in ("Read", "Write"))
+    if fresh is None or completion is None or read is None or written is None:
+        return None
+    return Usage(prompt=fresh + read + written, completion=completion, cache_read=read, cache_write=written)
 
 
 def openai_cost(reply: Any) -> float | None:
@@ -89,6 +138,7 @@ def anthropic_usage(reply: Any) -> Usage | None:
         completion=completion,
         cache_read=read,
         cache_write=written,
+        cache_write_1h=min(_detail(usage.get("cache_creation"), "ephemeral_1h_input_tokens"), written),
         reasoning=reasoning_tokens if reasoning_tokens <= completion else 0,
     )
 
@@ -103,16 +153,7 @@ def refusal_text(details: Any) -> str:
 
 def calls_trace(calls: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     """Return the stored form of tool calls, (name, arguments) each, that were requested but not made."""
-    return Trace(tool_calls=tuple(ToolCall(tool=str(name), arguments=_arguments(raw)) for name, raw in calls)).as_dict()
-
-
-def _arguments(raw: Any) -> Any:
-    if not isinstance(raw, str):
-        return raw
-    try:
-        return msgspec.json.decode(raw)
-    except UNREADABLE:
-        return raw
+    return Trace(tool_calls=tuple(ToolCall(tool=str(name), arguments=arguments) for name, arguments in calls)).as_dict()
 
 
 def _detail(details: Any, name: str) -> int:

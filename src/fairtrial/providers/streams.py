@@ -25,20 +25,20 @@ async def read_body(response: ClientResponse) -> bytes:
     length = response.content_length
     if length is not None and length <= _MAX_BODY and "Content-Encoding" not in response.headers:
         return await response.read()
-    pieces, size = [], 0
-    async for piece in _pieces(response):
+    parts, size = [], 0
+    async for piece in pieces(response):
         size += len(piece)
         if size > _MAX_BODY:
             raise TooLargeError(f"a reply of more than {_MAX_BODY >> 20} MB")
-        pieces.append(piece)
-    return b"".join(pieces)
+        parts.append(piece)
+    return b"".join(parts)
 
 
 async def read_beginning(response: ClientResponse) -> bytes:
     """Read the start of an error's body."""
     body = b""
     try:
-        async for piece in _pieces(response):
+        async for piece in pieces(response):
             body += piece
             if len(body) >= _MAX_ERROR:
                 break
@@ -47,7 +47,7 @@ async def read_beginning(response: ClientResponse) -> bytes:
     return body[:_MAX_ERROR]
 
 
-async def _pieces(response: ClientResponse) -> AsyncIterator[bytes]:
+async def pieces(response: ClientResponse) -> AsyncIterator[bytes]:
     """Yield a body as it arrives, decompressed."""
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     if encoding == "identity":
@@ -138,7 +138,7 @@ async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
     """Yield the `data` of each server-sent event."""
     events = EventStream()
     plain = "Content-Encoding" not in response.headers
-    async for chunk in response.content.iter_any() if plain else _pieces(response):
+    async for chunk in response.content.iter_any() if plain else pieces(response):
         for data in events.feed(chunk):
             yield data
     for data in events.end():

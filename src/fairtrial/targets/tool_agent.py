@@ -16,14 +16,16 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
-from fairtrial.providers import transport
 from fairtrial.providers.conversation import Call, Conversation, Result, Tool, Turn
+from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
+from fairtrial.providers.transport import HttpTarget
 from fairtrial.toolbox.preflight import all_tools
 from fairtrial.toolbox.server import ServerError, all_connected, first_reason
 
 if TYPE_CHECKING:
+    from aiohttp import ClientResponse
     from mcp.client import Client
 
 _MAX_NAME = 64  # the maximum that APIs accept
@@ -50,15 +52,14 @@ class ToolAgent(Target):
     def __init__(self, spec: TargetSpec, options: ToolAgentOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
         self._options = options
-        self._api: type[transport.HttpTarget] = registry.load("targets", spec.api)
+        api: type[HttpTarget] = registry.load("targets", spec.api)
+        self._model = api(msgspec.structs.replace(spec, options={}), api.options_type(), folder)
 
     async def open(self, concurrency: int) -> None:
-        self._url = transport.endpoint(self.spec.base_url, self._api.conversation.path)
-        self._session = await transport.open_session(self.spec, self._api.headers(self.spec))
+        await self._model.open(concurrency)
 
     async def close(self) -> None:
-        if hasattr(self, "_session"):
-            await self._session.close()
+        await self._model.close()
 
     def sent(self, request: Request) -> dict[str, Any]:
         """Return the parameters of every turn: the same as for the model without the agent."""
@@ -71,7 +72,7 @@ class ToolAgent(Target):
             async with all_connected(request.mcp) as clients:
                 lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
                 tools = _with_unique_names([tool for tools in lists for tool in tools])
-                conversation = self._api.conversation(self.spec, request, tools)
+                conversation = self._model.conversation(self.spec, request, tools)
                 session = _Session(conversation, clients, tools, self._options)
                 request.journal.read = session.so_far
                 return await self._converse(session, request)
@@ -96,16 +97,11 @@ class ToolAgent(Target):
         return session.failure("steps", f"no answer after {self._options.max_steps} steps")
 
     async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
-        answering = False
-        try:
-            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
-                if response.status != 200:
-                    result = await transport.error_of(response, streaming=False)
-                    return _filtered(result) if isinstance(result, transport.Filtered) else result
-                answering = True
-                return conversation.read(await read_body(response))
-        except Exception as error:  # `failure_of` re-raises everything that is not a network error
-            return transport.failure_of(error, answering=answering, streaming=False)
+        async def receive(response: ClientResponse) -> Turn | Failure:
+            return conversation.read(await read_body(response))
+
+        result = await self._model.post(body, receive)
+        return _filtered(result) if isinstance(result, Filtered) else result
 
 
 class _Session:
@@ -214,9 +210,9 @@ class _Session:
         )
 
 
-def _filtered(result: transport.Filtered) -> Turn:
+def _filtered(result: Filtered) -> Turn:
     """Return the final turn of a conversation that a content filter ended."""
-    return Turn(text=result.text, calls=(), finish_reason=FILTERED, usage=Usage(), model=None, raw=None)
+    return Turn(text=result.text, finish_reason=FILTERED, usage=Usage())
 
 
 async def _tools_of(server: str, client: Client) -> list[Tool]:

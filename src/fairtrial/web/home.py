@@ -159,11 +159,14 @@ def _ghost() -> Markup:
     return safe(small_forest(rows, name="", number_name="Score", within=(0.0, 100.0)))
 
 
+_USUAL = ("anthropic", "google", "openai", "openrouter")  # shown even without a key
+
+
 def provider_keys() -> list[tuple[str, str, bool]]:
-    """Return (provider, variable, whether it is set) for every API key, never its value."""
+    """Return (provider, variable, whether it is set) for every API key that is set or usual, never its value."""
     keys = []
-    for name, provider in known_providers().items():
-        variable = provider.api_key.removeprefix("${").removesuffix("}")
-        if variable and ":" not in variable:  # a key with a default is not needed
+    for name, known in known_providers().items():
+        variable = known.resolved(os.environ).variable or known.variable
+        if known.variable and (os.environ.get(variable) or name in _USUAL):
             keys.append((name, variable, bool(os.environ.get(variable))))
     return keys

@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import Any
 
-from fairtrial.core.providers import known_providers
+from fairtrial.core.providers import Provider, known_providers
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.addresses import Addresses
 from fairtrial.importers._promptfoo.agents import CODEX, Agents, mcp_servers
@@ -34,6 +34,14 @@ _OPENCLAW = {
     "message_channel": "x-openclaw-message-channel", "account_id": "x-openclaw-account-id",
 }  # fmt: skip
 _AWS = {"region": "aws_region_name", "profile": "aws_profile_name"}
+
+# Providers of promptfoo that become ours by name; the others keep what promptfoo's configuration says about them
+# (addresses, keys, settings in a vendor's own words) in `providers:` or in code beside the suite.
+_SAME = ("openai", "anthropic", "openrouter", "ollama")
+
+
+def _by_name() -> dict[str, Provider]:
+    return {name: provider for name, provider in known_providers().items() if name in _SAME}
 
 
 class Providers:
@@ -211,7 +219,7 @@ class Providers:
         return {"target": f"{own}:openclaw/{agent or 'main'}"}
 
     def _responses(self, provider: str, name: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        if provider == "openai" and "openai-responses" in known_providers():
+        if provider == "openai" and "openai-responses" in _by_name():
             return {"target": f"openai-responses:{model}"} if model else None
         if model and (provider == "openai" or provider in SERVERS) and not chat_takes(config):
             given = _plain(self._settings.params(name, config))
@@ -230,9 +238,9 @@ class Providers:
         if provider == "azure":
             model = str(config.get("deploymentName") or model)
         address = config.get("apiBaseUrl") or config.get("apiHost")
-        known = provider in known_providers() and provider != "litellm"
+        known = provider in _by_name() and provider != "litellm"
         if known and not address and (config.get("headers") or config.get("organization")):
-            address = _DEFAULT_URL.sub(lambda m: variable(m[1], m[2]), known_providers()[provider].base_url)
+            address = _DEFAULT_URL.sub(lambda m: variable(m[1], m[2]), _by_name()[provider].base_url)
         if address and provider != "vertex":  # whose address follows from the region and the project
             return {"target": f"{self._server(provider, str(address), config)}:{model}"}
         if known:
@@ -250,7 +258,7 @@ class Providers:
             server = SERVERS[provider] if provider != "vertex" else vertex(config)
             if provider == "vertex" and "/" not in model:
                 model = f"google/{model}"
-            own = f"{provider}-proxy" if provider in known_providers() else provider
+            own = f"{provider}-proxy" if provider in _by_name() else provider
             return {"target": f"{self._add(own, server, config)}:{model}"}
         return self._litellm(provider, model, name, config) if provider in LITELLM else None
 
@@ -261,7 +269,7 @@ class Providers:
         given = _plain(params)
         if provider in ("bedrock", "sagemaker"):
             given |= {ours: config[key] for key, ours in _AWS.items() if config.get(key)}
-        if "litellm" in known_providers():
+        if "litellm" in _by_name():
             return {"target": f"litellm:{full}", "id": name, **({"params": params} if params else {})}
         made = self._code.call("call_litellm", full, given)
         self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install litellm`")
@@ -269,7 +277,7 @@ class Providers:
 
     def _with_functions(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a target for a model whose tools are functions of the user's, which promptfoo calls."""
-        known = known_providers().get(provider)
+        known = _by_name().get(provider)
         address = str(config.get("apiBaseUrl") or config.get("apiHost") or "")
         where = {"base_url": address if "://" in address or not address else f"https://{address}"}
         if provider in SERVERS and provider not in LITELLM:
@@ -311,7 +319,7 @@ class Providers:
         key = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openrouter": "OPENROUTER_API_KEY"}.get(
             provider, SERVERS[provider].key if provider in SERVERS else ""
         )
-        name = provider if provider not in known_providers() else f"{provider}-server"
+        name = provider if provider not in _by_name() else f"{provider}-server"
         return self._add(name, Server(url, key), config, {"kind": "anthropic_api"} if provider == "anthropic" else {})
 
     def _add(self, name: str, server: Server, config: dict[str, Any], more: dict[str, Any] | None = None) -> str:

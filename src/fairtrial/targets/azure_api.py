@@ -1,0 +1,49 @@
+"""`azure_api`: OpenAI's models on Azure, by the name of their deployment."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.providers import Provider
+from fairtrial.core.target import Options
+from fairtrial.targets.openai_api import OpenaiApi
+
+
+class AzureOptions(Options, frozen=True, kw_only=True):
+    """`model` is the model behind a deployment with another name: it decides which parameters are sent."""
+
+    model: str | None = None
+
+
+class AzureApi(OpenaiApi):
+    """A deployment on Azure: through the v1 API, or another one if an API version is set."""
+
+    options_type: ClassVar[type[Options]] = AzureOptions
+    embeds: ClassVar[bool] = False
+    provider: ClassVar[Provider | None] = Provider(
+        kind="azure_api",
+        base_url="${AZURE_OPENAI_ENDPOINT}?api-version=${OPENAI_API_VERSION:-}",
+        api_key="${AZURE_OPENAI_API_KEY}",
+        instead={
+            "AZURE_OPENAI_ENDPOINT": ("${AZURE_API_BASE}",),
+            "OPENAI_API_VERSION": ("${AZURE_OPENAI_API_VERSION}", "${AZURE_API_VERSION}"),
+            # An Entra token comes before a key, as in OpenAI's own client.
+            "AZURE_OPENAI_API_KEY": ("Bearer ${AZURE_OPENAI_AD_TOKEN}", "${AZURE_API_KEY}"),
+        },
+    )
+
+    @staticmethod
+    def headers(spec: TargetSpec) -> dict[str, str]:
+        bearer = spec.api_key.startswith("Bearer ")
+        return {"Authorization" if bearer else "api-key": spec.api_key}
+
+    def url(self, *, stream: bool = False) -> str:
+        base = urlsplit(self.spec.base_url)
+        version = parse_qs(base.query).get("api-version")
+        path = base.path.rstrip("/")
+        if "/openai/" not in f"{path}/":
+            path += f"/openai/deployments/{quote(self.spec.model, safe='')}" if version else "/openai/v1"
+        query = base.query if version else ""
+        return urlunsplit(base._replace(path=f"{path}{self.conversation.path}", query=query))

@@ -1,0 +1,72 @@
+"""`mistral_api`: Mistral's chat API, which is close to OpenAI's."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.file import File
+from fairtrial.core.providers import Provider
+from fairtrial.providers.conversation import Conversation, Result, Turn
+from fairtrial.providers.params import Api
+from fairtrial.providers.streamed import Streamed
+from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed
+
+_BROKEN = Failure(kind="server", message="Mistral ended the answer with an error", retryable=True)
+
+
+class MistralConversation(OpenaiConversation):
+    """A conversation in Mistral's format."""
+
+    def body(self) -> dict[str, Any]:
+        body = super().body()
+        if "seed" in body:
+            body["random_seed"] = body.pop("seed")
+        return {**body, "stream": False}
+
+    def file_part(self, file: File) -> dict[str, Any]:
+        data = f"data:{file.media};base64,{b64encode(file.body).decode()}"
+        kind = "image_url" if file.is_image else "document_url"
+        return {"type": kind, kind: data}
+
+    @staticmethod
+    def read(reply: bytes) -> Turn | Failure:
+        turn = OpenaiConversation.read(reply)
+        return _BROKEN if isinstance(turn, Turn) and turn.finish_reason == "error" else turn
+
+    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+        self.messages.append(msgspec.json.decode(turn.raw)["choices"][0]["message"])
+        self.messages += [
+            {"role": "tool", "tool_call_id": result.call.id, "name": result.call.name, "content": result.text}
+            for result in results
+        ]
+
+
+class MistralStreamed(OpenaiStreamed):
+    """A completion assembled from stream chunks."""
+
+    def take(self, data: bytes) -> Answer | Failure | None:
+        return super().take(data) or (_BROKEN if self.finish == "error" else None)
+
+
+class MistralApi(OpenaiApi):
+    """A model behind Mistral's API."""
+
+    provider: ClassVar[Provider | None] = Provider(
+        kind="mistral_api",
+        base_url="${MISTRAL_BASE_URL:-https://api.mistral.ai/v1}",
+        api_key="${MISTRAL_API_KEY}",
+        stream_usage=False,  # it always sends token counts
+    )
+    api: ClassVar[Api] = Api(without_neutral=True)
+    conversation: ClassVar[type[Conversation]] = MistralConversation
+    streamed: ClassVar[type[Streamed]] = MistralStreamed
+
+    def body(self, request: Request) -> dict[str, Any]:
+        body = super().body(request)
+        body.pop("stream_options", None)
+        return body

@@ -1,0 +1,230 @@
+"""One contract for every vendor's API, against servers that are as strict as the real ones and that official clients
+accept (tests/providers/test_official.py): what goes wrong has its kind, and nothing is lost of what a model says."""
+
+import pytest
+
+from fairtrial.core import registry
+from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
+from fairtrial.core.file import File
+from fairtrial.core.options import read
+from fairtrial.providers.conversation import Result, Tool
+from tests.servers.vendors import SECRET, Say, vendors
+
+SHAPE = {
+    "type": "object",
+    "properties": {"score": {"type": "number", "minimum": 0, "maximum": 10}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+TOOL = Tool(name="look", server="s", tool="look", description="Looks.", schema={"type": "object", "properties": {}})
+# kind, model, where below the server's address, options
+VENDORS = {
+    "openai": ("openai_api", "gpt-5.1", "/v1", {}),
+    "openai-responses": ("openai_responses_api", "gpt-5.1", "/v1", {}),
+    "anthropic": ("anthropic_api", "claude-sonnet-4-5", "", {}),
+    "anthropic-adaptive": ("anthropic_api", "claude-opus-5", "", {}),
+    "google": ("google_api", "gemini-2.5-flash", "", {}),
+    "vertex": ("vertex_api", "gemini-3-flash", "/v1beta1/projects/p/locations/global", {}),
+    "vertex-claude": ("vertex_api", "claude-opus-4-5", "/v1beta1/projects/p/locations/global", {}),
+    "azure": ("azure_api", "my-dep", "?api-version=2024-10-21", {"model": "gpt-5.1"}),
+    "azure-v1": ("azure_api", "my-dep", "?api-version=", {"model": "gpt-5.1"}),
+    "bedrock": ("bedrock_api", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "", {}),
+    "mistral": ("mistral_api", "magistral-medium-latest", "/mistral/v1", {}),
+    "groq": ("openai_api", "openai/gpt-oss-120b", "/openai/v1", {}),
+}
+FILTERS = {"openai", "openai-responses", "azure", "azure-v1", "google", "vertex", "bedrock", "mistral", "groq"}
+BLOCKS = FILTERS - {"bedrock", "mistral"}  # they say so of a prompt
+REFUSES = {
+    "openai",
+    "openai-responses",
+    "azure",
+    "azure-v1",
+    "groq",
+    "anthropic",
+    "anthropic-adaptive",
+    "vertex-claude",
+}
+UNCOUNTED = {"bedrock"}  # it does not say how much of an answer was reasoning
+UNWRITTEN = {"google", "vertex"}  # they do not say what was written to the cache
+
+
+def asked(**changes) -> Request:
+    base = {"trial_id": "t", "case_id": "c", "input": "hi", "params": dict(DEFAULT_PARAMS), "stream": False}
+    return Request(**{**base, **changes})
+
+
+@pytest.fixture(scope="module")
+async def server():
+    async with vendors() as running:
+        yield running
+
+
+@pytest.fixture(params=VENDORS)
+def vendor(request, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    return request.param
+
+
+@pytest.fixture
+async def target(vendor, server, tmp_path):
+    kind, model, path, options = VENDORS[vendor]
+    cls = registry.load("targets", kind)
+    problems: list = []
+    given = read(cls.options_type, options, problems)
+    assert not problems
+    key = "" if vendor == "bedrock" else "Bearer tok" if vendor.startswith("vertex") else "sk-secret-0001"
+    spec = TargetSpec(
+        id=vendor, kind=kind, provider=vendor.split("-adap")[0].split("-v1")[0].replace("vertex-claude", "vertex"),
+        model=model, base_url=f"{server.url}{path}", api_key=key, options=options,
+    )  # fmt: skip
+    assert not list(cls.check(spec, given, tmp_path))
+    made = cls(spec, given, tmp_path)
+    server.say = Say()
+    server.heard.clear()
+    await made.open(2)
+    yield made
+    await made.close()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+class TestEveryVendor:
+    async def test_an_answer_with_its_counts(self, target, server, vendor, stream):
+        answer = await target.ask(asked(system="Be brief.", stream=stream))
+        assert isinstance(answer, Answer), answer
+        assert (answer.text, answer.finish_reason) == ("ok", "stop")
+        usage = answer.usage
+        assert (usage.prompt, usage.completion, usage.cache_read) == (14, 30, 8)
+        assert usage.cache_write == (0 if vendor in UNWRITTEN else 2)
+        assert usage.reasoning == (0 if vendor in UNCOUNTED else 20)
+        assert (answer.first_token_ms is not None) == stream
+        assert "Be brief." in str(server.heard[-1].body)
+
+    async def test_reasoning_is_kept_apart(self, target, server, stream):
+        server.say = Say(thinking="Let me think.")
+        answer = await target.ask(asked(params={**DEFAULT_PARAMS, "reasoning": "high"}, stream=stream))
+        assert isinstance(answer, Answer), answer
+        assert (answer.text, answer.reasoning) == ("ok", "Let me think.")
+        sent = target.sent(asked(params={**DEFAULT_PARAMS, "reasoning": "high"}))
+        assert sent["reasoning"] in ("high", 24_576) and sent["max_tokens"] > 2048 + 20_000
+
+    async def test_calls_that_nobody_made(self, target, server, stream):
+        server.say = Say(text="", calls=(("look", {"x": 1}), ("look", {"y": "ü"})))
+        answer = await target.ask(asked(stream=stream))
+        assert isinstance(answer, Answer), answer
+        assert answer.finish_reason == "tool_calls"
+        assert [(c["tool"], c["arguments"]) for c in answer.trace["tool_calls"]] == [
+            ("look", {"x": 1}),
+            ("look", {"y": "ü"}),
+        ]
+
+    async def test_an_answer_that_is_too_long(self, target, server, stream):
+        server.say = Say(finish="length")
+        assert (await target.ask(asked(stream=stream))).finish_reason == "length"
+
+    async def test_refusals_and_filters(self, target, server, vendor, stream):
+        if vendor in REFUSES:
+            server.say = Say(text="I can't.", finish="refusal")
+            answer = await target.ask(asked(stream=stream))
+            assert (answer.text, answer.finish_reason) == ("I can't.", "refusal")
+        if vendor in FILTERS:
+            server.say = Say(finish="filter")
+            assert (await target.ask(asked(stream=stream))).finish_reason == "content_filter"
+        if vendor in BLOCKS and not (stream and vendor not in ("google", "vertex")):
+            server.say = Say(finish="blocked")
+            answer = await target.ask(asked(stream=stream))
+            assert isinstance(answer, Answer) and answer.finish_reason == "content_filter" and answer.text
+
+    @pytest.mark.parametrize(
+        ("status", "kind", "retryable"),
+        [
+            (400, "refused", False), (401, "auth", False), (403, "auth", False), (404, "model", False),
+            (413, "refused", False), (429, "rate_limited", True), (500, "server", True), (503, "server", True),
+        ],
+    )  # fmt: skip
+    async def test_errors_have_their_kind(self, target, server, vendor, stream, status, kind, retryable):
+        body = {"message": "it is so"} if vendor == "bedrock" else {"error": {"message": "it is so", "code": status}}
+        server.say = Say(error=(status, body), headers={"retry-after": "7"})
+        failure = await target.ask(asked(stream=stream))
+        assert isinstance(failure, Failure) and (failure.kind, failure.retryable) == (kind, retryable)
+        assert "it is so" in failure.message and failure.retry_after == (7.0 if retryable else None)
+
+    async def test_a_picture_goes_before_the_text(self, target, server, stream):
+        png = File(name="a.png", media="image/png", body=b"\x89PNG")
+        pdf = File(name="a.pdf", media="application/pdf", body=b"%PDF-1.4")
+        assert isinstance(await target.ask(asked(files=(png, pdf), stream=stream)), Answer)
+        sent = str(server.heard[-1].body)
+        assert "iVBORw==" in sent and sent.index("iVBORw==") < sent.index("'hi'")
+
+    async def test_what_a_judge_needs(self, target, server, stream):
+        server.say = Say(text='{"score": 3}')
+        answer = await target.ask(asked(schema=SHAPE, params={**DEFAULT_PARAMS, "reasoning": "low"}, stream=stream))
+        assert isinstance(answer, Answer) and answer.text == '{"score": 3}'
+        assert "score" in str(server.heard[-1].body)
+
+
+class TestStreams:
+    async def test_a_cut_stream_is_a_failure(self, target, server):
+        server.say = Say(text="half an answer", cut=True)
+        failure = await target.ask(asked(stream=True))
+        assert isinstance(failure, Failure) and (failure.kind, failure.retryable) == ("stream", True)
+
+    async def test_an_error_in_the_middle_is_a_failure(self, target, server):
+        server.say = Say(text="half an answer", fails=True)
+        failure = await target.ask(asked(stream=True))
+        assert isinstance(failure, Failure) and (failure.kind, failure.retryable) == ("server", True), failure
+        assert failure.maybe_billed
+
+
+class TestConversations:
+    async def test_a_turn_with_tools_goes_back(self, target, server):
+        """What the model said, with its thoughts, and what the tool returned, as strict servers take it."""
+        server.say = Say(text="", thinking="Hm.", calls=(("look", {"x": 1}),))
+        talk = target.conversation(target.spec, asked(), [TOOL])
+
+        async def receive(response):
+            return talk.read(await response.read())
+
+        import msgspec
+
+        turn = await target.post(msgspec.json.encode(talk.body()), receive)
+        assert [call.arguments for call in turn.calls] == [{"x": 1}] and turn.thinking == "Hm."
+        talk.add(turn, [Result(call=turn.calls[0], text="4711")])
+        server.say = Say(text="It is 4711.")
+        last = await target.post(msgspec.json.encode(talk.body()), receive)
+        assert last.text == "It is 4711." and not last.calls
+        assert "4711" in str(server.heard[-1].body) and "look" in str(server.heard[-1].body)
+
+    async def test_a_chat(self, target, server):
+        from fairtrial.core.chat import Message
+
+        history = (Message(role="user", content="I am Ann."), Message(role="assistant", content="Hello Ann."))
+        assert isinstance(await target.ask(asked(history=history, input="My name?")), Answer)
+        sent = str(server.heard[-1].body)
+        assert sent.index("I am Ann.") < sent.index("Hello Ann.") < sent.index("My name?")
+
+
+class TestReasoning:
+    @pytest.mark.parametrize("wanted", ["none", "low", "medium", "high", 1, 1500, 5000, 100_000])
+    async def test_whatever_is_wanted_is_something_that_the_model_takes(self, target, server, wanted):
+        answer = await target.ask(asked(params={**DEFAULT_PARAMS, "reasoning": wanted}))
+        assert isinstance(answer, Answer), answer
+
+
+async def test_a_server_without_schemas_is_told_by_the_prompt(server, tmp_path):
+    cls = registry.load("targets", "openai_api")
+    spec = TargetSpec(
+        id="lab:m", kind="openai_api", provider="lab", model="m", base_url=f"{server.url}/v1", api_key="k"
+    )
+    target = cls(spec, cls.options_type(), tmp_path)
+    await target.open(1)
+    server.say = Say(error=(400, {"error": {"message": "'response_format' of type json_schema is not supported"}}))
+    failure = await target.ask(asked(schema=SHAPE))
+    assert failure.retryable and failure.retry_after == 0
+    server.say = Say(text='{"score": 3}')
+    assert (await target.ask(asked(schema=SHAPE))).text == '{"score": 3}'
+    assert "response_format" not in server.heard[-1].body
+    await target.close()

@@ -1,0 +1,325 @@
+"""The vendors' own clients: they work against our strict servers, and send what we send.
+
+A difference in a request is printed as the paths that differ. What is meant to differ is named in `MEANT`.
+"""
+
+import asyncio
+import base64
+import os
+
+import pytest
+
+from benchmarks.strict_vendors import camel
+from fairtrial.core import registry
+from fairtrial.core.answer import Answer, Request
+from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.file import File
+from tests.servers.vendors import SECRET, Say, vendors
+
+PNG = b"\x89PNG\r\n\x1a\n"
+SHAPE = {
+    "type": "object",
+    "properties": {"score": {"type": "integer"}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+SCENES = ("plain", "schema", "image", "reasoning", "stream")
+BEDROCK_MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+
+
+def openai_chat(client, scene, model):
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}}
+    content = [image, {"type": "text", "text": "hi"}] if scene == "image" else "hi"
+    given = {
+        "model": model,
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": content}],
+        "max_completion_tokens": 100 + (16_384 if scene == "reasoning" else 0),
+    }
+    if scene == "reasoning":
+        given["reasoning_effort"] = "medium"
+    else:
+        given |= {"temperature": 0.5, "top_p": 0.9, "stop": ["X"], "seed": 7}
+    if scene == "schema":
+        shape = {"name": "reply", "strict": True, "schema": SHAPE}
+        given["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if scene == "stream":
+        chunks = client.chat.completions.create(**given, stream=True, stream_options={"include_usage": True})
+        return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+    return client.chat.completions.create(**given).choices[0].message.content
+
+
+def openai(url, scene):
+    from openai import OpenAI
+
+    return openai_chat(OpenAI(base_url=f"{url}/v1", api_key="k"), scene, "gpt-5.1")
+
+
+def azure(url, scene):
+    from openai import AzureOpenAI
+
+    client = AzureOpenAI(azure_endpoint=url, api_key="k", api_version="2024-10-21")
+    return openai_chat(client, scene, "my-dep")
+
+
+def openai_responses(url, scene):
+    from openai import OpenAI
+
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}
+    content = [image, {"type": "input_text", "text": "hi"}] if scene == "image" else "hi"
+    given = {
+        "model": "gpt-5.1",
+        "instructions": "s",
+        "input": [{"role": "user", "content": content}],
+        "max_output_tokens": 100 + (16_384 if scene == "reasoning" else 0),
+        "store": False,
+    }
+    if scene == "reasoning":
+        given["reasoning"] = {"effort": "medium"}
+    else:
+        given |= {"temperature": 0.5, "top_p": 0.9}
+    if scene == "schema":
+        given["text"] = {"format": {"type": "json_schema", "name": "reply", "strict": True, "schema": SHAPE}}
+    client = OpenAI(base_url=f"{url}/v1", api_key="k")
+    if scene == "stream":
+        events = client.responses.create(**given, stream=True)
+        return "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    return client.responses.create(**given).output_text
+
+
+def claude(client, scene, model):
+    data = base64.b64encode(PNG).decode()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    content = [image, {"type": "text", "text": "hi"}] if scene == "image" else "hi"
+    given = {
+        "model": model,
+        "system": "s",
+        "messages": [{"role": "user", "content": content}],
+        "max_tokens": 100 + (8192 if scene == "reasoning" else 0),
+        "stop_sequences": ["X"],
+    }
+    if scene == "reasoning":
+        given["thinking"] = {"type": "enabled", "budget_tokens": 8192}
+    if scene == "schema":
+        given["output_config"] = {"format": {"type": "json_schema", "schema": SHAPE}}
+    if scene == "stream":
+        events = client.messages.create(**given, stream=True)
+        return "".join(e.delta.text for e in events if e.type == "content_block_delta" and e.delta.type == "text_delta")
+    return client.messages.create(**given).content[-1].text
+
+
+def anthropic(url, scene):
+    from anthropic import Anthropic
+
+    return claude(Anthropic(base_url=url, api_key="k"), scene, "claude-sonnet-4-5")
+
+
+def vertex_claude(url, scene):
+    from anthropic import AnthropicVertex
+
+    client = AnthropicVertex(base_url=f"{url}/v1", access_token="tok", project_id="p", region="global")
+    return claude(client, scene, "claude-opus-4-5")
+
+
+def gemini(client, scene, model):
+    from google.genai import types
+
+    parts = [types.Part.from_bytes(data=PNG, mime_type="image/png")] if scene == "image" else []
+    config = {
+        "system_instruction": "s",
+        "max_output_tokens": 100 + (8192 if scene == "reasoning" else 0),
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "stop_sequences": ["X"],
+        "seed": 7,
+    }
+    if scene == "reasoning":
+        config["thinking_config"] = {"thinking_budget": 8192, "include_thoughts": True}
+    if scene == "schema":
+        config |= {"response_mime_type": "application/json", "response_json_schema": SHAPE}
+    given = {"model": model, "contents": [types.Content(role="user", parts=[*parts, types.Part(text="hi")])]}
+    given["config"] = types.GenerateContentConfig(**config)
+    if scene == "stream":
+        return "".join(chunk.text or "" for chunk in client.models.generate_content_stream(**given))
+    return client.models.generate_content(**given).text
+
+
+def google(url, scene):
+    from google import genai
+
+    return gemini(genai.Client(api_key="k", http_options={"base_url": url}), scene, "gemini-2.5-flash")
+
+
+def vertex(url, scene):
+    from google import genai
+    from google.oauth2.credentials import Credentials
+
+    given = {"project": "p", "location": "global", "credentials": Credentials(token="tok")}
+    client = genai.Client(vertexai=True, http_options={"base_url": url}, **given)
+    return gemini(client, scene, "gemini-2.5-flash")
+
+
+def bedrock(url, scene):
+    import boto3
+
+    client = boto3.client(
+        "bedrock-runtime", endpoint_url=url, region_name="us-east-1", aws_access_key_id="AKID",
+        aws_secret_access_key=SECRET,
+    )  # fmt: skip
+    image = [{"image": {"format": "png", "source": {"bytes": PNG}}}] if scene == "image" else []
+    given = {
+        "modelId": BEDROCK_MODEL,
+        "messages": [{"role": "user", "content": [*image, {"text": "hi"}]}],
+        "system": [{"text": "s"}],
+        "inferenceConfig": {"maxTokens": 100 + (8192 if scene == "reasoning" else 0), "stopSequences": ["X"]},
+    }
+    if scene == "reasoning":
+        given["additionalModelRequestFields"] = {"thinking": {"type": "enabled", "budget_tokens": 8192}}
+    else:
+        given["inferenceConfig"] |= {"temperature": 0.5}
+    if scene == "schema":
+        schema = '{"type":"object","properties":{"score":{"type":"integer"}},"required":["score"],"additionalProperties":false}'
+        shape = {"type": "json_schema", "structure": {"jsonSchema": {"name": "reply", "schema": schema}}}
+        given["outputConfig"] = {"textFormat": shape}
+    if scene == "stream":
+        events = client.converse_stream(**given)["stream"]
+        return "".join(e["contentBlockDelta"]["delta"].get("text", "") for e in events if "contentBlockDelta" in e)
+    return client.converse(**given)["output"]["message"]["content"][-1]["text"]
+
+
+def mistral(url, scene):
+    from mistralai.client import Mistral
+
+    image = {"type": "image_url", "image_url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}
+    content = [image, {"type": "text", "text": "hi"}] if scene == "image" else "hi"
+    given = {
+        "model": "mistral-medium-latest",
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": content}],
+        "max_tokens": 100 + (32_768 if scene == "reasoning" else 0),
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "stop": ["X"],
+        "random_seed": 7,
+    }
+    if scene == "reasoning":
+        given["reasoning_effort"] = "high"
+    if scene == "schema":
+        shape = {"name": "reply", "strict": True, "schema": SHAPE}
+        given["response_format"] = {"type": "json_schema", "json_schema": shape}
+    client = Mistral(api_key="k", server_url=f"{url}/mistral")
+    if scene == "stream":
+        return "".join(event.data.choices[0].delta.content or "" for event in client.chat.stream(**given))
+    return client.chat.complete(**given).choices[0].message.content
+
+
+# the client, our kind, the model, where below the server's address, options, key
+OFFICIAL = {
+    "openai": (openai, "openai_api", "gpt-5.1", "/v1", {}, "k"),
+    "openai-responses": (openai_responses, "openai_responses_api", "gpt-5.1", "/v1", {}, "k"),
+    "azure": (azure, "azure_api", "my-dep", "?api-version=2024-10-21", {"model": "gpt-5.1"}, "k"),
+    "anthropic": (anthropic, "anthropic_api", "claude-sonnet-4-5", "", {}, "k"),
+    "vertex-claude": (
+        vertex_claude, "vertex_api", "claude-opus-4-5", "/v1beta1/projects/p/locations/global", {}, "Bearer tok"
+    ),
+    "google": (google, "google_api", "gemini-2.5-flash", "", {}, "k"),
+    "vertex": (vertex, "vertex_api", "gemini-2.5-flash", "/v1beta1/projects/p/locations/global", {}, "Bearer tok"),
+    "bedrock": (bedrock, "bedrock_api", BEDROCK_MODEL, "", {}, ""),
+    "mistral": (mistral, "mistral_api", "mistral-medium-latest", "/mistral/v1", {}, "k"),
+}  # fmt: skip
+# What differs, and is meant to: (client, path): (theirs, ours).
+MEANT = {
+    # We stay with the version that takes sampling parameters where the model does.
+    ("anthropic", "headers.anthropic-version"): ("2026-10-21", "2023-06-01"),
+    ("anthropic", "headers.authorization"): ("Bearer k", None),
+    ("anthropic", "headers.x-api-key"): (None, "k"),
+    ("vertex-claude", "body.anthropic_version"): ("2026-10-21", "vertex-2023-10-16"),
+    # The role of a system prompt says nothing.
+    ("google", "body.systemInstruction.role"): ("user", None),
+    ("vertex", "body.systemInstruction.role"): ("user", None),
+}  # fmt: skip
+HEADERS = ("authorization", "api-key", "x-api-key", "x-goog-api-key", "anthropic-version", "content-type")
+
+
+@pytest.fixture(scope="module")
+async def server():
+    async with vendors() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "OPENAI_", "AZURE_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "MISTRAL_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+
+
+async def ours(url: str, name: str, scene: str, folder) -> Answer:
+    _, kind, model, path, options, key = OFFICIAL[name]
+    cls = registry.load("targets", kind)
+    provider = {"vertex-claude": "vertex"}.get(name, name)
+    spec = TargetSpec(
+        id=name, kind=kind, provider=provider, model=model, base_url=url + path, api_key=key, options=options
+    )
+    target = cls(spec, cls.options_type(**options), folder)
+    sampled = name not in ("anthropic", "vertex-claude")
+    params = {"max_tokens": 100, "stop": ["X"], **({"temperature": 0.5, "top_p": 0.9, "seed": 7} if sampled else {})}
+    if scene == "reasoning":
+        params["reasoning"] = "high" if name == "mistral" else "medium"
+        if name in ("openai", "azure"):
+            del params["stop"], params["seed"]
+    files = (File(name="a.png", media="image/png", body=PNG),) if scene == "image" else ()
+    request = Request(
+        trial_id="t", case_id="c", input="hi", system="s", params=params, files=files,
+        schema=SHAPE if scene == "schema" else None, stream=scene == "stream",
+    )  # fmt: skip
+    await target.open(1)
+    try:
+        return await target.ask(request)
+    finally:
+        await target.close()
+
+
+def flat(value, path="") -> dict:
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        return {path: value}
+    return {
+        key: item for name, inner in items for key, item in flat(inner, f"{path}.{name}" if path else str(name)).items()
+    }
+
+
+def compared(heard, name: str) -> dict:
+    headers = {key: value for key, value in heard.headers.items() if key in HEADERS}
+    if headers.get("authorization", "").startswith("AWS4"):  # the time is in it; the server has checked it
+        headers["authorization"] = headers["authorization"].partition(", Signature=")[0].rpartition("/")[2]
+    headers["content-type"] = headers["content-type"].partition(";")[0]
+    body = camel(heard.body) if name in ("google", "vertex") else heard.body
+    return flat({"path": heard.path, "headers": headers, "body": body})
+
+
+def difference(theirs: dict, mine: dict, name: str) -> list[str]:
+    result = []
+    for path in sorted({*theirs, *mine}):
+        pair = theirs.get(path), mine.get(path)
+        meant = MEANT.get((name, path))
+        if pair[0] != pair[1] and meant != pair:
+            result.append(f"{path}: {name}'s client sends {pair[0]!r}, fairtrial {pair[1]!r}")
+    return result
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("name", OFFICIAL)
+async def test_the_official_client_works_here_and_sends_what_we_send(name, scene, server, tmp_path):
+    server.say = Say(text="ok")
+    server.heard.clear()
+    assert await asyncio.to_thread(OFFICIAL[name][0], server.url, scene) == "ok"
+    answer = await ours(server.url, name, scene, tmp_path)
+    assert isinstance(answer, Answer) and answer.text == "ok", answer
+    theirs, mine = server.heard
+    found = difference(compared(theirs, name), compared(mine, name), name)
+    assert not found, "\n".join(found)
