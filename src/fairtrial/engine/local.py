@@ -128,8 +128,9 @@ class LocalExecutor:
 
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and how."""
-        holders = [*self._limiters.items(), *self._paces.items()]  # a copy: pages ask from other threads
-        return [f"{name.split('#')[-1]} {held}" for name, holder in holders if (held := holder.held())]
+        held = [(name, limiter.held()) for name, limiter in list(self._limiters.items())]  # pages ask from other threads
+        held += [(name, pace.held()) for name, pace in list(self._paces.items())]
+        return [f"{name.split('#')[-1]} {words}" for name, words in held if words]
 
     def judges(self) -> list[Judge]:
         """Return the judges whose calls cost money."""
