@@ -49,6 +49,7 @@ NAVIGATION: dict[str, Any] = {
         "Targets": "docs/targets.md",
         "Judges": "docs/judges.md",
         "Runs": "docs/runs.md",
+        "More than one process": "docs/cluster.md",
         "Comparing": "docs/comparing.md",
         "Importing suites": "docs/importing.md",
         "Exporting": "docs/exporting.md",

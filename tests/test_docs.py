@@ -88,7 +88,13 @@ def suites_in(page: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "page",
-    [REPO / "README.md", REPO / "docs/tutorial-models.md", REPO / "docs/judges.md", REPO / "docs/tutorial-agents.md"],
+    [
+        REPO / "README.md",
+        REPO / "docs/tutorial-models.md",
+        REPO / "docs/judges.md",
+        REPO / "docs/tutorial-agents.md",
+        REPO / "docs/cluster.md",
+    ],
     ids=lambda page: page.name,
 )
 def test_suites_in_the_documentation_are_right(page, tmp_path):

@@ -24,6 +24,7 @@ from fairtrial.core.experiment import Case, ScorerSpec, read_expected
 from fairtrial.core.functions import Functions
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.engine.engines import where_of
 from fairtrial.judging.calibration import Calibration
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
@@ -190,7 +191,13 @@ def _judge(judge: AnyJudge | None) -> tuple[str | None, Functions]:
 
 @overload
 async def arun(
-    suite: AnySuite, *, options: RunOptions | None = None, store: str | None = None, progress: bool | None = None
+    suite: AnySuite,
+    *,
+    options: RunOptions | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run: ...
 @overload
 async def arun(
@@ -200,6 +207,8 @@ async def arun(
     options: RunOptions | None = None,
     store: str | None = None,
     progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> RunSeries: ...
 async def arun(
     suite: AnySuite,
@@ -208,17 +217,22 @@ async def arun(
     options: RunOptions | None = None,
     store: str | None = None,
     progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run | RunSeries:
     """Run a suite and store the result: the async twin of `run`."""
+    where = where_of(engine, workers)
     loaded = _loaded(suite, options)
     opened = Store(store)
     if runs is None:
-        run = await pipeline.arun(loaded, store=opened, watch=follower(show=progress))
+        run = await pipeline.arun(loaded, store=opened, watch=follower(show=progress), where=where)
         run.made_of = loaded
         return run
     from fairtrial.analyse.series import RunSeries
 
-    finished = await arun_series(loaded, runs, store=opened, watch=lambda part: follower(part, show=progress))
+    finished = await arun_series(
+        loaded, runs, store=opened, watch=lambda part: follower(part, show=progress), where=where
+    )
     for run in finished:
         run.made_of = loaded
     return RunSeries(finished)
@@ -226,7 +240,13 @@ async def arun(
 
 @overload
 def run(
-    suite: AnySuite, *, options: RunOptions | None = None, store: str | None = None, progress: bool | None = None
+    suite: AnySuite,
+    *,
+    options: RunOptions | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run: ...
 @overload
 def run(
@@ -236,6 +256,8 @@ def run(
     options: RunOptions | None = None,
     store: str | None = None,
     progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> RunSeries: ...
 def run(
     suite: AnySuite,
@@ -244,6 +266,8 @@ def run(
     options: RunOptions | None = None,
     store: str | None = None,
     progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run | RunSeries:
     """Run a suite and store the result. Everything is durable before it is counted; `resume` continues what stopped.
 
@@ -253,10 +277,14 @@ def run(
         options: Which part of a file or mapping to run, such as `RunOptions(limit=5)`.
         store: Where it is stored: `sqlite:///file.db` or a file name; default: `.fairtrial/fairtrial.db`.
         progress: Whether to show a line of progress; default: in notebooks and terminals.
+        engine: Where trials are carried out: `local`, `ray`, or `ray:ADDRESS` for the cluster at that address.
+        workers: Processes that carry them out: of this machine, or at most so many on a cluster.
     """
     if runs is None:
-        return wait_for(arun(suite, options=options, store=store, progress=progress))
-    return wait_for(arun(suite, runs=runs, options=options, store=store, progress=progress))
+        return wait_for(arun(suite, options=options, store=store, progress=progress, engine=engine, workers=workers))
+    return wait_for(
+        arun(suite, runs=runs, options=options, store=store, progress=progress, engine=engine, workers=workers)
+    )
 
 
 def open_run(name: str = "latest", *, store: str | None = None) -> Run:
@@ -266,31 +294,61 @@ def open_run(name: str = "latest", *, store: str | None = None) -> Run:
 
 @overload
 async def aresume(
-    run: Run, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: Run,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run: ...
 @overload
 async def aresume(
-    run: RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: RunSeries,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> RunSeries: ...
 @overload
 async def aresume(
-    run: str, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: str,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run | RunSeries: ...
 async def aresume(
-    run: AnyRun | RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: AnyRun | RunSeries,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run | RunSeries:
     """Continue a run or a series that was stopped: the async twin of `resume`."""
     from fairtrial.analyse.series import RunSeries
 
     first = _first_of(run, store) if isinstance(run, str) else run[0] if isinstance(run, RunSeries) else run
     made_of = suite or first.made_of
-    functions = _functions(made_of)
+    functions, where = _functions(made_of), where_of(engine, workers)
     if isinstance(run, Run) or first.record.series_id is None:
-        done = await resuming.aresume(first.id, store=first.store, functions=functions, watch=follower(show=progress))
+        done = await resuming.aresume(
+            first.id, store=first.store, functions=functions, watch=follower(show=progress), where=where
+        )
         done.made_of = made_of
         return done
     runs = await resuming.aresume_series(
-        first.id, store=first.store, functions=functions, watch=lambda part: follower(part, show=progress)
+        first.id,
+        store=first.store,
+        functions=functions,
+        watch=lambda part: follower(part, show=progress),
+        where=where,
     )
     for one in runs:
         one.made_of = made_of
@@ -298,17 +356,43 @@ async def aresume(
 
 
 @overload
-def resume(run: Run, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None) -> Run: ...
+def resume(
+    run: Run,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+) -> Run: ...
 @overload
 def resume(
-    run: RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: RunSeries,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> RunSeries: ...
 @overload
 def resume(
-    run: str, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: str,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run | RunSeries: ...
 def resume(
-    run: AnyRun | RunSeries, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: AnyRun | RunSeries,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run | RunSeries:
     """Continue a run or a series that was stopped; no finished call is repeated.
 
@@ -320,18 +404,30 @@ def resume(
         suite: Gives functions that cannot be imported again; needed in a new session.
         store: Where it is stored.
         progress: Whether to show a line of progress; default: in notebooks and terminals.
+        engine: Where trials are carried out, as for `run`, whatever carried them out before.
+        workers: As for `run`.
     """
-    return wait_for(aresume(run, suite=suite, store=store, progress=progress))
+    return wait_for(aresume(run, suite=suite, store=store, progress=progress, engine=engine, workers=workers))
 
 
 async def aretry(
-    run: AnyRun, *, suite: Suite | None = None, store: str | None = None, progress: bool | None = None
+    run: AnyRun,
+    *,
+    suite: Suite | None = None,
+    store: str | None = None,
+    progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run:
-    """Repeat the failed trials of a run; `suite` as for `resume`."""
+    """Repeat the failed trials of a run; `suite`, `engine` and `workers` as for `resume`."""
     opened = _opened(run, store)
-    functions = _functions(suite, opened)
     done = await resuming.aresume(
-        opened.id, store=opened.store, mode="retry", functions=functions, watch=follower(show=progress)
+        opened.id,
+        store=opened.store,
+        mode="retry",
+        functions=_functions(suite, opened),
+        watch=follower(show=progress),
+        where=where_of(engine, workers),
     )
     done.made_of = suite or opened.made_of
     return done
@@ -348,6 +444,8 @@ async def arescore(
     suite: Suite | None = None,
     store: str | None = None,
     progress: bool | None = None,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Run:
     """Score the stored answers of a run again, with another scorer (a name, a mapping or a function) or judge.
 
@@ -359,7 +457,13 @@ async def arescore(
     name, judging = _judge(judge)
     functions = {**(_functions(suite, opened) or {}), **own, **judging}
     done = await resuming.arescore(
-        opened.id, scorer=spec, judge=name, functions=functions, store=opened.store, watch=follower(show=progress)
+        opened.id,
+        scorer=spec,
+        judge=name,
+        functions=functions,
+        store=opened.store,
+        watch=follower(show=progress),
+        where=where_of(engine, workers),
     )
     done.made_of = suite or opened.made_of
     return done

@@ -28,17 +28,17 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, ProblemsError, TargetUnusableError
-from fairtrial.core.experiment import Arm, target_specs
+from fairtrial.core.experiment import Arm
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.target import Target
 from fairtrial.engine.feed import CaseFeed
-from fairtrial.engine.job import Halt, Job
+from fairtrial.engine.job import HERE, Halt, Job, Where
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.provenance import run_context
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine
-from fairtrial.engine.targets import open_targets
+from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
@@ -89,7 +89,12 @@ class Series(NamedTuple):
 
 
 async def arun(
-    suite: Suite, *, store: Store | None = None, series: Series | None = None, watch: Watch | None = None
+    suite: Suite,
+    *,
+    store: Store | None = None,
+    series: Series | None = None,
+    watch: Watch | None = None,
+    where: Where = HERE,
 ) -> Run:
     """Run a suite and store the result; everything is durably stored before it is counted."""
     store = store or Store()
@@ -104,6 +109,7 @@ async def arun(
         functions=suite.functions,
         mode="resume",
         fresh=True,
+        where=where,
     )
     settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
     write_plan = partial(_write_plan, suite, store)
@@ -164,9 +170,7 @@ async def start_run(
     `facts` are recorded with the run: where its dataset comes from, and the hashes of its functions.
     """
     inventory = await preflight(job.arms, job.variables.hide)
-    specs = target_specs(job.arms, job.settings)
-    concurrency, functions = job.settings.concurrency, job.functions
-    async with open_targets(specs, job.folder, job.variables, concurrency=concurrency, functions=functions) as targets:
+    async with targets_of(job) as targets:
         looks = any(scorer.looks for scorer in scorers)
         context = await run_context(job.arms, targets, inventory, looks=looks)
         if series is not None:
@@ -186,7 +190,7 @@ async def start_run(
                         "context": canonical_json(job.variables.hide_all(context)),
                     }
                 )
-                scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal, functions=functions)
+                scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal, functions=job.functions)
                 return await work_on(store, job, targets, scoring, feed, watch)
 
 

@@ -1,5 +1,6 @@
 """One contract for every executor: what the engine relies on, wherever trials are carried out."""
 
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,12 +11,14 @@ from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.listening import NOBODY
 from fairtrial.core.score import Score
 from fairtrial.engine.budget import Budget
+from fairtrial.engine.cluster.executor import ClusterExecutor
 from fairtrial.engine.job import Job
 from fairtrial.engine.local import LocalExecutor
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.targets import open_targets
 from fairtrial.engine.trials import trials_of
 from tests.conftest import numbered
+from tests.workers import WorkersHere
 
 
 class Reports:
@@ -43,10 +46,10 @@ async def no_files(attachment):
     raise AssertionError(attachment)
 
 
-@pytest.fixture(params=["local"])
+@pytest.fixture(params=["local", "workers"])
 def carry_out(request, write_suite):
     """Carry out every trial of a suite, and return what was reported."""
-    executors = {"local": LocalExecutor}
+    executors = {"local": LocalExecutor, "workers": partial(ClusterExecutor, backend=WorkersHere(2))}
 
     async def run(reports, stored=None, **keys):
         suite = pipeline.load(write_suite(**keys))

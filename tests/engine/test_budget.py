@@ -17,7 +17,7 @@ from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import PriceSpec, RetrySpec, Settings, TargetSpec
 from fairtrial.core.money import Cost, total
 from fairtrial.core.target import Target
-from fairtrial.engine.budget import Budget
+from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
 from fairtrial.providers.prices import find_price
@@ -228,7 +228,7 @@ def test_money_set_aside_keeps_nobody_waiting_for_ever(calls):
         budget = Budget(1.0)
 
         async def call(most: float, share: float) -> None:
-            reserved = await budget.reserve(lambda: most)
+            reserved = await budget.reserve(Need(most))
             if reserved is not None:
                 await asyncio.sleep(0)
                 budget.settle(reserved, Cost(known=most * share, charged=most * share))
@@ -250,7 +250,7 @@ async def test_what_may_be_spent_is_on_record_first():
     budget = Budget(10.0, keep=keep)
     at_risk = 0.0
     for _ in range(50):
-        reserved = await budget.reserve(lambda: 0.1)
+        reserved = await budget.reserve(Need(0.1))
         assert reserved is not None
         at_risk += 0.1 if at_risk < 0.3 else 0
         assert kept[-1] >= 0.1

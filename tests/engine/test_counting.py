@@ -7,7 +7,7 @@ import pytest
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import RetrySpec
 from fairtrial.core.money import Cost
-from fairtrial.engine.budget import Budget
+from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.patience import Patience
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.retry import Retries
@@ -88,8 +88,8 @@ class TestRetries:
 async def test_money_is_set_aside_until_it_is_known_what_a_call_cost():
     budget = Budget(1.0, spent=0.2)
     assert budget.limited and budget.unspent == pytest.approx(0.8)
-    assert await budget.reserve(lambda: 0.8) == 0.8  # all of it
+    assert await budget.reserve(Need(0.8)) == 0.8  # all of it
     budget.settle(0.8, Cost(known=0.3, charged=0.3))
     assert budget.unspent == pytest.approx(0.5) and not budget.exhausted
-    assert await budget.reserve(lambda: 0.6) is None and budget.exhausted
-    assert not Budget(None).limited and await Budget(None).reserve(lambda: 9.0) == 9.0
+    assert await budget.reserve(Need(0.6)) is None and budget.exhausted
+    assert not Budget(None).limited and await Budget(None).reserve(Need(9.0)) == 9.0

@@ -16,7 +16,7 @@ from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUn
 from fairtrial.core.experiment import PriceSpec, RetrySpec, TargetSpec
 from fairtrial.core.money import Cost
 from fairtrial.engine import ladder
-from fairtrial.engine.budget import Budget
+from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.retry import Retries
 from fairtrial.providers import streamed, transport
@@ -341,14 +341,14 @@ class TestBudget:
 
     async def test_money_set_aside_is_waited_for(self):
         budget = Budget(1.0)
-        assert await budget.reserve(lambda: 0.9) == 0.9
-        waiting = asyncio.create_task(budget.reserve(lambda: 0.5))
+        assert await budget.reserve(Need(0.9)) == 0.9
+        waiting = asyncio.create_task(budget.reserve(Need(0.5)))
         await asyncio.sleep(0)
         assert not waiting.done()
         budget.settle(0.9, Cost(charged=0.1))
         assert await waiting == 0.5
         budget.settle(0.5, Cost(charged=0.5))
-        assert await budget.reserve(lambda: 2.0) is None
+        assert await budget.reserve(Need(2.0)) is None
         assert budget.exhausted and budget.spent == pytest.approx(0.6)
 
 

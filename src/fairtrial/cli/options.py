@@ -45,6 +45,18 @@ store_option = option("--store", metavar="URL", help="The store: a file name, sq
 json_option = option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 quiet_option = option("-q", "--quiet", is_flag=True, help="Print no progress and no table.")
 plain_option = option("--plain", is_flag=True, help="Draw no bars.")
+engine_option = option(
+    "--engine",
+    metavar="ENGINE",
+    default="local",
+    help="Where trials are carried out: local, ray, or ray:ADDRESS for a cluster.",
+)
+workers_option = option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Carry trials out in N processes, for scorers that keep a processor busy; on a cluster, at most N.",
+)
 output_option = option(
     "-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write the result to a file; may be repeated."
 )

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from fairtrial.cli.options import (
+    engine_option,
     json_option,
     load_dotenv_of,
     open_store,
@@ -16,6 +17,7 @@ from fairtrial.cli.options import (
     quiet_option,
     run_coroutine,
     store_option,
+    workers_option,
 )
 
 
@@ -26,6 +28,8 @@ from fairtrial.cli.options import (
 @option("--scoring", type=click.IntRange(min=0), metavar="N", help="Return to an earlier scoring; 0 is the first.")
 @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="New budget for the whole run.")
+@engine_option
+@workers_option
 @output_option
 @store_option
 @json_option
@@ -38,6 +42,8 @@ def command(
     scoring: int | None,
     outputs: tuple[str, ...],
     store: str | None,
+    engine: str,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
     plain: bool,
@@ -50,6 +56,7 @@ def command(
     """
     from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.cli.watch import watcher
+    from fairtrial.engine.engines import where_of
     from fairtrial.workflows.resume import arescore, use_scoring
 
     opened = open_store(store)
@@ -70,6 +77,7 @@ def command(
         overrides=overrides,
         store=opened,
         watch=watcher(quiet=quiet),
+        where=where_of(engine, workers),
     )
     return ending.report(run_coroutine(work), timed=True)
 

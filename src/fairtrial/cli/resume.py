@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    engine_option,
     json_option,
     load_dotenv_of,
     open_store,
@@ -19,6 +20,7 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
     tune_garbage_collector,
+    workers_option,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
     @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
     @option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds.")
     @option("--budget-usd", type=click.FloatRange(min=0), help="Budget for the whole run; stop before it is exceeded.")
+    @engine_option
+    @workers_option
     @output_option
     @store_option
     @json_option
@@ -44,6 +48,8 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         run: str,
         outputs: tuple[str, ...],
         store: str | None,
+        engine: str,
+        workers: int | None,
         as_json: bool,
         quiet: bool,
         plain: bool,
@@ -51,8 +57,10 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
     ) -> int:
         from fairtrial.cli.finish import Ending, check_outputs, exit_code
         from fairtrial.cli.watch import watcher
+        from fairtrial.engine.engines import where_of
         from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
+        where = where_of(engine, workers)
         opened = open_store(store)
         refuse_imported(opened.find_runs(run)[0], mode)
         load_dotenv_of(run, opened)
@@ -66,11 +74,11 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
             series = run_coroutine(
-                aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part))
+                aresume_series(run, store=opened, overrides=overrides, watch=lambda part: watch(part=part), where=where)
             )
             code = ending.report(series[-1], series=series)
             return max(code, *(exit_code(part.status) for part in series))
-        work = aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet))
+        work = aresume(run, store=opened, mode=mode, overrides=overrides, watch=watcher(quiet=quiet), where=where)
         return ending.report(run_coroutine(work), timed=True)
 
     return command

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from fairtrial.cli.options import (
     Margin,
+    engine_option,
     json_option,
     load_dotenv,
     open_store,
@@ -21,12 +22,14 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
     tune_garbage_collector,
+    workers_option,
 )
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import Ending
     from fairtrial.config import Suite
+    from fairtrial.engine.job import Where
     from fairtrial.workflows.estimate import CostEstimate
 
 
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
 @option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs.")
 @option("--watch", is_flag=True, help="Run again whenever a file of the suite is saved; implies --cache.")
 @option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop.")
+@engine_option
+@workers_option
 @output_option
 @store_option
 @json_option
@@ -66,6 +71,8 @@ def command(
     dry_run: bool,
     outputs: tuple[str, ...],
     store: str | None,
+    engine: str,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
     plain: bool,
@@ -78,8 +85,10 @@ def command(
     from fairtrial import pipeline
     from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.config import RunOptions
+    from fairtrial.engine.engines import where_of
 
     check_outputs(outputs)
+    where = where_of(engine, workers)
     if watch:
         if runs > 1 or dry_run or options["stop_when"]:
             raise click.UsageError("--watch cannot be combined with --runs, --dry-run or --stop-when")
@@ -99,7 +108,7 @@ def command(
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
     ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain)
-    return run_suite(loaded, ending, runs=runs, store=store)
+    return run_suite(loaded, ending, runs=runs, store=store, where=where)
 
 
 def _arguments(context: click.Context) -> list[str]:
@@ -116,12 +125,13 @@ def _arguments(context: click.Context) -> list[str]:
     return [*arguments, "--", context.params["suite"]]
 
 
-def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None) -> int:
+def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, where: Where | None = None) -> int:
     """Run a loaded suite once or as a series, and report each run."""
     from fairtrial import pipeline
     from fairtrial.cli.finish import exit_code
     from fairtrial.cli.watch import watcher
     from fairtrial.config.advice import warnings
+    from fairtrial.engine.job import HERE
     from fairtrial.workflows.calibrate import calibration_notes, scorers_of
     from fairtrial.workflows.series import arun_series
 
@@ -138,11 +148,17 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None) -> 
         if not ending.quiet:
             click.echo(f"run {part[0]} of {part[1]}: {run.id}, {run.status}", err=True)
 
+    where = where or HERE
     if runs == 1:
-        finished = [run_coroutine(pipeline.arun(suite, store=opened, watch=watcher(quiet=ending.quiet)))]
+        finished = [run_coroutine(pipeline.arun(suite, store=opened, watch=watcher(quiet=ending.quiet), where=where))]
     else:
         work = arun_series(
-            suite, runs, store=opened, watch=lambda part: watcher(quiet=ending.quiet, part=part), after=report
+            suite,
+            runs,
+            store=opened,
+            watch=lambda part: watcher(quiet=ending.quiet, part=part),
+            after=report,
+            where=where,
         )
         finished = run_coroutine(work)
     code = ending.report(finished[-1], timed=True, series=finished if runs > 1 else ())

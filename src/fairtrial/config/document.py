@@ -115,6 +115,10 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     repeats: Repeats | None = None
     options: Annotated[dict[str, Any], Meta(description="Options for this kind of target.")] = {}
     concurrency: Annotated[int, Meta(ge=1)] | None = None
+    resources: Annotated[
+        dict[str, Annotated[float, Meta(gt=0)]],
+        Meta(description="What one of its calls takes of a machine, such as {cpu: 1}: no more run at once than fit."),
+    ] = {}
     conditions: Annotated[
         list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
     ] = []

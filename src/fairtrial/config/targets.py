@@ -57,6 +57,7 @@ class TargetResolver:
             headers=provider.headers,
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
+            resources=getattr(entry, "resources", None) or msgspec.UNSET,
             folder=self._folder_of(provider.kind),
         )
         return self._checked(path, spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +28,7 @@ INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # the placeholder for th
 INPUT_NAMES = ("input", "problem")
 EMBEDDER = "embedder "  # begins the id of a target that only makes embeddings
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
+Resources = Mapping[str, float]  # what a call or a scorer takes of a machine: {"cpu": 1}
 ExtractSpec = dict[str, Any]  # what of an answer is scored, as in `core/extraction.py`
 Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none
 
@@ -128,6 +129,7 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""  # where the code is, for targets that run the user's own code
     api: str = ""  # the API kind of an agent's model
     code: str = ""  # a hash of the code, for targets that run the user's own
+    resources: dict[str, float] | msgspec.UnsetType = msgspec.UNSET  # what a call takes of a machine
 
     def __repr__(self) -> str:
         return f"<Target {self.id}: {self.kind} {self.model}>"  # options and headers may hold keys

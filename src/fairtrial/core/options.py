@@ -142,7 +142,7 @@ def _in_words(message: str, hint: Any, value: Any) -> str:
     if "Invalid enum value" in message:
         choices = [str(choice) for choice in _choices(hint)]
         return f"must be one of {', '.join(choices)}, not {_shown(value)}"
-    limit = re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+?)(?:\.0)?", message)
+    limit = re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+?)(?:\.0)?(?: - at .*)?", message)
     if limit:
         return f"must be {limit[1]} {limit[2]}, not {_shown(value)}"
     if "of length" in message:

@@ -39,6 +39,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[float, msgspec.Meta(ge=0, le=1)] | None,
         msgspec.Meta(description="Scores from here on are right (1), all others wrong (0)."),
     ] = None
+    resources: Annotated[
+        dict[str, Annotated[float, msgspec.Meta(gt=0)]] | None,
+        msgspec.Meta(description="What it takes of a machine while it runs, such as {cpu: 1}."),
+    ] = None
 
     def needs_expected(self) -> bool:
         """Return whether a case must have an expected text."""

@@ -116,6 +116,10 @@ class Variables:
         self._secrets += secrets
         self._hider = Hider(self._secrets)
 
+    def shared(self) -> dict[str, str]:
+        """Return what workers on other machines need of the environment: what a suite or its `.env` file names."""
+        return {**self._files, **self._used}
+
     def reveal_all(self, value: Any) -> Any:
         """Return a JSON-like value with every text in its live form."""
         return _map_texts(value, self.reveal)

@@ -11,9 +11,27 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from fairtrial.core.money import Cost
 
 Keep = Callable[[float], Awaitable[None]]  # durably record how much may be spent in addition to what the rows say
+
+
+Extra = Callable[[float, float], float]  # from what a call needs and what is available to what it may have beyond
+
+
+class Need(msgspec.Struct, frozen=True):
+    """The most that a call can cost, as data, so that a worker in another process can state it.
+
+    Where nobody knows that beforehand, `target` is named: its first call runs alone with the whole budget, later ones
+    reserve `factor` times as much as its most expensive call so far.
+    """
+
+    usd: float = 0.0
+    target: str = ""
+    factor: float = 1.0
+    capped: bool = False  # it stops by itself at what it was given, so the rest of the budget may be enough
 
 
 class Budget:
@@ -30,6 +48,7 @@ class Budget:
         self._reserved = 0.0
         self._calls = 0  # in flight
         self._waiting: list[asyncio.Future[None]] = []
+        self.highest_costs: dict[str, float] = {}  # by target: what its most expensive call has cost
 
     @property
     def limited(self) -> bool:
@@ -41,13 +60,32 @@ class Budget:
         """The amount not yet spent; part of it may be reserved."""
         return self._limit - self.spent
 
-    async def reserve(self, max_cost: Callable[[], float]) -> float | None:
+    @property
+    def short(self) -> bool:
+        """Whether a call waits for money that others have reserved."""
+        return any(not settled.done() for settled in self._waiting)
+
+    def amount(self, need: Need) -> float:
+        """Return the amount to reserve for a need."""
+        if not need.target:
+            return need.usd
+        unspent, highest = max(0.0, self.unspent), self.highest_costs.get(need.target)
+        if highest is None:
+            return unspent
+        return min(unspent, need.factor * highest) if need.capped else need.factor * highest
+
+    def note_cost(self, target: str, usd: float) -> None:
+        """Note what a call to a target has cost."""
+        self.highest_costs[target] = max(self.highest_costs.get(target, 0.0), usd)
+
+    async def reserve(self, need: Need, extra: Extra | None = None) -> float | None:
         """Reserve the maximum cost of a call and return it, or None when the budget is too small.
 
-        While other calls are in flight, wait for their actual cost, usually much less than they reserved.
+        While other calls are in flight, wait for their actual cost, usually much less than they reserved. `extra` says
+        how much more may be reserved at once, for calls that follow.
         """
         while True:
-            amount, available = max_cost(), self.unspent - self._reserved
+            amount, available = self.amount(need), self.unspent - self._reserved
             if amount <= available and available >= 0:
                 break
             if self._calls == 0:
@@ -56,6 +94,8 @@ class Budget:
             settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(settled)
             await settled
+        if extra is not None:
+            amount += min(extra(amount, available), available - amount)
         self._calls += 1
         self._reserved += amount
         try:
@@ -84,9 +124,13 @@ class Budget:
 
     def settle(self, reserved: float, cost: Cost) -> None:
         """Replace a call's reservation by its actual cost."""
+        self.charge(reserved, cost, ended=1)
+
+    def charge(self, reserved: float, cost: Cost, *, ended: int = 0) -> None:
+        """Replace a part of what is reserved by a cost; `ended` reservations have nothing left."""
         self.spent += cost.charged
         self.unrecorded += cost
-        self._calls -= 1
+        self._calls -= ended
         # A leftover floating-point rounding error must not keep other calls waiting.
         self._reserved = self._reserved - reserved if self._calls else 0.0
         waiting, self._waiting = self._waiting, []

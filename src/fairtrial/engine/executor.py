@@ -1,7 +1,7 @@
 """The interface between planning and execution: the engine picks the remaining trials, an executor carries them out.
 
-`engine/local.py` carries them out in this process. Another executor could send them to other machines, each running a
-local executor: this interface is all it needs from the engine.
+`engine/local.py` carries them out in this process; `engine/cluster/` sends them to workers in other processes, each
+with a local executor of its own. This interface is all that an executor needs from the engine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Lane(NamedTuple):
     """Arms that share a rate limit, and how many of their trials to run at once."""
 
     arms: Sequence[Arm]
-    width: int
+    width: int  # calls at the same time
+    trials: int  # trials at the same time: while some are asked, others are stored and scored
 
 
 class Reports(Protocol):

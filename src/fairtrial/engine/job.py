@@ -12,6 +12,16 @@ from fairtrial.core.variables import Variables
 from fairtrial.store.todo import Mode
 
 
+class Where(msgspec.Struct, frozen=True):
+    """Where trials are carried out; `workers` are processes."""
+
+    engine: str = "local"  # or ray, or ray:ADDRESS
+    workers: int | None = None
+
+
+HERE = Where()
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One session's work on a run."""
 
@@ -27,6 +37,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False  # nothing of the run is stored yet, so no lookups are needed
     judged: bool = False  # whether any answer will need a judge
     stopped: str | None = None  # why the run stopped early before, if it did
+    where: Where = HERE
 
 
 class Halt(msgspec.Struct, frozen=True):

@@ -12,8 +12,8 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Protocol
 
 import msgspec
 
@@ -22,13 +22,32 @@ from fairtrial.core.experiment import PriceSpec, Settings
 from fairtrial.core.money import Cost
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
-from fairtrial.engine.budget import Budget
+from fairtrial.engine.budget import Need
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace, Size
 from fairtrial.engine.retry import Retries
 from fairtrial.providers.prices import FREE, Price, find_price, stated_price
 
 Gate = AbstractAsyncContextManager[None]
+
+
+class Purse(Protocol):
+    """Where a ladder takes its money from: the run's budget, or what a worker has been lent of it."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+
+    async def reserve(self, need: Need) -> float | None:
+        """Reserve the maximum cost of a call and return it, or None when the budget is too small."""
+
+    def settle(self, reserved: float, cost: Cost) -> None:
+        """Replace a call's reservation by its actual cost."""
+
+    def note_cost(self, target: str, usd: float) -> None:
+        """Note what a call to a target has cost."""
+
+
 Lookup = Callable[[str], Awaitable[Answer | None]]
 _MAYBE_BILLED = frozenset({"stream", "timeout", "malformed", "crashed"})
 _MOST_TOKENS = 10**12  # more than any call can use
@@ -53,11 +72,14 @@ class Ladder:
         gate: Gate,
         limiter: Limiter,
         pace: Pace | None = None,
-        budget: Budget,
+        budget: Purse,
         price: Price | Awaitable[Price | None],
         lookup: Lookup | None = None,
+        place: Gate | None = None,
     ) -> None:
+        """`place` is what calls to the target take of the machine."""
         self._target, self._settings = target, settings
+        self._place: Gate = place or nullcontext()
         self._gate, self._limiter, self._budget = gate, limiter, budget
         self._lookup = lookup
         self._pace = pace or Pace()
@@ -66,7 +88,6 @@ class Ladder:
         # The price list takes half a second to load; the first calls can be made meanwhile.
         self._price: Price | None = price if isinstance(price, Price) else None
         self._pending_price = None if isinstance(price, Price) else price
-        self._highest_cost: float | None = None
 
     async def ask(self, request: Request) -> Outcome:
         """cached: reuse the answer if an earlier run asked exactly the same."""
@@ -113,7 +134,7 @@ class Ladder:
         """afforded: reserve the maximum cost first, then replace it by the actual cost."""
         if self._budget.limited:
             await self._load_price()
-        reserved = await self._budget.reserve(lambda: self._reservation(request))
+        reserved = await self._budget.reserve(self._need(request))
         if reserved is None:
             return Failure(kind="budget", message="budget reached: another call could exceed it"), Cost()
         cost, attempt = Cost(), _Attempt()
@@ -136,23 +157,18 @@ class Ladder:
             self._price = await self._pending_price
             self._pending_price = None
 
-    def _reservation(self, request: Request) -> float:
+    def _need(self, request: Request) -> Need:
         """Return the amount to reserve for a call: the maximum it can cost."""
         if not self._budget.limited:
-            return 0.0
-        unspent = max(0.0, self._budget.unspent)
-        if self._target.many_calls:
-            # The first trial runs alone with the whole budget; later ones may cost several times as much as the most
-            # expensive so far, and must stop there.
-            return unspent if self._highest_cost is None else min(unspent, _AGENT_COST_FACTOR * self._highest_cost)
-        if self._target.names_its_cost:
-            # The target reports its cost only afterwards: the first call runs alone with the whole budget, later ones
-            # reserve as much as the most expensive so far.
-            return unspent if self._highest_cost is None else self._highest_cost
+            return Need()
+        if self._target.many_calls:  # it is told what it may spend, and must stop there
+            return Need(target=self._target.spec.id, factor=_AGENT_COST_FACTOR, capped=True)
+        if self._target.names_its_cost:  # it reports its cost only afterwards
+            return Need(target=self._target.spec.id)
         max_cost = self._max_cost(request)
         if max_cost is not None:
-            return max_cost
-        return self._price.most(0, _DEFAULT_COMPLETION_TOKENS) if self._price else 0.0
+            return Need(max_cost)
+        return Need(self._price.most(0, _DEFAULT_COMPLETION_TOKENS) if self._price else 0.0)
 
     def _max_cost(self, request: Request) -> float | None:
         """Return the maximum cost of a single call at its price, or None if there is no upper bound."""
@@ -182,7 +198,7 @@ class Ladder:
             return self._worst_case_cost(request, reserved)
         if isinstance(result, Failure) and result.given_up and self._price is not FREE:
             return Cost(known=known, charged=max(known, self._worst_case_cost(request, reserved).charged), unknown=1)
-        self._highest_cost = max(self._highest_cost or 0.0, known)
+        self._budget.note_cost(self._target.spec.id, known)
         return Cost(known=known, charged=known)
 
     def _worst_case_cost(self, request: Request, reserved: float) -> Cost:
@@ -205,8 +221,8 @@ class Ladder:
         return cost if max_cost is None else min(cost, max_cost)
 
     async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
-        """limited: respect the limits of the account, and the concurrency of the lane and of the run."""
-        async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate:
+        """limited: respect the limits of the account, the concurrency of lane and run, and what the machine has."""
+        async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate, self._place:
             attempt.begun = True
             result = await self._timed(request)
         self._pace.used(result.usage)

@@ -38,11 +38,28 @@ class Limiter:
         """The number of calls that may be in flight now."""
         return int(self._width)
 
-    def held(self) -> str:
-        """Say what holds calls back at the moment: a pause that the provider asked for, or fewer calls at a time."""
-        queued = sum(not waiter.done() for waiter in list(self._waiting))  # pages ask from other threads
+    @property
+    def waiting(self) -> int:
+        """The number of calls that wait for others to end."""
+        return sum(not waiter.done() for waiter in list(self._waiting))  # pages ask from other threads
+
+    @property
+    def closed_until(self) -> float:
+        """When calls may begin again, by the clock of the event loop."""
+        return self._closed_until
+
+    @property
+    def pause(self) -> float:
+        """The seconds for which no call may begin."""
+        return max(0.0, self._closed_until - _now())
+
+    def held(self, waiting: int = 0) -> str:
+        """Say what holds calls back at the moment: a pause that the provider asked for, or fewer calls at a time.
+
+        `waiting` calls wait elsewhere.
+        """
+        queued, pause = waiting + self.waiting, self.pause
         queue = f", {queued} queued" if queued else ""
-        pause = self._closed_until - time.monotonic()  # the loop's own clock
         if pause > 0:
             return f"waits {max(1, round(pause))} s: rate limit{queue}"
         if self.width < self._most:
@@ -50,7 +67,7 @@ class Limiter:
         return ""
 
     async def __aenter__(self) -> None:
-        while self._busy >= int(self._width) or self._paused():
+        while self._busy >= int(self._width) or self.pause > 0:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             try:
@@ -64,11 +81,8 @@ class Limiter:
         self._busy -= 1
         self._wake()
 
-    def _paused(self) -> bool:
-        return self._closed_until > asyncio.get_running_loop().time()
-
     def _wake(self) -> None:
-        if self._paused():
+        if self.pause > 0:
             return
         free = int(self._width) - self._busy
         while self._waiting and free > 0:
@@ -92,5 +106,18 @@ class Limiter:
             self._last_cut = loop.time()
         if self._throttled_in_a_row >= _PAUSE_AFTER:
             pause = min(_SECONDS_BETWEEN_CUTS if retry_after is None else retry_after, self._longest_pause)
-            self._closed_until = max(self._closed_until, loop.time() + pause)
-            loop.call_at(self._closed_until, self._wake)
+            self._close(pause)
+
+    def _close(self, seconds: float) -> None:
+        """Let no call begin for a while."""
+        loop = asyncio.get_running_loop()
+        self._closed_until = max(self._closed_until, loop.time() + seconds)
+        loop.call_at(self._closed_until, self._wake)
+
+
+def _now() -> float:
+    """Return the time by the clock of the event loop; pages ask from threads without one, by the same clock."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()

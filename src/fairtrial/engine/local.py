@@ -5,7 +5,6 @@ A lane has more workers than concurrent calls: while one worker's answer is stor
 
 from __future__ import annotations
 
-import asyncio
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,28 +14,30 @@ from functools import partial
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Request, Turn, Usage
-from fairtrial.core.experiment import Arm, JudgeSpec, TargetSpec
+from fairtrial.core.experiment import Arm, JudgeSpec, Resources, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
-from fairtrial.core.score import Unscored
+from fairtrial.core.score import Score, Unscored
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.engine.bench import embedding_of, embedding_request
-from fairtrial.engine.budget import Budget
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
-from fairtrial.engine.ladder import Gate, Ladder, Lookup, price_of
+from fairtrial.engine.ladder import Gate, Ladder, Lookup, Purse, price_of
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace
+from fairtrial.engine.room import Room, this_machine
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
 
+RUN = ""  # the name of the limit that all lanes share
+LimiterOf = Callable[[str, int], Limiter]  # from the name of a limit and its calls at a time
 _MAX_EMBEDDINGS = 1000  # that are kept; each takes 8 bytes for each of its numbers
 
 
@@ -48,20 +49,28 @@ class LocalExecutor:
         job: Job,
         targets: dict[str, Target],
         scoring: Scoring,
-        budget: Budget,
+        budget: Purse,
         lookup: Lookup | None,
         load_file: Callable[[Attachment], Awaitable[File]],
+        *,
+        limiter_of: LimiterOf | None = None,
+        processes: int = 1,
+        share: Resources | None = None,
     ) -> None:
+        """In a worker, `limiter_of` makes limiters that keep to its part of the limits, and `share` is its part of the
+        machine. `processes` is the number of workers that trials are sent to.
+        """
         self._job, self._targets, self._scoring = job, targets, scoring
         self._budget, self._lookup, self._load_file = budget, lookup, load_file
+        self._processes, self._room = processes, Room(this_machine() if share is None else share)
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
         settings = job.settings
         others = bool(settings.judges or settings.embedders or settings.user)
         shared_gate = len(self._lanes) > 1 or others
-        self._gate: Gate = asyncio.Semaphore(job.settings.concurrency) if shared_gate else nullcontext()
-        max_wait = job.settings.retry.max_wait
-        self._limiters = {name: Limiter(lane.width, max_wait) for name, lane in self._lanes.items()}
+        self._limiter_of = limiter_of or (lambda _, most: Limiter(most, settings.retry.max_wait))
+        self._gate: Gate = self._limiter_of(RUN, settings.concurrency) if shared_gate else nullcontext()
+        self._limiters = {name: self._limiter_of(name, lane.width) for name, lane in self._lanes.items()}
         self._paces: dict[str, Pace] = {}  # by model: providers count each model's calls by themselves
         self._ladders: dict[str, Ladder] = {}
         self._judge_ladders: dict[str, Ladder] = {}
@@ -77,14 +86,16 @@ class LocalExecutor:
             # A target with its own limit gets its own lane, so that it does not slow down its provider's others.
             suffix = f"#{arm.target.id}" if arm.target.concurrency else ""
             lanes.setdefault(f"{self._targets[arm.target.id].lane}{suffix}", []).append(arm)
-        return {name: Lane(arms, self._width(arms)) for name, arms in lanes.items()}
+        return {name: self._lane(arms) for name, arms in lanes.items()}
 
-    def _width(self, arms: Sequence[Arm]) -> int:
-        limits = [self._job.settings.concurrency]
-        for arm in arms:
-            target_limits = (arm.target.concurrency, self._targets[arm.target.id].most_at_once)
-            limits += [limit for limit in target_limits if limit is not None]
-        return min(limits)
+    def _lane(self, arms: Sequence[Arm]) -> Lane:
+        width = min(min(self._width(arm.target), arm.target.concurrency or self._width(arm.target)) for arm in arms)
+        return Lane(arms, width, 2 * width + 16)
+
+    def _width(self, spec: TargetSpec) -> int:
+        """Return how many calls to a target may be in flight."""
+        here = self._targets[spec.id].most_at_once
+        return min(self._job.settings.concurrency, here * self._processes if here else self._job.settings.concurrency)
 
     async def __aenter__(self) -> LocalExecutor:
         await self._workshop.__aenter__()
@@ -113,14 +124,15 @@ class LocalExecutor:
             budget=self._budget,
             price=price_of(target, settings.prices),
             lookup=lookup if settings.cache else None,
+            place=self._room.place(target.spec.resources or {}),
         )
 
     def _side_ladder(self, spec: TargetSpec) -> Ladder:
         """Return the ladder of a judge, an embedder or a user, which shares its provider's limits with other models."""
-        target, settings = self._targets[spec.id], self._job.settings
-        max_calls = min(settings.concurrency, target.most_at_once or settings.concurrency)
-        limiter = self._limiters.setdefault(target.lane, Limiter(max_calls, settings.retry.max_wait))
-        return self._ladder(target, limiter, None)
+        target = self._targets[spec.id]
+        if target.lane not in self._limiters:
+            self._limiters[target.lane] = self._limiter_of(target.lane, self._width(spec))
+        return self._ladder(target, self._limiters[target.lane], None)
 
     def lanes(self) -> list[Lane]:
         """Return one lane per provider, so that a slow provider does not delay the others."""
@@ -128,7 +140,9 @@ class LocalExecutor:
 
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and how."""
-        held = [(name, limiter.held()) for name, limiter in list(self._limiters.items())]  # pages ask from other threads
+        held = [
+            (name, limiter.held()) for name, limiter in list(self._limiters.items())
+        ]  # pages ask from other threads
         held += [(name, pace.held()) for name, pace in list(self._paces.items())]
         return [f"{name.split('#')[-1]} {words}" for name, words in held if words]
 
@@ -175,10 +189,14 @@ class LocalExecutor:
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
             if outcome.cached and self._panel.judges:
                 trial = msgspec.structs.replace(trial, judgements=await reports.verdicts(trial))
-        result = _missing_tool_use(trial, answer) or await self._scoring.score(
-            trial, answer, self._panel, trial.judgements, self._workshop, self._embed, await self._shown_files(trial)
-        )
-        await reports.scored(trial, result)
+        await reports.scored(trial, _missing_tool_use(trial, answer) or await self._score(trial, answer))
+
+    async def _score(self, trial: Trial, answer: Answer) -> Score | Unscored:
+        files = await self._shown_files(trial)
+        async with self._room.place(self._scoring.resources_of(trial)):
+            return await self._scoring.score(
+                trial, answer, self._panel, trial.judgements, self._workshop, self._embed, files
+            )
 
     async def _shown_files(self, trial: Trial) -> list[File]:
         """Return the files of a case if there is a judge who can see them."""

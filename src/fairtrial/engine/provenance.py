@@ -40,6 +40,11 @@ async def run_context(
     return {**context, "mcp_servers": msgspec.to_builtins(inventory)} if inventory else context
 
 
+def own_version() -> str:
+    """Return the version of this package."""
+    return _version_of("fairtrial")
+
+
 @cache  # reading a package's description takes milliseconds, and every run asks for the same few
 def _version_of(package: str) -> str:
     return version(package)

@@ -15,6 +15,7 @@ from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.trial import Trial
+from fairtrial.engine.files import FileCache
 from fairtrial.engine.job import Job
 from fairtrial.store import Store, rows
 from fairtrial.store.files import contents
@@ -25,7 +26,6 @@ from fairtrial.store.waiting import Waiting
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
 _ELSEWHERE = -1  # where a verdict of another run is stored: in none of this run's scorings
-_KEPT_BYTES = 64 * 2**20  # of files that are sent with cases
 
 
 class CaseSlice(NamedTuple):
@@ -41,7 +41,7 @@ class Reader:
 
     def __init__(self, store: Store, job: Job, scoring: int, order: list[int] | None) -> None:
         self._store, self._job, self._scoring, self._order = store, job, scoring, order
-        self._files: dict[str, File] = {}
+        self._files = FileCache(self._load_file)
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
         self._waiting = Waiting()
 
@@ -94,14 +94,13 @@ class Reader:
         return tuple(msgspec.structs.replace(judgement, stored=_ELSEWHERE) for judgement in usable)
 
     async def file(self, attachment: Attachment) -> File:
-        """Return a file that is sent with a case; the last ones are kept, because all arms get the same."""
-        if attachment.sha256 not in self._files:
-            found = await self._read(contents, self._store, [attachment.sha256])
-            media, body = found[attachment.sha256]
-            self._files[attachment.sha256] = File(name=attachment.name, media=media, body=body)
-            while len(self._files) > 1 and sum(len(file.body) for file in self._files.values()) > _KEPT_BYTES:
-                del self._files[next(iter(self._files))]
-        return self._files[attachment.sha256]
+        """Return a file that is sent with a case."""
+        return await self._files.get(attachment)
+
+    async def _load_file(self, attachment: Attachment) -> File:
+        found = await self._read(contents, self._store, [attachment.sha256])
+        media, body = found[attachment.sha256]
+        return File(name=attachment.name, media=media, body=body)
 
     async def judgements(self, trial: Trial) -> tuple[Judgement, ...]:
         """Return usable verdicts on this answer from earlier sessions or scorings, to avoid paying for them twice."""

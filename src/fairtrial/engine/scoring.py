@@ -11,7 +11,7 @@ import msgspec
 
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer, Failure
-from fairtrial.core.experiment import ScorerSpec
+from fairtrial.core.experiment import Resources, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
@@ -38,12 +38,20 @@ class Scoring:
         self._functions = functions or {}
         self.number = number
         self._on_refusal = on_refusal
-        self._folder, self._override = folder, override
+        self._folder, self.override = folder, override
         self._scorers: dict[bytes, Scorer] = {}
 
     def spec_of(self, trial: Trial) -> ScorerSpec:
         """Return the scorer for this trial."""
-        return trial.arm.scorer_of(trial.case, self._override)
+        return trial.arm.scorer_of(trial.case, self.override)
+
+    def resources_of(self, trial: Trial) -> Resources:
+        """Return what scoring this trial takes of a machine."""
+        return self.resources_in(self.spec_of(trial))
+
+    def resources_in(self, spec: ScorerSpec) -> Resources:
+        """Return what a scorer takes of a machine."""
+        return self._scorer(spec).resources or {}
 
     def scales_of(self, trial: Trial) -> dict[str, Scale]:
         """Return the scales of this trial's extra metrics."""

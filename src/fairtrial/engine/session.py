@@ -21,6 +21,7 @@ from fairtrial.core.stopping import case_order
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.engine.decision import Decision
+from fairtrial.engine.engines import backend_of
 from fairtrial.engine.executor import Executor, Lane
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import Halt, Job
@@ -68,10 +69,17 @@ class Engine:
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
         self._reader = Reader(store, self.job, scoring.number, self._order)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
-        self._executor: Executor = LocalExecutor(
-            self.job, targets, scoring, self._recorder.budget, self._reader.cached_answer, self._reader.file
-        )
+        self._executor = self._executor_of(targets, scoring)
         progress.held = self._executor.held
+
+    def _executor_of(self, targets: dict[str, Target], scoring: Scoring) -> Executor:
+        backend = backend_of(self.job.where)
+        budget, reader = self._recorder.budget, self._reader
+        if backend is None:
+            return LocalExecutor(self.job, targets, scoring, budget, reader.cached_answer, reader.file)
+        from fairtrial.engine.cluster.executor import ClusterExecutor
+
+        return ClusterExecutor(self.job, targets, scoring, budget, reader.cached_answer, reader.file, backend)
 
     def interrupt(self) -> None:
         """Stop now: cancel calls in flight and keep everything already answered."""
@@ -82,7 +90,7 @@ class Engine:
     async def run(self) -> None:
         """Work until nothing is left to do, or until `halt` says why the run stopped."""
         reading = asyncio.create_task(self._read_all_cases())
-        async with self._executor, self._recorder:
+        async with self._recorder, self._executor:  # an executor's last costs are recorded
             self._lanes_task = asyncio.create_task(self._all_lanes())
             try:
                 await self._lanes_task
@@ -122,8 +130,8 @@ class Engine:
             if self.halt is None and trial.arm.target.id not in self._given_up:
                 await self._carry_out(trial)
 
-        workers = lane.width if self._decision else 2 * lane.width + 16
-        await for_each(self._trials(lane.arms), carry_out, workers)
+        at_once = lane.width if self._decision else lane.trials
+        await for_each(self._trials(lane.arms), carry_out, at_once)
 
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
-from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.experiment import TargetSpec, target_specs
 from fairtrial.core.functions import Functions
 from fairtrial.core.options import read
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
+from fairtrial.engine.job import Job
 
 
 def build_target(spec: TargetSpec, folder: Path, functions: Functions | None = None) -> Target:
@@ -49,3 +50,16 @@ async def open_targets(
         yield targets
     finally:
         await asyncio.gather(*(target.close() for target in targets.values()), return_exceptions=True)
+
+
+@asynccontextmanager
+async def targets_of(job: Job) -> AsyncIterator[dict[str, Target]]:
+    """Open what a session calls and yield it by id; to score stored answers again, no target of an arm is opened."""
+    rescores = job.mode == "rescore"
+    closed = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} if rescores else {}
+    specs = target_specs(() if rescores else job.arms, job.settings)
+    concurrency = job.settings.concurrency
+    async with open_targets(
+        specs, job.folder, job.variables, concurrency=concurrency, functions=job.functions
+    ) as opened:
+        yield closed | opened

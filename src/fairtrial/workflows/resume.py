@@ -11,15 +11,14 @@ from fairtrial.analyse import Run
 from fairtrial.config.money import check_prices
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import ScorerSpec, target_specs
+from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.target import Target
-from fairtrial.engine.job import Job
+from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.engine.scoring import Scoring
-from fairtrial.engine.targets import open_targets
+from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.pipeline import Series, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
@@ -41,6 +40,7 @@ async def aresume(
     overrides: dict[str, Any] | None = None,
     functions: Functions | None = None,
     watch: Watch | None = None,
+    where: Where = HERE,
 ) -> Run:
     """Continue a run (`resume`), or repeat its failed trials (`retry`). No finished call is repeated."""
     store = store or Store(create=False)
@@ -48,7 +48,7 @@ async def aresume(
     refuse_imported(record, mode)
     if record.status == "completed":
         return Run(store, record)
-    job = stored_job(store, record.id, mode, overrides or {}, functions)
+    job = stored_job(store, record.id, mode, overrides or {}, functions, where)
     if job.stopped is not None and mode == "resume":
         job = _without_early_stop(store, job)
     choice = store.scoring(record.id, record.scoring)
@@ -60,10 +60,7 @@ async def aresume(
     check_prices(job.arms, job.settings)
     inventory = await preflight(job.arms, job.variables.hide)
     job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory))
-    specs = target_specs(job.arms, job.settings)
-    async with open_targets(
-        specs, job.folder, job.variables, concurrency=job.settings.concurrency, functions=job.functions
-    ) as targets:
+    async with targets_of(job) as targets:
         scoring = _scoring(job, choice.get("scorer"), record.scoring)
         with store.lease(record.id):
             async with feed_of(store, job) as feed:
@@ -86,6 +83,7 @@ async def aresume_series(
     overrides: dict[str, Any] | None = None,
     functions: Functions | None = None,
     watch: Callable[[Part], Watch | None],
+    where: Where = HERE,
 ) -> list[Run]:
     """Continue a series, given by its id or one of its runs: finish the runs that were started, then do the rest."""
     started = store.series_of(name)
@@ -94,12 +92,14 @@ async def aresume_series(
     for number in range(1, runs + 1):
         run_watch = watch((number, runs))
         if number > len(started):
-            run = await _next_run(store, started[0], runs, overrides or {}, functions, run_watch)
+            run = await _next_run(store, started[0], runs, overrides or {}, functions, run_watch, where)
         elif started[number - 1].status in _ENDED:
             run = Run(store, started[number - 1])
         else:
             name = started[number - 1].id
-            run = await aresume(name, store=store, overrides=overrides, functions=functions, watch=run_watch)
+            run = await aresume(
+                name, store=store, overrides=overrides, functions=functions, watch=run_watch, where=where
+            )
         done.append(run)
         if run.status == "interrupted":
             break
@@ -122,9 +122,10 @@ async def _next_run(
     overrides: dict[str, Any],
     functions: Functions | None,
     watch: Watch | None,
+    where: Where,
 ) -> Run:
     """Start the next run of a series."""
-    job = stored_job(store, first.id, "resume", overrides, functions)
+    job = stored_job(store, first.id, "resume", overrides, functions, where)
     check_functions(store, job)
     job = msgspec.structs.replace(job, run_id=new_id(), fresh=True, stopped=None)
     check_prices(job.arms, job.settings)
@@ -161,6 +162,7 @@ async def arescore(
     functions: Functions | None = None,
     store: Store | None = None,
     watch: Watch | None = None,
+    where: Where = HERE,
 ) -> Run:
     """Score the stored answers again, with another scorer or judge; no new answers are requested.
 
@@ -172,7 +174,7 @@ async def arescore(
     store = store or Store(create=False)
     record = store.find_run(name)
     _check_imported(record, scorer)
-    job = stored_job(store, record.id, "rescore", overrides or {}, functions)
+    job = stored_job(store, record.id, "rescore", overrides or {}, functions, where)
     job = with_judge(store, job, judge)
     check_functions(store, job, scorer)
     judged = _check_rescoring(store, job, scorer)
@@ -181,11 +183,7 @@ async def arescore(
     check_keys(needed_judges)
     job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed_judges))
     check_prices((), job.settings)
-    specs = target_specs((), job.settings)
-    async with open_targets(
-        specs, job.folder, job.variables, concurrency=job.settings.concurrency, functions=job.functions
-    ) as judges:
-        targets = {arm.target.id: Target(arm.target, None, job.folder) for arm in job.arms} | judges
+    async with targets_of(job) as targets:
         with store.lease(record.id):
             async with feed_of(store, job) as feed:
                 choice = {"scorer": scorer, "judge": judge} if scorer or judge else None

@@ -8,6 +8,7 @@ from fairtrial.analyse import Run
 from fairtrial.config import Suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
+from fairtrial.engine.job import HERE, Where
 from fairtrial.engine.watching import Watch
 from fairtrial.pipeline import Series, arun
 from fairtrial.store import Store
@@ -22,6 +23,7 @@ async def arun_series(
     store: Store,
     watch: Callable[[Part], Watch | None] | None = None,
     after: Callable[[Part, Run], None] | None = None,
+    where: Where = HERE,
 ) -> list[Run]:
     """Run a suite several times; an interruption ends the series, and `resume` continues it."""
     if runs < 1:
@@ -34,7 +36,8 @@ async def arun_series(
     finished: list[Run] = []
     while len(finished) < runs:
         part = (len(finished) + 1, runs)
-        finished.append(await arun(suite, store=store, series=series, watch=watch(part) if watch else None))
+        run = await arun(suite, store=store, series=series, watch=watch(part) if watch else None, where=where)
+        finished.append(run)
         if after:
             after(part, finished[-1])
         if finished[-1].status == "interrupted":

@@ -15,13 +15,18 @@ from fairtrial.core.experiment import JudgeSpec, Settings, target_specs
 from fairtrial.core.functions import UNSOURCED, Functions, code_hash, is_given, own_name
 from fairtrial.core.options import functions_in
 from fairtrial.core.scorer import Scorer
-from fairtrial.engine.job import Job
+from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
 
 
 def stored_job(
-    store: Store, run_id: str, mode: Mode, overrides: dict[str, Any], functions: Functions | None = None
+    store: Store,
+    run_id: str,
+    mode: Mode,
+    overrides: dict[str, Any],
+    functions: Functions | None = None,
+    where: Where = HERE,
 ) -> Job:
     """Build the job of a stored run from its plan, with variables filled in from the current environment.
 
@@ -51,6 +56,7 @@ def stored_job(
         folder=Path(plan.folder),
         functions=functions or {},
         mode=mode,
+        where=where,
         stopped=(record.reason or "decided") if record.status == "stopped" else None,
     )
 
