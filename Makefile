@@ -8,7 +8,7 @@ UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet -
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-quick mutants check lint format docs recipes recording bench screenshots lock clean
+.PHONY: demo setup test test-quick mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -50,6 +50,12 @@ recording: setup  ## the terminal in the README, recorded anew
 bench: setup  ## speed and scale, with the page of results
 	$(BIN)/python -m compileall -q src  # where bytecode is not written by itself, every start would compile
 	$(BIN)/python -m benchmarks
+
+bench-size: setup  ## every command and page on a run of a million trials
+	$(BIN)/python -m benchmarks.size $(ARGS)
+
+bench-rivals: setup  ## other tools on the same server, installed on request; writes docs/rivals.md
+	$(BIN)/python -m benchmarks.rivals $(ARGS)
 
 screenshots: setup  ## pictures of every page in light, dark and on a phone, into screenshots/
 	$(BIN)/python -m docs.screenshots

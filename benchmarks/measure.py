@@ -23,8 +23,8 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def model_server(latency: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.mock_server", "--latency", str(latency)]
+def model_server(latency: float, *options: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.mock_server", "--latency", str(latency), *options]
     process = subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ FAULTS = ("429", "500", "reset", "empty", "hang", "blank", "cut")
 @dataclass
 class Behaviour:
     latency: float = 0.0
+    jitter: float = 0.0  # the share by which single latencies are shorter or longer
     faults: dict[str, float] = field(default_factory=dict)
     retry_after: float | None = None
     answer: str = "The answer is 42."
@@ -40,9 +42,12 @@ class State:
         self.behaviour = behaviour
         self.calls: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
+        self.delivered: Counter[str] = Counter()  # answers whose client was still there
+        self.first_call: float | None = None  # on the clock that all processes of a machine share
+        self.last_answer: float | None = None
         self.faults: Counter[str] = Counter()
         self.most_open = self.open = 0
-        self.luck = random.Random(behaviour.seed)
+        self.luck, self.delays = random.Random(behaviour.seed), random.Random(behaviour.seed)
         self.bodies: list[dict[str, Any]] = []
         self._hold_after: int | None = None
         self._held: list[Callable[[], None]] = []
@@ -63,6 +68,16 @@ class State:
             answer()
         else:
             self._held.append(answer)
+
+    def count_call(self, prompt: str) -> None:
+        self.calls[prompt] += 1
+        if self.first_call is None:
+            self.first_call = time.monotonic()
+
+    def count_answer(self, prompt: str, delivered: bool) -> None:
+        self.answered[prompt] += 1
+        self.delivered[prompt] += delivered
+        self.last_answer = time.monotonic()
 
     def fault(self, prompt: str) -> str | None:
         if self.behaviour.first_only and self.calls[prompt] > 1:
@@ -114,6 +129,10 @@ class Connection(asyncio.Protocol):
                 "most_calls": max(state.calls.values(), default=0),
                 "answered": sum(state.answered.values()),
                 "most_answered": max(state.answered.values(), default=0),
+                "delivered": state.delivered.total(),
+                "delivered_prompts": len(state.delivered),
+                "first_call": state.first_call,
+                "last_answer": state.last_answer,
                 "faults": state.faults,
                 "most_open": state.most_open,
             }
@@ -135,7 +154,7 @@ class Connection(asyncio.Protocol):
         if how.models and body.get("model") not in how.models:
             self.reply(404, {"error": {"message": f"The model `{body.get('model')}` does not exist"}})
             return
-        state.calls[prompt] += 1
+        state.count_call(prompt)
         refused = refusal(path, _headers(head), body) if how.strict else None
         if refused:
             self.reply(*refused)
@@ -152,12 +171,13 @@ class Connection(asyncio.Protocol):
 
     def answer(self, path: str, prompt: str, stream: bool, fault: str | None) -> None:
         how = self.state.behaviour
+        latency = how.latency * (1 + how.jitter * self.state.delays.uniform(-1, 1))
         speak = self.messages if "messages" in path.rsplit("/", 1)[-1] else self.completion
         if stream and fault not in ("429", "500", "blank"):
-            self.loop.call_later(how.latency / 2, self.start_stream, fault)
-            self.loop.call_later(how.latency, speak, prompt, True, fault)
+            self.loop.call_later(latency / 2, self.start_stream, fault)
+            self.loop.call_later(latency, speak, prompt, True, fault)
         else:
-            self.loop.call_later(how.latency, speak, prompt, False, fault)
+            self.loop.call_later(latency, speak, prompt, False, fault)
 
     def start_stream(self, fault: str | None) -> None:
         self.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -168,7 +188,7 @@ class Connection(asyncio.Protocol):
             return
         text = "" if fault == "empty" else self.text(prompt)
         if text:
-            self.state.answered[prompt] += 1
+            self.state.count_answer(prompt, delivered=not self.transport.is_closing())
         usage = {"prompt_tokens": len(prompt) // 4 + 1, "completion_tokens": len(text) // 4 + 1}
         usage["total_tokens"] = sum(usage.values())
         if not stream:
@@ -193,7 +213,7 @@ class Connection(asyncio.Protocol):
             return
         text = "" if fault == "empty" else self.text(prompt)
         if text:
-            self.state.answered[prompt] += 1
+            self.state.count_answer(prompt, delivered=not self.transport.is_closing())
         prompt_tokens, completion_tokens = len(prompt) // 4 + 1, len(text) // 4 + 1
         if not stream:
             message = {
@@ -297,6 +317,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds")
+    parser.add_argument("--jitter", type=float, default=0.0, help="share by which single latencies differ")
     parser.add_argument("--answer", default=Behaviour.answer)
     parser.add_argument("--retry-after", type=float)
     parser.add_argument("--seed", type=int, default=0)
@@ -306,6 +327,7 @@ def main() -> None:
     faults = {name: float(share) for name, share in (item.split("=") for item in options.fault)}
     behaviour = Behaviour(
         latency=options.latency,
+        jitter=options.jitter,
         answer=options.answer,
         faults=faults,
         retry_after=options.retry_after,

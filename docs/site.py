@@ -57,6 +57,7 @@ NAVIGATION: dict[str, Any] = {
         "Traces": "docs/traces.md",
         "The web page": "docs/web.md",
         "PostgreSQL": "docs/postgresql.md",
+        "Against other tools": "docs/rivals.md",
     },
     "Cookbook": {
         "": "docs/cookbook/README.md",

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.environments import node_environment, python_environment
 from benchmarks.foreign import programs
-from benchmarks.foreign.shared import ROWS, Place, call, environment
+from benchmarks.foreign.shared import ROWS, Place, call
 
 
 def inspect(place: Place) -> None:
     """Write two logs of one task, with two models."""
-    program = environment(place.tools, "inspect", "inspect-ai", "openai") / "inspect"
+    program = python_environment(place.tools / "inspect", "inspect-ai", "openai") / "inspect"
     (place.out / "sums.py").write_text(programs.INSPECT.format(rows=ROWS))
     for model in ("model-a", "model-b"):
         command = [str(program), "eval", "sums.py", "--model", f"openai-api/mock/{model}", "--log-dir", "inspect"]
@@ -24,7 +25,7 @@ def inspect(place: Place) -> None:
 
 def pydantic_evals(place: Place) -> None:
     """Write a report, and beside it the averages that the tool prints."""
-    program = environment(place.tools, "pydantic", "pydantic-evals", "openai") / "python"
+    program = python_environment(place.tools / "pydantic", "pydantic-evals", "openai") / "python"
     (place.out / "sums_report.py").write_text(programs.PYDANTIC.format(rows=ROWS))
     folder = _folder(place, "pydantic-evals")
     files = [str(folder / "report.json"), str(folder / "averages.json")]
@@ -33,10 +34,7 @@ def pydantic_evals(place: Place) -> None:
 
 def promptfoo(place: Place) -> None:
     """Write results as JSON and JSONL, and the database."""
-    tool = place.tools / "pf"
-    if not (tool / "node_modules").exists():
-        tool.mkdir(exist_ok=True)
-        call(["npm", "install", "--no-audit", "--no-fund", "promptfoo"], tool)
+    program = node_environment(place.tools / "pf", "promptfoo") / "promptfoo"
     config = {
         "description": "sums",
         "prompts": ["{{q}}"],
@@ -48,7 +46,7 @@ def promptfoo(place: Place) -> None:
     }
     (place.out / "promptfooconfig.json").write_text(json.dumps(config))
     folder = _folder(place, "promptfoo")
-    command = [str(tool / "node_modules/.bin/promptfoo"), "eval", "-c", "promptfooconfig.json", "--no-cache"]
+    command = [str(program), "eval", "-c", "promptfooconfig.json", "--no-cache"]
     files = ["-o", "promptfoo/results.json", "-o", "promptfoo/results.jsonl"]
     quiet = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
     home = str(place.out / "home")
@@ -58,7 +56,7 @@ def promptfoo(place: Place) -> None:
 
 def lm_eval(place: Place) -> None:
     """Write results and samples of a task with two filters, for two models."""
-    program = environment(place.tools, "lm-eval", "lm-eval[api]") / "lm-eval"
+    program = python_environment(place.tools / "lm-eval", "lm-eval[api]") / "lm-eval"
     _questions(place)
     (_folder(place, "tasks") / "sums.yaml").write_text(yaml.safe_dump(programs.LM_EVAL, sort_keys=False))
     for model in ("model-a", "model-b"):
@@ -70,7 +68,7 @@ def lm_eval(place: Place) -> None:
 
 def deepeval(place: Place) -> None:
     """Write a test run with two of its own metrics, and one of ours that cannot measure every answer."""
-    program = environment(place.tools, "deepeval", "deepeval", "openai") / "python"
+    program = python_environment(place.tools / "deepeval", "deepeval", "openai") / "python"
     (place.out / "sums_deepeval.py").write_text(programs.DEEPEVAL.format(rows=ROWS))
     command = [str(program), "sums_deepeval.py", place.models, "deepeval"]
     call(command, place.out, DEEPEVAL_TELEMETRY_OPT_OUT="YES")
@@ -78,7 +76,7 @@ def deepeval(place: Place) -> None:
 
 def k_eval(place: Place) -> None:
     """Write the detailed rows and the summary of two conditions, three times each."""
-    program = environment(place.tools, "k-eval", "k-eval", python="3.13") / "python"
+    program = python_environment(place.tools / "k-eval", "k-eval", python="3.13") / "python"
     _questions(place)
     _folder(place, "k-eval")
     (place.out / "k_eval.yaml").write_text(yaml.safe_dump(programs.K_EVAL_CONFIG, sort_keys=False))
@@ -89,7 +87,7 @@ def k_eval(place: Place) -> None:
 
 def helm(place: Place) -> None:
     """Write two runs of scenarios that need no download, one of them with perturbed questions; two trials of each."""
-    program = environment(place.tools, "helm", "crfm-helm", "openai<2", "tiktoken") / "helm-run"
+    program = python_environment(place.tools / "helm", "crfm-helm", "openai<2", "tiktoken") / "helm-run"
     folder = _folder(place, "helm")
     deployment = programs.helm_deployment(place.models)
     (folder / "model_metadata.yaml").write_text(yaml.safe_dump({"models": [programs.HELM_MODEL]}))

@@ -32,12 +32,3 @@ def call(command: list[str], folder: Path, *, allowed: tuple[int, ...] = (0,), *
     done = subprocess.run(command, cwd=folder, env={**os.environ, **variables}, check=False, timeout=600)
     if done.returncode not in allowed:
         raise SystemExit(f"{command[0]} ended with {done.returncode}")
-
-
-def environment(tools: Path, name: str, *packages: str, python: str = "3.11") -> Path:
-    """Return the folder with the programs of an environment, which is made if it is not there."""
-    folder = tools / name
-    if not folder.exists():
-        call(["uv", "venv", "-q", "--python", python, str(folder)], tools)
-        call(["uv", "pip", "install", "-q", "--python", str(folder / "bin/python"), *packages], tools)
-    return folder / "bin"

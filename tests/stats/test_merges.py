@@ -7,10 +7,17 @@ from fairtrial.stats.merges import chances, noise_of, smallest_caught
 from fairtrial.stats.planning import chance_to_pass
 
 
+def noise_in(scores, clusters=None):
+    """The noise of cases with these scores, each of weight 1."""
+    counts, sums, squares = (np.array([sum(s**power for s in own) for own in scores]) for power in (0, 1, 2))
+    codes = None if clusters is None else np.array(clusters)
+    return noise_of(counts.astype(int), sums.astype(float), squares.astype(float), np.ones(len(scores)), codes)
+
+
 def noisy(cases, sd, repeats=3, seed=0, mean=0.5):
     """Cases whose scores vary normally around one mean."""
     rng = np.random.default_rng(seed)
-    return noise_of((mean + sd * rng.standard_normal((cases, repeats))).tolist(), [1.0] * cases)
+    return noise_in((mean + sd * rng.standard_normal((cases, repeats))).tolist())
 
 
 def test_noise_is_unbiased_however_few_the_answers():
@@ -19,9 +26,9 @@ def test_noise_is_unbiased_however_few_the_answers():
 
 
 def test_a_case_with_one_answer_has_the_noise_of_the_others():
-    assert noise_of([[1.0], [0.0]], [1.0, 1.0]) is None
-    noise = noise_of([[0.0, 1.0], [1.0], [0.0, 1.0]], [1.0] * 3)
-    assert noise.sd == pytest.approx(np.sqrt(0.5))
+    assert noise_in([[1.0], [0.0]]) is None
+    assert noise_in([[0.0, 1.0], [1.0], [0.0, 1.0]]).sd == pytest.approx(np.sqrt(0.5))
+    assert noise_in([[0.1] * 3, [0.7] * 3]).sd == 0  # not the rounding of sums
 
 
 @pytest.mark.simulation
@@ -37,7 +44,7 @@ def test_an_unchanged_merge_passes_as_often_as_theory_says():
 
 def test_without_noise_cases_alone_decide():
     # A margin of 5 points is ruled out by 72 equal cases: 1 − 0.025^(1/72) < 0.05.
-    enough, too_few = (noise_of([[1.0, 1.0]] * cases, [1.0] * cases) for cases in (72, 71))
+    enough, too_few = (noise_in([[1.0, 1.0]] * cases) for cases in (72, 71))
     terms = {"margin": 0.05, "repeats": 2, "before": 2, "merges": 5}
     assert chances(enough, 0.0, **terms).passed == 1
     assert chances(too_few, 0.0, **terms).unsure == 1
@@ -45,15 +52,15 @@ def test_without_noise_cases_alone_decide():
 
 
 def test_the_smallest_loss_that_is_caught():
-    noise = noise_of([[1.0, 1.0]] * 100, [1.0] * 100)
+    noise = noise_in([[1.0, 1.0]] * 100)
     terms = {"margin": 0.05, "repeats": 2, "before": 2}
     caught = smallest_caught(noise, **terms)
     assert chances(noise, caught, **terms).failed == pytest.approx(0.8, abs=0.08)
-    assert smallest_caught(noise_of([[0.0, 0.0]] * 9, [1.0] * 9), **terms) is None  # there is nothing to lose
+    assert smallest_caught(noise_in([[0.0, 0.0]] * 9), **terms) is None  # there is nothing to lose
 
 
 def test_clusters_are_drawn_as_a_whole():
-    noise = noise_of([[0.0, 1.0]] * 6, [1.0] * 6, ["a", "a", "a", "b", "b", "c"])
+    noise = noise_in([[0.0, 1.0]] * 6, [0, 0, 0, 1, 1, 2])
     drawn = noise.resampled(np.random.default_rng(3))
     sizes = sorted(np.bincount(drawn.clusters))
     assert len(sizes) == 3 and set(sizes) <= {1, 2, 3}

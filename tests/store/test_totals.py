@@ -5,7 +5,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.store.browsing import RunQuery, runs_page, suite_names
 from fairtrial.store.files import scored_by
 from fairtrial.store.opinions import has_judged, judges_asked, pair_row
-from fairtrial.store.outcomes import endings
+from fairtrial.store.outcomes import taken_metrics, taken_sums
 from fairtrial.store.totals import failure_reasons, latencies, planned_trials, trial_scores
 
 
@@ -67,5 +67,7 @@ async def test_a_judge_that_has_judged_is_known(run_suite, store):
     assert has_judged(store, run.id, key) is True and has_judged(store, run.id, "other") is False
     assert scored_by(store, run.id, 0, ["golden_judge"]) is True and scored_by(store, run.id, 0, ["exact"]) is False
     assert len(latencies(store, run.id)[0]) == 1
-    (ending,) = endings(store, run.id, 0)
-    assert ending.metrics["cost_usd"] == (0.0, None, 0.0) and ending.metrics["latency_ms"][0] >= 0
+    assert taken_metrics(store, run.id) == ["latency_ms", "cost_usd"]
+    assert list(taken_sums(store, run.id, 0, "cost_usd")) == [((0,), (0,), (1,), (0.0,))]
+    (((case,), (position,), (count,), (latency,)),) = taken_sums(store, run.id, 0, "latency_ms")
+    assert (case, position, count) == (0, 0, 1) and latency >= 0

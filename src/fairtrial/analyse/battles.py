@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 
+from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, ScoreTable
 from fairtrial.core.place import Place, place_of
@@ -21,31 +21,23 @@ _FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.DOTALL | re.MULTILINE)
 _MARKDOWN = re.compile(r"^#{1,6} |^\s*(?:[-*+]|\d+\.) |\*\*[^*\n]+\*\*", re.MULTILINE)
 
 
-class Battles(msgspec.Struct, frozen=True):
+class Battles(NamedTuple):
     """Pairwise results as columns: the two arms, the result of the first, the prompt and the style difference.
 
     `worth` is the result of `one`: 1 for a win, ½ for a tie, 0 for a loss.
     """
 
-    one: list[int] = []
-    other: list[int] = []
-    worth: list[float] = []
-    prompts: list[str] = []
-    style: list[tuple[float, ...]] = []
-
-    def add(self, one: int, other: int, worth: float, prompt: str, style: tuple[float, ...]) -> None:
-        """Append one battle."""
-        self.one.append(one)
-        self.other.append(other)
-        self.worth.append(worth)
-        self.prompts.append(prompt)
-        self.style.append(style)
+    one: list[int] | Ints
+    other: list[int] | Ints
+    worth: list[float] | Floats
+    prompts: list[str] | Ints
+    style: Sequence[tuple[float, ...]] = ()
 
 
 def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled: bool = False) -> Battles | None:
     """Return the battles from judges' verdicts and people's votes on pairs; None if there are none."""
     positions = {id(one): place for place, one in enumerate(arms)}
-    battles = Battles()
+    found: list[tuple[int, int, float, str, tuple[float, ...]]] = []
     for source in scores.sources:
         own = {one.arm.name: positions[id(one)] for one in arms if one.source is source}
         for run in source.runs:
@@ -58,8 +50,11 @@ def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled:
                     continue
                 case, repeat = row["case_position"], row["repeat"]
                 mine, theirs = (styles.get(Place(case, row[arm], repeat)) for arm in ("arm_one", "arm_other"))
-                battles.add(a, b, row["worth"], f"{run.plan.id}:{case}", _difference(mine, theirs))
-    return battles if battles.one else None
+                found.append((a, b, row["worth"], f"{run.plan.id}:{case}", _difference(mine, theirs)))
+    if not found:
+        return None
+    one, other, worth, prompts, styles_of = zip(*found, strict=True)
+    return Battles(list(one), list(other), list(worth), list(prompts), styles_of)
 
 
 def pair_rows(run: Run, by: By) -> Iterator[dict[str, Any]]:
@@ -93,15 +88,9 @@ def _difference(mine: tuple[float, ...] | None, theirs: tuple[float, ...] | None
     return tuple((a - b) / (a + b) if a + b else 0.0 for a, b in zip(mine, theirs, strict=True))
 
 
-def from_scores(means: Sequence[dict[str, float]], keys: Sequence[str], sign: int, prompts: Sequence[str]) -> Battles:
-    """Return battles in which the better score on a case wins and equal scores tie.
-
-    Cases of one cluster are one prompt.
-    """
-    values = sign * np.asarray([[arm_means[key] for key in keys] for arm_means in means])
-    one, other = np.triu_indices(len(means), 1)
+def from_scores(values: Floats, prompts: Ints) -> Battles:
+    """Return battles in which the better value on a case wins and equal values tie, from arms × cases."""
+    one, other = np.triu_indices(len(values), 1)
     worth = np.where(values[one] > values[other], 1.0, np.where(values[one] < values[other], 0.0, 0.5))
-    count = len(keys)
-    return Battles(
-        one.repeat(count).tolist(), other.repeat(count).tolist(), worth.ravel().tolist(), list(prompts) * len(one)
-    )
+    count = values.shape[1]
+    return Battles(one.repeat(count), other.repeat(count), worth.ravel(), np.tile(prompts, len(one)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +12,17 @@ from fairtrial.stats import Paired, mean_difference, paired
 from fairtrial.stats.mean import Mean
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class Common(NamedTuple):
-    """The common cases: the values of a and b, and each case's weight and cluster."""
+    """The common cases: their rows in the table, the values of a and b, and each case's weight and cluster."""
 
-    keys: list[Any]
+    keys: Ints
     a: Floats
     b: Floats
     weights: Floats
-    clusters: list[str] | None
+    clusters: Ints | None
 
     @property
     def d(self) -> Floats:
@@ -36,9 +36,8 @@ class Common(NamedTuple):
 
     def some(self, chosen: NDArray[np.bool_]) -> Common:
         """Return the chosen cases only."""
-        clusters = None if self.clusters is None else [c for c, use in zip(self.clusters, chosen, strict=True) if use]
-        keys = [key for key, use in zip(self.keys, chosen, strict=True) if use]
-        return Common(keys, self.a[chosen], self.b[chosen], self.weights[chosen], clusters)
+        clusters = None if self.clusters is None else self.clusters[chosen]
+        return Common(self.keys[chosen], self.a[chosen], self.b[chosen], self.weights[chosen], clusters)
 
     def mean(self, scale: Scale, largest: float | None = None) -> Mean:
         """Return the mean difference, from which an interval of any level can be taken.
@@ -52,19 +51,11 @@ class Common(NamedTuple):
         return paired(self.a, self.b, self.clusters, self.weights, scale=scale)
 
 
-def common_cases(
-    a: Mapping[Any, float], b: Mapping[Any, float], weights: Mapping[Any, float], clusters: Mapping[Any, str]
-) -> Common:
-    """Return the cases that both have a value for.
+def common_cases(a: Floats, b: Floats, weights: Floats, clusters: Ints | None) -> Common:
+    """Return the cases that both have a value for, from one value for every row of the table, NaN where there is none.
 
     Cases of weight 0 are shown elsewhere but not counted here. A case without a cluster is a cluster of its own.
     """
-    keys = sorted(key for key in a.keys() & b.keys() if weights[key] > 0)
-    groups = [clusters.get(key, f"\0{key}") for key in keys] if any(key in clusters for key in keys) else None
-    return Common(
-        keys,
-        np.asarray([a[key] for key in keys], dtype=np.float64),
-        np.asarray([b[key] for key in keys], dtype=np.float64),
-        np.asarray([weights[key] for key in keys], dtype=np.float64),
-        groups,
-    )
+    rows = np.flatnonzero(~np.isnan(a) & ~np.isnan(b) & (weights > 0))
+    groups = None if clusters is None or not np.any(clusters[rows] >= 0) else clusters[rows]
+    return Common(rows, a[rows], b[rows], weights[rows], groups)

@@ -126,7 +126,7 @@ def _unused_earlier_note(pairs: Sequence[Comparison], earlier: ScoreTable | None
 def other_metrics(pairs: Pairs, metric: str) -> list[str]:
     """Return the metrics that both arms of a pair have besides the deciding one."""
     return list(
-        dict.fromkeys(name for a, b in pairs for name in a.values if name in b.values and name not in (metric, *TAKEN))
+        dict.fromkeys(name for a, b in pairs for name in a.values if name not in (metric, *TAKEN) and name in b.values)
     )
 
 
@@ -302,7 +302,7 @@ class _PairComparer:
             units=plain.units,
             ahead=int(np.sum(better > 0)),
             tied=int(np.sum(better == 0)),
-            only_one=len(a.values.get(metric, {}).keys() ^ b.values.get(metric, {}).keys()),
+            only_one=int(np.sum(np.isnan(a.means(metric)) != np.isnan(b.means(metric)))),
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if any_cases else None,
             detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
@@ -341,7 +341,7 @@ class _PairComparer:
 
     @cached_property
     def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
-        return kinds_of([self.evidence.scores.facts[key] for key in self.evidence.common.keys])
+        return kinds_of(self.evidence.scores.facts, self.evidence.common.keys)
 
     def _groups(self, family: int) -> Iterable[Group]:
         """Compare the arms on each kind of case.
@@ -391,7 +391,7 @@ class _PairComparer:
     def _run_means(self) -> RunMeansTest | None:
         """Return the classical test on run means, if both arms have several complete runs of the very same cases."""
         a, b = self.evidence.a, self.evidence.b
-        if min(len(one.source.runs) for one in (a, b)) < 2 or a.places.keys() != b.places.keys():
+        if min(len(one.source.runs) for one in (a, b)) < 2 or np.any((a.places < 0) != (b.places < 0)):
             return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
@@ -424,7 +424,7 @@ def _robustness(common: Common) -> list[Robustness]:
     weighted = common.weights * common.d
     units, means = weighted, common.d
     if common.clusters is not None:
-        codes = np.unique(np.asarray(common.clusters), return_inverse=True)[1]
+        codes = np.unique(common.clusters, return_inverse=True)[1]
         units = np.bincount(codes, weights=weighted).astype(np.float64)
         means = units / np.bincount(codes, weights=common.weights)
     exact = " (exact)" if len(units) <= _EXACT else ""
@@ -452,5 +452,5 @@ def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> Standing:
         source=arm.source.label,
         aggregate=scores.aggregate(arm, metric),
         coverage=arm.coverage,
-        failed=sum(arm.failed.values()),
+        failed=arm.failures,
     )

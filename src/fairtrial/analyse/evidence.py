@@ -8,7 +8,6 @@ difference over cases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -114,8 +113,9 @@ class Evidence:
         if not all(map(np.isfinite, bounds)):
             return None
         run, most = stopping.source.runs[0], bounds[1] - bounds[0]
-        order_of = {position: number for number, position in enumerate(case_order(run.id, run.plan.case_count))}
-        order = np.argsort([order_of[stopping.places[key]] for key in common.keys])
+        order_of = np.empty(run.plan.case_count, dtype=np.int64)
+        order_of[list(case_order(run.id, run.plan.case_count))] = np.arange(run.plan.case_count)
+        order = np.argsort(order_of[stopping.places[common.keys]])
         arms = len(run.plan_arms)
         points = () if self._margin is None else (self._margin, -self._margin)
         family = max(arms * (arms - 1) // 2, self._family)
@@ -130,12 +130,12 @@ class Evidence:
         if self.metric != SCORE or not self.common.plain:
             return None
         both = self.a.labels.keys() & self.b.labels.keys()
-        place = {key: number for number, key in enumerate(self.common.keys)}
-        labelled = [key for key in place if key in both]
+        chosen = np.isin(self.common.keys, list(both))
+        labelled = self.common.keys[chosen].tolist()
         if not labelled:
             return None
         y, f = (self._labelled_differences(labelled, which) for which in (0, 1))
-        rest = self.common.d[[place[key] for key in place if key not in both]]
+        rest = self.common.d[~chosen]
         return None if why_uncorrectable(y, f, rest) else LabelledMean(y, f, rest, bounds=(-1.0, 1.0))
 
     @cached_property
@@ -148,12 +148,14 @@ class Evidence:
         if a is None or b is None or a is b:
             return None
         common = self._earlier.common(a, b, self.metric)
-        earlier_difference = dict(zip(common.keys, common.d, strict=True))
-        if not earlier_difference.keys() >= set(self.common.keys) or len(earlier_difference) <= len(self.common.keys):
+        earlier_difference = np.full(len(self._earlier.facts), np.nan)
+        earlier_difference[common.keys] = common.d
+        rows = self._earlier.facts.rows_of(self.scores.facts, self.common.keys)
+        if np.any(rows < 0) or np.any(np.isnan(earlier_difference[rows])) or len(common.keys) <= len(self.common.keys):
             return None
-        return ControlledMean(self.common.d, [earlier_difference[key] for key in self.common.keys], common.d)
+        return ControlledMean(self.common.d, earlier_difference[rows], common.d)
 
-    def _labelled_differences(self, keys: list[str], which: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _labelled_differences(self, keys: list[int], which: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Return a − b on labelled cases: by people (0), or by the judges on the same answers (1)."""
         return np.asarray([self.a.labels[key][which] - self.b.labels[key][which] for key in keys], dtype=np.float64)
 
@@ -180,10 +182,9 @@ class Evidence:
 
         None if nothing failed, or no scale says what the worst and best scores are.
         """
-        if (not self.a.failed and not self.b.failed) or None in self.scale:
+        if (not self.a.failures and not self.b.failures) or None in self.scale:
             return None
         worst: Ends = "worst" if against > 0 else "best"
         best: Ends = "best" if against > 0 else "worst"
-        a_means: Mapping[str, float] = self.a.means(self.metric, failures=worst)
-        b_means: Mapping[str, float] = self.b.means(self.metric, failures=best)
+        a_means, b_means = self.a.means(self.metric, failures=worst), self.b.means(self.metric, failures=best)
         return self.scores.joined(a_means, b_means)

@@ -38,7 +38,7 @@ def biggest_flips(
     ahead = [place for place in order if better[place] > 0][:most]
     behind = [place for place in reversed(order) if better[place] < 0][:most]
     chosen = [*ahead, *behind]
-    keys = [common.keys[place] for place in chosen]
+    keys = [int(common.keys[place]) for place in chosen]
     questions = _questions(a, keys)
     answers = zip(_answers(a, keys), _answers(b, keys), strict=True)
     return [
@@ -47,14 +47,14 @@ def biggest_flips(
     ]
 
 
-def _questions(arm: ArmScores, keys: Sequence[str]) -> list[str]:
+def _questions(arm: ArmScores, keys: Sequence[int]) -> list[str]:
     run = arm.source.runs[0]
-    return [case.input for case in run.store.cases_at(run.plan.id, [arm.places[key] for key in keys])]
+    return [case.input for case in run.store.cases_at(run.plan.id, arm.places[keys].tolist())]
 
 
-def _answers(arm: ArmScores, keys: Sequence[str]) -> list[str]:
+def _answers(arm: ArmScores, keys: Sequence[int]) -> list[str]:
     run, position = arm.source.runs[0], arm.arm.position
-    places = [Place(arm.places[key], position, 0) for key in keys]
+    places = [Place(int(arm.places[key]), position, 0) for key in keys]
     answers = {trial.case_id: trial.answer or "" for trial in run.trials_at(places)}
-    cases = run.store.cases_at(run.plan.id, [arm.places[key] for key in keys])
+    cases = run.store.cases_at(run.plan.id, arm.places[keys].tolist())
     return [answers.get(case.id, "") for case in cases]

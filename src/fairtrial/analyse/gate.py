@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparison
@@ -159,12 +160,12 @@ def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: 
             shown = "n = 1" if bounds is None else f"95 % CI {scale.plain(bounds[0])} to {scale.plain(bounds[1])}"
             shown = "on these cases" if terms.these_cases else shown
             message = f"{scale.plain(aggregate.mean)} ({shown}), at least {scale.plain(least)}"
-        if result == "passed" and entry.failed:
+        if result == "passed" and entry.failures:
             with_failures = scores.aggregate(entry, terms.metric, failures="worst")
             if _meets_minimum(with_failures, least, terms) != "passed":
                 result = "cannot tell"
                 message += (
-                    f"; with {sum(entry.failed.values())} failed trials counted as the worst score, "
+                    f"; with {entry.failures} failed trials counted as the worst score, "
                     f"it is {scale.plain(with_failures.mean)}"
                 )
         yield GateCheck(
@@ -255,8 +256,8 @@ def _doubt_about_pass(after: ArmScores, before: ArmScores, pair: Comparison, mar
 def _expected_cases(arm: ArmScores) -> int:
     """Return how many cases the arm should have answered; for a run that stopped early, those that it reached."""
     if arm.stop is None:
-        return len(arm.places)
-    return len(arm.values[SCORE].keys() | arm.failed.keys())
+        return int(np.count_nonzero(arm.places >= 0))
+    return int(np.count_nonzero(arm.values[SCORE].counts + arm.failed))
 
 
 def _gain(pair: Comparison, difference: float | None) -> float:

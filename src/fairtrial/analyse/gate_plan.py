@@ -133,16 +133,16 @@ def _known(scores: ScoreTable, terms: Terms) -> list[tuple[ArmScores, Noise]]:
 
 
 def _noise(scores: ScoreTable, entry: ArmScores) -> Noise | None:
-    values = {case: own for case, own in entry.values[SCORE].items() if scores.weights[case] > 0}
-    if not values:
-        return None
-    clusters = [scores.clusters.get(case, f"\0{case}") for case in values] if scores.clusters else None
-    return noise_of(list(values.values()), [scores.weights[case] for case in values], clusters)
+    column = entry.values[SCORE]
+    rows = np.flatnonzero((column.counts > 0) & (scores.weights > 0))
+    clusters = None if scores.clusters is None else scores.clusters[rows]
+    return noise_of(column.counts[rows], column.sums[rows], entry.spread.squares[rows], scores.weights[rows], clusters)
 
 
 def _answers(entry: ArmScores) -> int:
     """Return how many answers a case has, as a rule."""
-    return max(1, round(float(np.median([len(own) for own in entry.values[SCORE].values()]))))
+    column = entry.values[SCORE]
+    return max(1, round(float(np.median(column.counts[column.rows]))))
 
 
 def _arm_plan(entry: ArmScores, noise: Noise, margin: float, alpha: float, repeats: int | None) -> ArmPlan:
@@ -200,6 +200,13 @@ def _against_itself(
 
 def _noisiest(scores: ScoreTable, entry: ArmScores) -> Iterator[Noisy]:
     """Yield the cases whose scores vary most."""
-    several = {case: own for case, own in entry.values[SCORE].items() if len(own) > 1 and max(own) > min(own)}
-    for case, own in sorted(several.items(), key=lambda item: -float(np.var(item[1])))[:_NOISY]:
-        yield Noisy(case=scores.facts[case].id, low=min(own), high=max(own), answers=len(own))
+    column, spread = entry.values[SCORE], entry.spread
+    ranges = np.where(column.counts > 1, spread.highest - spread.lowest, 0.0)
+    for row in np.argsort(-ranges, kind="stable")[:_NOISY]:
+        if ranges[row] > 0:
+            yield Noisy(
+                case=scores.facts[int(row)].id,
+                low=float(spread.lowest[row]),
+                high=float(spread.highest[row]),
+                answers=int(column.counts[row]),
+            )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from fairtrial.analyse.comparison import ANYTIME, Comparison
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 
@@ -64,18 +66,17 @@ def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[st
             f"{scores.uneven_facts} cases have a different weight or cluster in another run: those of the run named "
             "first are used."
         )
-    if not scores.clusters and len(set(scores.weights.values())) == 1:
+    if scores.clusters is None and len(np.unique(scores.weights)) == 1:
         return
     for a, b in pairs:
         common = scores.common(a, b, metric)
         if common.plain or len(common.keys) < 2:
             continue
-        sizes: dict[str, float] = {}
-        for key, weight in zip(common.clusters or common.keys, common.weights, strict=True):
-            sizes[key] = sizes.get(key, 0.0) + float(weight)
-        effective = sum(sizes.values()) ** 2 / sum(size**2 for size in sizes.values())
+        units = common.keys if common.clusters is None else common.clusters
+        sizes = np.bincount(np.unique(units, return_inverse=True)[1], weights=common.weights)
+        effective = float(sizes.sum() ** 2 / (sizes**2).sum())
         if effective < 0.6 * len(sizes):
-            what = "clusters" if common.clusters else "cases"
+            what = "cases" if common.clusters is None else "clusters"
             yield (
                 f"A few {what} carry most of the weight: {len(sizes)} count as {effective:.0f} of equal weight; "
                 "the interval allows for that."
@@ -89,7 +90,7 @@ def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[str]:
     a, b = max(pairs, key=lambda pair: abs(pair[0].coverage - pair[1].coverage))
     if abs(a.coverage - b.coverage) > 1e-9:
         low, high = (a, b) if a.coverage < b.coverage else (b, a)
-        failures = "; the details say what the failures could change" if a.failed or b.failed else ""
+        failures = "; the details say what the failures could change" if a.failures or b.failures else ""
         yield (
             f"Different coverage: {high.label} has a score for {100 * high.coverage:.0f} % of its trials, {low.label} "
             f"for {100 * low.coverage:.0f} %{failures}."
@@ -99,7 +100,7 @@ def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[str]:
 def _scored_differently(a: ArmScores, b: ArmScores) -> bool:
     if a.judges != b.judges and (a.judges or b.judges) and a.source is not b.source:
         return True
-    return any(a.scorers[case] != b.scorers[case] for case in a.scorers.keys() & b.scorers.keys())
+    return bool(np.any((a.scorers != b.scorers) & (a.scorers >= 0) & (b.scorers >= 0)))
 
 
 def _about_runs(scores: ScoreTable) -> Iterator[str]:
@@ -117,7 +118,7 @@ def _about_imports(scores: ScoreTable) -> Iterator[str]:
             if origin is None:
                 continue
             unknown = list(origin["missing"])
-            if not scores.clusters and "clusters of cases" not in unknown:
+            if scores.clusters is None and "clusters of cases" not in unknown:
                 unknown.append("clusters of cases")
             tool = f"{origin['tool']} {origin['version']}".strip()
             missing = f", which did not record {', '.join(unknown)}" if unknown else ""
@@ -151,11 +152,7 @@ def _about_stopping(pairs: Pairs, comparisons: Sequence[Comparison]) -> Iterator
 
 def _about_noise(pairs: Pairs) -> Iterator[str]:
     arms = dict.fromkeys(arm for pair in pairs for arm in pair)
-    unrepeated = [
-        arm
-        for arm in arms
-        if arm.judges and arm.values[SCORE] and all(len(repeats) < 2 for repeats in arm.values[SCORE].values())
-    ]
+    unrepeated = [arm for arm in arms if arm.judges and arm.values[SCORE] and np.all(arm.values[SCORE].counts < 2)]
     if unrepeated:
         yield (
             "Judged by a model, with one answer per case: how much another run would differ is not known; "

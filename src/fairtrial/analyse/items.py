@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.rank import better_than
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
@@ -72,17 +74,30 @@ class _Table:
         self.arms = [one for one in scores.arms if one.values.get(SCORE)]
         if not self.arms:
             raise FairtrialError("no arm has a score yet: the cases cannot be analysed")
-        means = [one.means() for one in self.arms]
-        shared = set.intersection(*(set(arm_means) for arm_means in means))
-        self.keys = sorted((key for key in shared if scores.weights[key] > 0), key=self._place)
-        self.weights = np.asarray([scores.weights[key] for key in self.keys], dtype=np.float64)
-        self.left_out = len(set().union(*means)) - len(self.keys)
-        if not self.keys:
+        means = np.asarray([one.means() for one in self.arms])
+        rows = np.flatnonzero(~np.isnan(means).any(axis=0) & (scores.weights > 0))
+        if not len(rows):
             raise FairtrialError("no case has a score from every arm: the cases cannot be analysed")
-        self.scores = np.asarray([[arm_means[key] for key in self.keys] for arm_means in means], dtype=np.float64)
+        self.keys = rows[np.argsort(self._places(rows), kind="stable")]
+        self.weights = scores.weights[self.keys]
+        self.left_out = int(np.sum(~np.isnan(means).all(axis=0))) - len(self.keys)
+        self.scores = means[:, self.keys]
 
-    def _place(self, key: str) -> tuple[int, str]:
-        return min(one.places[key] for one in self.arms if key in one.places), key
+    def _places(self, rows: Ints) -> Ints:
+        """Return the first place that a case has in any plan."""
+        places = np.asarray([one.places[rows] for one in self.arms])
+        first: Ints = np.where(places < 0, np.iinfo(np.int64).max, places).min(axis=0)
+        return first
+
+    @cached_property
+    def dead(self) -> list[str]:
+        """Whether every answer of every arm to a case is right, or every one is wrong."""
+        lowest = np.min([one.spread.lowest[self.keys] for one in self.arms], axis=0)
+        highest = np.max([one.spread.highest[self.keys] for one in self.arms], axis=0)
+        if len(self.arms) < 2:
+            return [""] * len(self.keys)
+        ends = zip(lowest, highest, strict=True)
+        return ["always right" if low >= 1 else "always wrong" if high <= 0 else "" for low, high in ends]
 
 
 def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
@@ -95,7 +110,7 @@ def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
             id=scores.facts[key].id,
             difficulty=1 - item.mean,
             discrimination=item.discrimination,
-            dead=_dead(table.arms, key),
+            dead=table.dead[place],
             suspicious=wrong.get(key) or _upside_down(table, better, place, item.discrimination),
             scores={one.label: float(table.scores[arm, place]) for arm, one in enumerate(table.arms)},
         )
@@ -129,14 +144,6 @@ def _cheapest(options: Sequence[Subset]) -> int | None:
     return next((subset.cases for place, subset in enumerate(options) if all(good[place:])), None)
 
 
-def _dead(arms: Sequence[ArmScores], key: str) -> str:
-    """Say if every answer of every arm is right, or every one is wrong."""
-    values = [value for one in arms for value in one.values[SCORE].get(key, ())]
-    if len(arms) < 2 or not values:
-        return ""
-    return "always right" if min(values) >= 1 else "always wrong" if max(values) <= 0 else ""
-
-
 def _upside_down(table: _Table, better: NDArray[np.bool_], place: int, discrimination: float | None) -> str:
     """Say if better arms fail the case while worse ones get it right."""
     column = table.scores[:, place]
@@ -150,13 +157,13 @@ def _upside_down(table: _Table, better: NDArray[np.bool_], place: int, discrimin
     return "better arms miss it, worse ones get it right" if against > _RIGHT and plain else ""
 
 
-def _common_wrong(scores: ScoreTable, table: _Table) -> dict[str, str]:
+def _common_wrong(scores: ScoreTable, table: _Table) -> dict[int, str]:
     """Return the cases on which nearly all answers, from several arms, are the same and count as wrong."""
-    suspects = {key for place, key in enumerate(table.keys) if table.scores[:, place].mean() < _RIGHT}
-    if len(table.arms) < 2 or not suspects:
+    suspects = table.keys[table.scores.mean(axis=0) < _RIGHT]
+    if len(table.arms) < 2 or not len(suspects):
         return {}
-    counts_by_case: dict[str, Counter[str]] = {}
-    arms_by_answer: dict[tuple[str, str], set[str]] = {}
+    counts_by_case: dict[int, Counter[str]] = {}
+    arms_by_answer: dict[tuple[int, str], set[str]] = {}
     for key, arm, answer in _answers(scores, table.arms, suspects):
         counts_by_case.setdefault(key, Counter())[answer] += 1
         arms_by_answer.setdefault((key, answer), set()).add(arm)
@@ -168,11 +175,16 @@ def _common_wrong(scores: ScoreTable, table: _Table) -> dict[str, str]:
     return reasons
 
 
-def _answers(scores: ScoreTable, all_arms: Sequence[ArmScores], keys: set[str]) -> Iterator[tuple[str, str, str]]:
+def _answers(scores: ScoreTable, all_arms: Sequence[ArmScores], keys: Ints) -> Iterator[tuple[int, str, str]]:
     """Yield (case, arm, folded answer) for every scored answer; the answer is empty unless it is short and wrong."""
     for source in scores.sources:
         arms: Mapping[str, ArmScores] = {one.arm.name: one for one in all_arms if one.source is source}
-        places = {one.places[key]: key for one in arms.values() for key in keys if key in one.places}
+        places = {
+            int(place): int(key)
+            for one in arms.values()
+            for place, key in zip(one.places[keys], keys, strict=True)
+            if place >= 0
+        }
         for run in source.runs:
             names = [planned.name for planned in run.plan_arms]
             for row in run.store.trial_rows(run.id, run.record.scoring, cases=sorted(places)):

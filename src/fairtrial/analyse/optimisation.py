@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 
 import msgspec
+import numpy as np
 
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
@@ -110,8 +111,9 @@ def style_means(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> StyleMea
     arms = [arm for arm in scores.arms if arm.values.get("normalised_gap")]
     for arm in arms:
         _add_composite(arm, share)
-    kinds: dict[str, dict[str, list[str]]] = {"difficulty": {}, "n": {}}
-    for key, facts in scores.facts.items():
+    kinds: dict[str, dict[str, list[int]]] = {"difficulty": {}, "n": {}}
+    for key in scores.facts.in_order_of_plans():
+        facts = scores.facts[key]
         kinds["difficulty"].setdefault(facts.difficulty or "–", []).append(key)
         kinds["n"].setdefault(next(iter(facts.tags), "–"), []).append(key)
     return StyleMeans(
@@ -128,13 +130,15 @@ def style_means(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> StyleMea
 
 
 def _arm_means(
-    scores: ScoreTable, arms: Sequence[ArmScores], metric: str, keys: Sequence[str] | None = None
+    scores: ScoreTable, arms: Sequence[ArmScores], metric: str, keys: Sequence[int] | None = None
 ) -> dict[str, Aggregate]:
     means = {}
     for arm in arms:
-        values = arm.values.get(metric, {})
-        own = list(values) if keys is None else [key for key in keys if key in values]
-        if own:
+        if metric not in arm.values:
+            continue
+        rows = arm.values[metric].rows
+        own = rows if keys is None else rows[np.isin(rows, keys)]
+        if len(own):
             means[arm.label] = scores.aggregate(arm, metric, keys=own)
     return means
 
@@ -187,12 +191,9 @@ def _compared(run: Run, weights: tuple[float, float]) -> Comparisons | None:
 
 
 def _add_composite(arm: ArmScores, weights: tuple[float, float]) -> None:
-    following, quality = arm.values.get("instruction_following", {}), arm.values.get("quality", {})
     arm.scales[COMPOSITE] = (0.0, 1.0)
-    arm.values[COMPOSITE] = {
-        case: [
-            composite({"instruction_following": a, "quality": b}, weights)
-            for a, b in zip(following[case], quality[case], strict=True)
-        ]
-        for case in following
-    }
+    combined = arm.values.column(COMPOSITE)
+    if "instruction_following" in arm.values:
+        following, quality = arm.values["instruction_following"], arm.values["quality"]
+        combined.counts = following.counts
+        combined.sums = weights[0] * following.sums + weights[1] * quality.sums / 100  # `composite` is linear

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
 
+import msgspec
+import numpy as np
+
+from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE, ScoreTable, read_scores, sources_of
 from fairtrial.analyse.tiers import Tiers, table_tiers
@@ -40,34 +44,26 @@ def table_overview(scores: ScoreTable) -> Overview:
     arms = {arm.label: arm for arm in scores.arms}
     order = [*(one.label for one in tiers.places), *tiers.unscored]
     means = {label: arms[label].means(SCORE) for label in order}
-    hardest = _hardest_first(means)
+    hardest = _hardest_first(list(means.values()))
     strips = [
-        Strip(
-            label=label,
-            values=_grouped([means[label].get(key) for key in hardest]),
-            low=sum(value < LOW for value in means[label].values()),
-        )
+        Strip(label=label, values=_grouped(means[label][hardest]), low=int(np.sum(means[label] < LOW)))
         for label in order
     ]
     return Overview(tiers=tiers, strips=strips, cases=len(hardest))
 
 
-def _hardest_first(means: dict[str, dict[str, float]]) -> list[str]:
-    """Return the cases by their mean over arms."""
-    sums: dict[str, list[float]] = {}
-    for scores in means.values():
-        for key, value in scores.items():
-            sums.setdefault(key, []).append(value)
-    return sorted(sums, key=lambda key: (sum(sums[key]) / len(sums[key]), key))
+def _hardest_first(means: Sequence[Floats]) -> Ints:
+    """Return the cases that any arm has a score for, by their mean over arms."""
+    if not means:
+        return np.empty(0, dtype=np.int64)
+    table = np.asarray(means)
+    scored = np.flatnonzero(np.any(~np.isnan(table), axis=0))
+    return scored[np.argsort(np.nanmean(table[:, scored], axis=0), kind="stable")]
 
 
-def _grouped(values: list[float | None]) -> list[float | None]:
+def _grouped(values: Floats) -> list[float | None]:
     """Return at most `_MOST` values, each the mean of its neighbours."""
-    if len(values) <= _MOST:
-        return values
-    groups: list[float | None] = []
-    for number in range(_MOST):
-        part = values[len(values) * number // _MOST : len(values) * (number + 1) // _MOST]
-        scored = [value for value in part if value is not None]
-        groups.append(sum(scored) / len(scored) if scored else None)
-    return groups
+    count = min(len(values), _MOST)
+    parts = (values[len(values) * number // count : len(values) * (number + 1) // count] for number in range(count))
+    scored = (part[~np.isnan(part)] for part in parts)
+    return [float(part.mean()) if len(part) else None for part in scored]

@@ -120,9 +120,12 @@ def _tiers(
     if not players:
         return [], False, []
     position = {name: number for number, name in enumerate(players)}
-    columns = Battles()
-    for one, other, worth, prompt in battles:
-        columns.add(position[one], position[other], worth, prompt, ())
+    columns = Battles(
+        [position[one] for one, *_ in battles],
+        [position[other] for _, other, *_ in battles],
+        [worth for _, _, worth, _ in battles],
+        [prompt for *_, prompt in battles],
+    )
     ratings = bradley_terry(columns.one, columns.other, columns.worth, prompts=columns.prompts, players=len(players))
     won, lost = _decided(columns, len(players))
     groups = [[name for name, own in zip(players, ratings.groups, strict=True) if own == group]
@@ -152,7 +155,7 @@ def _decided(battles: Battles, players: int) -> tuple[NDArray[np.int64], NDArray
 
 
 def _count(battles: Battles, number: int) -> int:
-    return battles.one.count(number) + battles.other.count(number)
+    return int(np.sum(np.asarray([battles.one, battles.other]) == number))
 
 
 def _unrated(players: list[str], battles: Battles, won: NDArray[np.int64], lost: NDArray[np.int64]) -> list[BoardArm]:

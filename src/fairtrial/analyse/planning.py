@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
@@ -19,6 +20,7 @@ from fairtrial.stats import (
     cases_for_gate,
     power,
     variance_components,
+    variance_of_repeats,
 )
 from fairtrial.stats.distributions import normal_quantile
 from fairtrial.stats.planning import cases_for_interval_rule, chance_to_pass, smallest_detectable
@@ -111,7 +113,7 @@ def _pair_power(
     # What a case contributes to the uncertainty of the mean, including the effect of clusters and weights.
     spread = mean.std_err * math.sqrt(mean.count)
     pilot = max(2, round(mean.freedom) + 1)
-    parts = [variance_components(_padded([one.values[SCORE][key] for key in common.keys])) for one in (a, b)]
+    parts = [_components(one, common.keys) for one in (a, b)]
     repeat_variances = [part.repeat for part in parts if part.repeat is not None]
     # The noise variance of a difference of two single answers.
     noise = sum(repeat_variances) if len(repeat_variances) == len(parts) else None
@@ -155,6 +157,11 @@ def _pair_power(
             for margin in margins
         ],
     )
+
+
+def _components(arm: ArmScores, rows: Ints) -> Components:
+    scores = arm.values[SCORE]
+    return variance_of_repeats(scores.counts[rows], scores.sums[rows], arm.spread.squares[rows])
 
 
 def cases_to_see(sd: float, delta: float, *, alpha: float, beta: float, pilot: int) -> int:
@@ -245,13 +252,13 @@ def arm_variances(run: Run, *, case_cost: float = 1.0) -> list[ArmVariance]:
     spent = totals.arm_totals(run.store, run.id, run.record.scoring)
     judged = totals.judge_totals(run.store, run.id, run.record.scoring)
     errors = {arm.arm: arm.aggregate.std_err for arm in run.arms}
-    cubes = _cubes(run)
+    components = _arm_components(run, judged=bool(judged))
     variances = []
     for arm in run.plan_arms:
-        cube, error = cubes.get(arm.position), errors[arm.name]
-        if cube is not None and len(cube) > 1 and error is not None:
+        parts, error = components.get(arm.position), errors[arm.name]
+        if parts is not None and parts.cases > 1 and error is not None:
             prices = _prices(spent[arm.position], judged.get(arm.position))
-            variances.append(_arm_variance(arm.name, variance_components(cube), error, prices, case_cost))
+            variances.append(_arm_variance(arm.name, parts, error, prices, case_cost))
     if not variances:
         raise FairtrialError("no arm has scores for two cases: nothing varies yet")
     return variances
@@ -320,35 +327,40 @@ def _advice(components: Components, error: float, best: Step) -> str:
     return f"spend on {_ADVICE[best.what]}: that reduces the uncertainty most for its price"
 
 
-def _cubes(run: Run) -> dict[int, Floats]:
-    """Return scores as cases × repeats × judgements, by arm; NaN where missing. Without judges, one judgement each."""
-    scores = totals.trial_scores(
-        run.store, run.id, run.plan.id, run.record.scoring, [arm.position for arm in run.plan_arms]
-    )
-    for arm_scores in scores.values():  # cases of weight 0 are shown elsewhere, not counted
-        arm_scores.by_case = {
-            case: values for case, values in arm_scores.by_case.items() if arm_scores.weights[case] > 0
-        }
-    judged = _judged_cubes(run, scores)
-    return {
-        position: judged.get(position, _padded(list(arm_scores.by_case.values())))
-        for position, arm_scores in scores.items()
-        if arm_scores.by_case
-    }
+def _arm_components(run: Run, *, judged: bool) -> dict[int, Components]:
+    """Return the components by arm; cases of weight 0 are shown elsewhere, not counted."""
+    scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
+    cubes = _judged_cubes(run, scores) if judged else {}
+    components = {}
+    for position, columns in scores.items():
+        counted = np.asarray(columns.weights) > 0
+        if position in cubes:
+            components[position] = variance_components(cubes[position])
+        elif np.any(counted):
+            counts, means = np.asarray(columns.repeats)[counted], np.asarray(columns.means)[counted]
+            components[position] = variance_of_repeats(counts, counts * means, np.asarray(columns.squares)[counted])
+    return components
 
 
-def _judged_cubes(run: Run, scores: Mapping[int, totals.TrialScores]) -> dict[int, Floats]:
-    """Return the scores of the arms whose scores are exactly the mean of their judgements."""
+def _judged_cubes(run: Run, scores: Mapping[int, totals.CaseScores]) -> dict[int, Floats]:
+    """Return arms whose scores are the mean of their judgements, as cases × repeats × judgements with NaN for gaps."""
     judgements = opinions.judge_values(run.store, run.id, run.record.scoring)
     by_arm: dict[int, dict[int, dict[int, list[float]]]] = {}
     for answer, value in zip(judgements.answer, judgements.values, strict=True):
         case, arm, repeat = judgements.answers[answer]
         by_arm.setdefault(arm, {}).setdefault(case, {}).setdefault(repeat, []).append(value)
+    counted = {arm: _counted_means(columns) for arm, columns in scores.items()}
     return {
-        arm: np.stack([_padded([*cases[case].values()], *_shape(cases)) for case in scores[arm].by_case])
+        arm: np.stack([_padded([*cases[case].values()], *_shape(cases)) for case in counted[arm]])
         for arm, cases in by_arm.items()
-        if _is_mean(cases, scores[arm].means())
+        if counted.get(arm) and _is_mean(cases, counted[arm])
     }
+
+
+def _counted_means(scores: totals.CaseScores) -> dict[int, float]:
+    """Return the mean of every case that counts."""
+    columns = zip(scores.positions, scores.means, scores.weights, strict=True)
+    return {case: mean for case, mean, weight in columns if weight > 0}
 
 
 def _is_mean(cases: dict[int, dict[int, list[float]]], means: Mapping[int, float]) -> bool:
@@ -364,9 +376,9 @@ def _shape(cases: dict[int, dict[int, list[float]]]) -> tuple[int, int]:
     return repeats, max(len(values) for answers in cases.values() for values in answers.values())
 
 
-def _padded(rows: Sequence[Sequence[float]], count: int | None = None, width: int | None = None) -> Floats:
+def _padded(rows: Sequence[Sequence[float]], count: int, width: int) -> Floats:
     """Return rows of different lengths as one array, padded with NaN."""
-    padded = np.full((count or len(rows), width or max(map(len, rows))), np.nan)
+    padded = np.full((count, width), np.nan)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row
     return padded

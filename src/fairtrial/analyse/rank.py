@@ -91,11 +91,11 @@ def rank(
     if len(arms) < 2:
         raise FairtrialError("a ranking needs two arms with scores")
     means = [one.means(metric) for one in arms]
-    shared = set.intersection(*(set(arm_means) for arm_means in means))
-    keys = sorted(key for key in shared if scores.weights[key] > 0)
-    if not keys:
+    table = np.asarray(means)
+    keys = np.flatnonzero(~np.isnan(table).any(axis=0) & (scores.weights > 0))
+    if not len(keys):
         raise FairtrialError("nothing can be ranked: the arms have no cases in common")
-    clusters = [scores.clusters.get(key, f"\0{key}") for key in keys] if scores.clusters else None
+    prompts = keys if scores.clusters is None else scores.clusters[keys]  # cases of one cluster are one prompt
     numbers = [scores.aggregate(one, metric, keys=keys) for one in arms]
     sign = arms[0].sign(metric)
     by_pairs = by not in (None, "scores")  # asking for verdicts or votes means ranking by them
@@ -104,8 +104,8 @@ def rank(
         raise FairtrialError(
             "style can be controlled for only where pairs were compared: run `fairtrial pairwise` or `fairtrial vote`"
         )
-    battles = judged or from_scores(means, keys, sign, clusters or keys)
-    count = len(set().union(*means))
+    battles = judged or from_scores(sign * table[:, keys], prompts)
+    count = int(np.sum(~np.isnan(table).all(axis=0)))
     ratings = bradley_terry(
         battles.one,
         battles.other,
@@ -192,7 +192,7 @@ def _places(
 ) -> list[RankedArm]:
     running = elo(battles.one, battles.other, battles.worth)
     rated = ratings.bounded and not ratings.confounded
-    fought = {*battles.one, *battles.other}
+    fought = set(np.unique([battles.one, battles.other]).tolist())
     return [
         RankedArm(
             label=one.label,
@@ -227,7 +227,7 @@ def _matrix(arms: Sequence[ArmScores], places: Sequence[RankedArm], battles: Bat
         labels=[place.label for place in places],
         wins=wins[np.ix_(order, order)].tolist(),
         battles=len(worth),
-        prompts=len(set(battles.prompts)),
+        prompts=len(np.unique(battles.prompts)),
     )
 
 

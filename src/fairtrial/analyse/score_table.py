@@ -1,90 +1,39 @@
-"""The arms of runs, series and stores, with their scores case by case, ready to be compared."""
+"""The arms of runs, series and stores, with their scores case by case, ready to be compared.
+
+Scores are columns with one entry per case: sums by case and arm are made by the database, so that memory and time grow
+with cases and arms, not with trials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from fairtrial.analyse.arm_scores import SCORE, TAKEN, ArmScores, Ends, Source
+from fairtrial.analyse.case_table import CaseTable, Floats, Ints, PlanCases
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.matching import matched
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stopping import whenever_stopped
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, StopSpec
-from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
-from fairtrial.store import Store, totals
+from fairtrial.store import Store, outcomes, totals
 from fairtrial.store.address import shown
+from fairtrial.store.columns import Columns
 from fairtrial.store.opinions import judges_asked, labelled
-from fairtrial.store.outcomes import CaseFacts, case_facts, endings
+from fairtrial.store.outcomes import case_facts
 
-SCORE = ""  # the name of the score among the metrics
-Ends = Literal["worst", "best"]  # of a scale
-TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
+__all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "ScoreTable", "Source", "check_metric", "choose", "find_sources"]
+__all__ += ["pick", "pooled", "read_scores", "sources_of"]
 
-
-class Source(NamedTuple):
-    """One run, or the runs of a series as more answers to the same questions."""
-
-    label: str
-    runs: tuple[Run, ...]
-
-
-class ArmScores:
-    """One arm of one source. `values` are lists over repeats, by metric and case."""
-
-    def __init__(self, source: Source, arm: Arm) -> None:
-        self.source, self.arm = source, arm
-        self.label = arm.name
-        self.values: dict[str, dict[str, list[float]]] = {SCORE: {}}
-        self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
-        self.failed: dict[str, int] = {}
-        self.places: dict[str, int] = {}  # position of each case in the arm's own plan
-        self.scorers: dict[str, bytes] = {}  # what scored each case
-        self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
-        self.planned = self.ended = self.scored = 0
-        self.stop: StopSpec | None = None  # set if its run was allowed to stop early
-        self.labels: dict[str, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
-
-    def add(
-        self, case: str, value: float | None, metrics: Mapping[str, tuple[float, float | None, float | None]]
-    ) -> None:
-        """Add one scored trial; a trial of another tool may have metrics and no score."""
-        if value is not None:
-            self.scored += 1
-            self.values[SCORE].setdefault(case, []).append(value)
-        for name, (metric_value, worst, best) in metrics.items():
-            self.scales[name] = (worst, best)
-            self.values.setdefault(name, {}).setdefault(case, []).append(metric_value)
-
-    def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> dict[str, float]:
-        """Return every case's mean over repeats; failed trials are left out, or count as the worst or best value."""
-        values = self.values.get(metric, {})
-        worst, best = self.scales.get(metric, (None, None))
-        end = worst if failures == "worst" else best
-        if failures is None or end is None:
-            return {case: sum(repeats) / len(repeats) for case, repeats in values.items()}
-        return {
-            case: (sum(values.get(case, ())) + end * self.failed.get(case, 0))
-            / (len(values.get(case, ())) + self.failed.get(case, 0))
-            for case in values.keys() | self.failed.keys()
-        }
-
-    def sign(self, metric: str) -> int:
-        """Return 1 if higher is better, −1 if lower is."""
-        worst, best = self.scales.get(metric, (None, None))
-        if best is None:
-            return 1
-        return -1 if worst is None or best < worst else 1
-
-    @property
-    def coverage(self) -> float:
-        """Return the share of finished trials that have a score."""
-        return self.scored / self.ended if self.ended else 0.0
+_BATCH = 10_000
 
 
 class ScoreTable(NamedTuple):
@@ -92,12 +41,20 @@ class ScoreTable(NamedTuple):
 
     sources: tuple[Source, ...]
     arms: tuple[ArmScores, ...]
-    facts: dict[str, CaseFacts]
-    weights: dict[str, float]
-    clusters: dict[str, str]
+    facts: CaseTable
     same_cases: bool
     matched: int  # cases of imported runs that were matched by their question or id alone
     uneven_facts: int  # cases whose weight or cluster differs between runs: the first run named counts
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of every case."""
+        return self.facts.weights
+
+    @property
+    def clusters(self) -> Ints | None:
+        """The cluster of every case; None if there are none."""
+        return self.facts.clusters
 
     def common(self, a: ArmScores, b: ArmScores, metric: str = SCORE) -> Common:
         """Return the cases that both arms have a value for."""
@@ -109,23 +66,23 @@ class ScoreTable(NamedTuple):
         named = {run.settings.get("primary_metric") or SCORE for source in self.sources for run in source.runs}
         return named.pop() if len(named) == 1 else SCORE
 
-    def joined(self, one: Mapping[str, float], other: Mapping[str, float]) -> Common:
-        """Return the cases that are in both mappings of values."""
+    def joined(self, one: Floats, other: Floats) -> Common:
+        """Return the cases that both columns have a value for."""
         return common_cases(one, other, self.weights, self.clusters)
 
     def aggregate(
-        self, arm: ArmScores, metric: str = SCORE, *, failures: Ends | None = None, keys: Collection[str] | None = None
+        self, arm: ArmScores, metric: str = SCORE, *, failures: Ends | None = None, keys: Ints | None = None
     ) -> Aggregate:
         """Return the aggregate of one arm, over all its cases or over `keys`."""
         means = arm.means(metric, failures=failures)
-        means = means if keys is None else {key: means[key] for key in keys}
-        clusters = [self.clusters.get(key, f"\0{key}") for key in means] if self.clusters else None
-        weights = [self.weights[key] for key in means]
-        estimate = aggregate(list(means.values()), weights, clusters, scale=arm.scales.get(metric, (0.0, 1.0)))
-        if arm.stop is None or len(arm.source.runs) > 1 or not means:
+        rows = np.flatnonzero(~np.isnan(means)) if keys is None else keys
+        values = means[rows]
+        clusters = None if self.clusters is None else self.clusters[rows]
+        estimate = aggregate(values, self.weights[rows], clusters, scale=arm.scales.get(metric, (0.0, 1.0)))
+        if arm.stop is None or len(arm.source.runs) > 1 or not len(rows):
             return estimate
-        run, at = arm.source.runs[0], {arm.places[key]: value for key, value in means.items()}
-        bounds = limits(arm.scales.get(metric, (None, None)), np.asarray(list(means.values())))
+        run, at = arm.source.runs[0], dict(zip(arm.places[rows].tolist(), values.tolist(), strict=True))
+        bounds = limits(arm.scales.get(metric, (None, None)), values)
         return whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds)
 
 
@@ -182,68 +139,132 @@ def _identity(arm: Arm) -> tuple[Any, ...]:
 
 def read_scores(sources: Sequence[Source]) -> ScoreTable:
     """Read every arm of the sources. If an arm's name is in several of them, its label includes the source."""
-    facts: dict[str, CaseFacts] = {}
     arms: list[ArmScores] = []
     plans, found = _read_plans(sources)
-    uneven = 0
-    for cases in plans.values():
-        for case in cases:
-            first = facts.setdefault(case.key, case)
-            uneven += (first.weight, first.cluster) != (case.weight, case.cluster)
+    facts = CaseTable(list(plans.values()))
+    rows = dict(zip(plans, facts.rows, strict=True))
+    scorers: dict[bytes, int] = {}
     for source in sources:
         own: dict[str, ArmScores] = {}
         for run in source.runs:
-            _read(run, source, own, plans[run.store.path, run.plan.id])
+            plan = run.store.path, run.plan.id
+            entries = [own.setdefault(arm.name, ArmScores(source, arm, len(facts))) for arm in run.plan_arms]
+            _read_plan(run, entries, plans[plan], rows[plan], scorers)
+            _read_run(run, entries, rows[plan])
         arms += own.values()
     names = [entry.arm.name for entry in arms]
     for entry in arms:
         if names.count(entry.arm.name) > 1:
             entry.label = f"{entry.arm.name}@{entry.source.label}"
-    same = len({frozenset(case.key for case in cases) for cases in plans.values()}) == 1
-    weights = {key: case.weight for key, case in facts.items()}
-    clusters = {key: case.cluster for key, case in facts.items() if case.cluster is not None}
-    return ScoreTable(tuple(sources), tuple(arms), facts, weights, clusters, same, found, uneven)
+    same = all(len(cases) == len(facts) for cases in plans.values())
+    return ScoreTable(tuple(sources), tuple(arms), facts, same, found, facts.uneven)
 
 
-def _read_plans(sources: Sequence[Source]) -> tuple[dict[tuple[str, str], list[CaseFacts]], int]:
+def _read_plans(sources: Sequence[Source]) -> tuple[dict[tuple[str, str], PlanCases], int]:
     """Read the cases of every plan; where a run was imported, cases are also matched by their question or id."""
     runs = {(run.store.path, run.plan.id): run for source in sources for run in source.runs}
-    cases = [list(case_facts(run.store, run.plan.id)) for run in runs.values()]
-    if len(cases) < 2 or all(run.record.origin is None for run in runs.values()):
-        return dict(zip(runs, cases, strict=True)), 0
-    cases, found = matched(cases)
-    return dict(zip(runs, cases, strict=True)), found
+    if len(runs) < 2 or all(run.record.origin is None for run in runs.values()):
+        return {plan: PlanCases(case_facts(run.store, run.plan.id)) for plan, run in runs.items()}, 0
+    cases, found = matched([list(case_facts(run.store, run.plan.id, questions=True)) for run in runs.values()])
+    return dict(zip(runs, map(PlanCases, cases), strict=True)), found
 
 
-def _read(run: Run, source: Source, own: dict[str, ArmScores], cases: Sequence[CaseFacts]) -> None:
-    arms = [own.setdefault(arm.name, ArmScores(source, arm)) for arm in run.plan_arms]
+def _read_plan(run: Run, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints, scorers: dict[bytes, int]) -> None:
+    """Read what is known before a trial: the places of cases, what scores them, how many trials are planned.
+
+    `scorers` numbers everything that scores a case of any plan.
+    """
     scoring: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
     judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
     planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
     stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
-    stopped = run.status == "stopped"
+    special = [] if scoring.get("scorer") else [n for n, scorer in enumerate(cases.scorers) if scorer]
     for entry, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
-        entry.planned += 0 if stopped else trials  # trials that a stopped run did not need are not missing
+        # Trials that a stopped run did not need are not missing.
+        entry.planned += 0 if run.status == "stopped" else trials
         entry.judges |= judges
         entry.stop = entry.stop or stop
         everywhere = msgspec.json.encode(scoring.get("scorer") or arm.scorer, order="deterministic")
-        for case in cases:
-            entry.scorers[case.key] = everywhere if scoring.get("scorer") or not case.scorer else case.scorer
-            entry.places[case.key] = case.position
-    _read_labels(run, arms, cases)
-    for ending in endings(run.store, run.id, run.record.scoring):
-        entry, key = arms[ending.arm], cases[ending.case].key
-        if ending.pending:
-            continue
-        entry.ended += 1
-        entry.planned += stopped
-        if ending.value is not None or ending.metrics:
-            entry.add(key, ending.value, ending.metrics)
-        if ending.failed:
-            entry.failed[key] = entry.failed.get(key, 0) + 1
+        entry.places[rows] = np.arange(len(rows))
+        entry.scorers[rows] = scorers.setdefault(everywhere, len(scorers))
+        for position in special:
+            entry.scorers[rows[position]] = scorers.setdefault(cases.scorers[position] or b"", len(scorers))
 
 
-def _read_labels(run: Run, arms: Sequence[ArmScores], cases: Sequence[CaseFacts]) -> None:
+def _read_run(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+    """Read how the trials of a run ended."""
+    where = run.store, run.id, run.record.scoring
+    stopped = run.status == "stopped"
+    for chosen, entry, (counts, sums) in _by_arm(outcomes.score_sums(*where), arms, rows):
+        entry.values[SCORE].add(chosen, counts, sums)
+        entry.scored += int(counts.sum())
+        entry.end(int(counts.sum()), planned=stopped)
+    for chosen, entry, (counts,) in _by_arm(outcomes.failed_trials(run.store, run.id), arms, rows):
+        entry.failed[chosen] += counts.astype(np.int64)
+        entry.end(int(counts.sum()), planned=stopped)
+    for chosen, entry, (counts, lacking) in _by_arm(outcomes.unscored_trials(*where), arms, rows):
+        entry.failed[chosen] += lacking.astype(np.int64)
+        entry.end(int(counts.sum()), planned=stopped)
+    _read_metrics(run, arms, rows)
+    _read_labels(run, arms, rows)
+    read_spreads = cache(partial(_read_spreads, run, arms, rows))
+    for entry in arms:
+        entry.read_spreads.append(read_spreads)
+    for name in outcomes.taken_metrics(run.store, run.id):
+        read = cache(partial(_read_taken, run, arms, rows, name))  # for all arms at once
+        for entry in arms:
+            if name not in entry.values or entry.scales[name] == _LOWER_IS_BETTER:
+                entry.scales[name] = _LOWER_IS_BETTER
+                entry.values.read_later(name, read)
+
+
+_LOWER_IS_BETTER = (None, 0.0)
+
+
+def _by_arm(
+    batches: Iterable[Columns], arms: Sequence[ArmScores], rows: Ints
+) -> Iterator[tuple[Ints, ArmScores, list[Floats]]]:
+    """Yield the rows of the table, the arm and the further columns, from columns that begin with case and arm."""
+    for cases, positions, *more in batches:
+        at, of = rows[np.asarray(cases)], np.asarray(positions)
+        columns = [np.asarray(column, dtype=np.float64) for column in more]
+        for position in np.unique(of):
+            own = of == position
+            yield at[own], arms[position], [column[own] for column in columns]
+
+
+def _read_spreads(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+    """Read how the scores of a case differ."""
+    spreads = outcomes.score_spreads(run.store, run.id, run.record.scoring)
+    for chosen, entry, (squares, lowest, highest) in _by_arm(spreads, arms, rows):
+        entry.unread_spread.add(chosen, squares, lowest, highest)
+
+
+def _read_taken(run: Run, arms: Sequence[ArmScores], rows: Ints, name: str) -> None:
+    """Read the latency or the cost of every scored trial."""
+    sums_by_case = outcomes.taken_sums(run.store, run.id, run.record.scoring, name)
+    for chosen, entry, (counts, sums) in _by_arm(sums_by_case, arms, rows):
+        entry.values.column(name).add(chosen, counts, sums)
+
+
+def _read_metrics(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+    """Read the metrics besides the score; a trial of another tool may have metrics and no score."""
+    stored = outcomes.metric_rows(run.store, run.id, run.record.scoring)
+    while batch := list(islice(stored, _BATCH)):
+        found: dict[tuple[int, str], tuple[list[int], list[float]]] = {}
+        for case, position, metrics in batch:
+            for name, (value, worst, best) in metrics.items():
+                arms[position].scales[name] = (worst, best)
+                places, values = found.setdefault((position, name), ([], []))
+                places.append(case)
+                values.append(value)
+        for (position, name), (places, values) in found.items():
+            column, at = arms[position].values.column(name), rows[places]
+            np.add.at(column.counts, at, 1)
+            np.add.at(column.sums, at, values)
+
+
+def _read_labels(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read human labels and the judges' scores of the same answers, as means over a case's labelled answers."""
     marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
     for row in labelled(run.store, run.id, run.record.scoring):
@@ -253,7 +274,7 @@ def _read_labels(run: Run, arms: Sequence[ArmScores], cases: Sequence[CaseFacts]
     for (arm, case), answers in marks.items():
         people = [sum(labels) / len(labels) for labels, _ in answers.values()]
         judges = [score for _, score in answers.values()]
-        arms[arm].labels[cases[case].key] = (sum(people) / len(people), sum(judges) / len(judges))
+        arms[arm].labels[int(rows[case])] = (sum(people) / len(people), sum(judges) / len(judges))
 
 
 def choose(scores: ScoreTable, names: Sequence[str] = ()) -> list[tuple[ArmScores, ArmScores]]:

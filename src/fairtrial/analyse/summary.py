@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
@@ -243,6 +244,17 @@ def _passes(scores: CaseScores | None, adjust: Adjust) -> list[Passes]:
 def _over_cases(values: Any, scores: CaseScores, clusters: Any, adjust: Adjust) -> Aggregate:
     plain = aggregate(values, scores.weights, clusters)
     return adjust(plain, dict(zip(scores.positions, map(float, values), strict=True)), (0.0, 1.0))
+
+
+def repeat_deviations(scores: CaseScores | None) -> NDArray[np.float64]:
+    """Return the standard deviation between the scores of every case that has two."""
+    if scores is None:
+        return np.empty(0)
+    repeats, means = np.asarray(scores.repeats), np.asarray(scores.means)
+    within = np.maximum(0.0, np.asarray(scores.squares) - repeats * means**2)
+    several = repeats > 1
+    deviations: NDArray[np.float64] = np.sqrt(within[several] / (repeats[several] - 1))
+    return deviations
 
 
 def _repeat_sd(scores: CaseScores | None) -> float | None:

@@ -87,7 +87,7 @@ def table_tiers(scores: ScoreTable) -> Tiers:
         sign=arms[0].sign(metric) if arms else 1,
         margin=margin,
         unscored=[arm.label for arm in scores.arms if not arm.values.get(metric)],
-        failed=sum(sum(arm.failed.values()) for arm in scores.arms),
+        failed=sum(arm.failures for arm in scores.arms),
     )
 
 

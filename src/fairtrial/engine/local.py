@@ -140,9 +140,8 @@ class LocalExecutor:
 
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and how."""
-        held = [
-            (name, limiter.held()) for name, limiter in list(self._limiters.items())
-        ]  # pages ask from other threads
+        limiters = list(self._limiters.items())  # pages ask from other threads
+        held = [(name, limiter.held()) for name, limiter in limiters]
         held += [(name, pace.held()) for name, pace in list(self._paces.items())]
         return [f"{name.split('#')[-1]} {words}" for name, words in held if words]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import stdev
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from fairtrial.analyse.figures.leaders import Figure
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.rank import Ranking, rank
 from fairtrial.analyse.score_table import read_scores, sources_of
-from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.summary import RunSummary, repeat_deviations
 from fairtrial.analyse.wording.ranks import rank_words, ranking_headline, rating_cells
 from fairtrial.charts import Box, ForestRow, Point, agreement, boxes, shares, small_forest
 from fairtrial.charts.svg import safe
@@ -28,36 +27,34 @@ _FAR = 1000.0  # rating points from the middle beyond which an interval has no e
 
 def figures(run: Run, summary: RunSummary, order: Sequence[str]) -> list[Figure]:
     """Draw every figure that this run has numbers for; `order` are the arms, the best first."""
-    positions = [arm.position for arm in run.plan_arms]
-    scores = totals.trial_scores(run.store, run.id, run.plan.id, run.record.scoring, positions)
-    names = {arm.name: arm.position for arm in run.plan_arms}
-    values = {arm: list(scores[names[arm]].by_case.values()) for arm in order}
+    positions = {arm.name: arm.position for arm in run.plan_arms}
     parts: list[Callable[[], Iterator[Figure]]] = [
-        lambda: _distributions(values),
-        lambda: _repeats(values),
+        lambda: _distributions(run, {arm: positions[arm] for arm in order}),
+        lambda: _repeats(run, {arm: positions[arm] for arm in order}),
         lambda: _variance(run),
         lambda: _calibration(run, summary),
     ]
     return [figure for part in parts for figure in part()]
 
 
-def _distributions(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
+def _distributions(run: Run, arms: dict[str, int]) -> Iterator[Figure]:
     """Show which share of the answers has full marks, more than half, or less."""
+    counts = totals.score_shares(run.store, run.id, run.record.scoring)
     rows = []
-    for arm, cases in values.items():
-        scores = np.asarray([value for repeats in cases for value in repeats])
-        if len(scores):
-            full, low = float(np.mean(scores >= 1)), float(np.mean(scores < 0.5))
-            rows.append((arm, (full, max(0.0, 1 - full - low), low)))
+    for arm, position in arms.items():
+        if position in counts:
+            scored, full, low = counts[position]
+            rows.append((arm, (full / scored, (scored - full - low) / scored, low / scored)))
     if rows:
         yield Figure("Distribution of scores", safe(shares(rows, ("100", "50 to 99", "below 50"))), "Share of answers")
 
 
-def _repeats(values: dict[str, list[list[float]]]) -> Iterator[Figure]:
+def _repeats(run: Run, arms: dict[str, int]) -> Iterator[Figure]:
     """Show how much answers to the same case differ; 0 means a reliable arm."""
+    scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
     rows = []
-    for arm, cases in values.items():
-        spread = 100 * np.asarray([stdev(scores) for scores in cases if len(scores) > 1])
+    for arm, position in arms.items():
+        spread = 100 * repeat_deviations(scores.get(position))
         if len(spread):
             low, lower, middle, upper, high = map(float, np.percentile(spread, [5, 25, 50, 75, 95]))
             rows.append(Box(arm, (low, lower, middle, upper, high), f"{middle:.1f}"))

@@ -27,7 +27,7 @@ from fairtrial.stats.planning import cases_for_equivalence, cases_for_gate, chan
 from fairtrial.stats.ratings import Gap, Ratings, bradley_terry, elo
 from fairtrial.stats.runs import MultiRunStats, RunMeansTest, effect_words, multi_run, run_means_test
 from fairtrial.stats.sequence import Sequence, confidence_sequence
-from fairtrial.stats.variance import Components, variance_components
+from fairtrial.stats.variance import Components, variance_components, variance_of_repeats
 
 __all__ = [
     "Aggregate",
@@ -83,5 +83,6 @@ __all__ = [
     "sign_flip",
     "superiority",
     "variance_components",
+    "variance_of_repeats",
     "wilcoxon",
 ]

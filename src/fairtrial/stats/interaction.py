@@ -31,14 +31,19 @@ def interaction(
     """
     values, names = np.asarray(d, dtype=np.float64), np.asarray(groups)
     w = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-    units = np.arange(len(values)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
-    large = [name for name in np.unique(names) if len(np.unique(units[names == name])) > 1]
-    kept = np.isin(names, large) & (w > 0)
-    if len(large) < 2:
+    found, codes, sizes = np.unique(names, return_inverse=True, return_counts=True)
+    units = None if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    if units is not None:
+        sizes = np.asarray([len(np.unique(units[codes == code])) for code in range(len(found))])
+    kept = (sizes > 1)[codes] & (w > 0)
+    if np.sum(sizes > 1) < 2:
         return None
-    values, w, units = values[kept], w[kept], np.unique(units[kept], return_inverse=True)[1]
-    codes = np.unique(names[kept], return_inverse=True)[1]
-    alone = len(np.unique(units)) == len(values)
+    values, w = values[kept], w[kept]
+    codes = np.unique(codes[kept], return_inverse=True)[1]
+    if units is None:
+        return _welch(values, codes, w)
+    units = np.unique(units[kept], return_inverse=True)[1]
+    alone = int(units.max(initial=-1)) + 1 == len(values)
     return _welch(values, codes, w) if alone else _wald(values, codes, units, w)
 
 

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from fairtrial.stats.mean import ALPHA, Mean
 
 Floats = NDArray[np.float64]
+_ROUNDING = 1e-12  # a variance below this comes from sums of rounded numbers
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """An arm's cases: mean scores, and deviations from them (cases × answers, NaN where a case has fewer)."""
+    """An arm's cases: mean scores, and the standard deviation of a single answer's score around them."""
 
     means: Floats
-    deviations: Floats
+    sds: Floats
     weights: Floats
     clusters: NDArray[np.int64] | None = None
 
@@ -29,7 +30,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
     def sd(self) -> float:
         """The standard deviation of one answer's score on a case, over all cases."""
         weights = self.weights / self.weights.sum()
-        return math.sqrt(float(weights @ np.nanmean(self.deviations**2, axis=1)))
+        return math.sqrt(float(weights @ self.sds**2))
 
     def resampled(self, rng: np.random.Generator) -> Noise:
         """Return as many cases, drawn from these with replacement; a cluster is drawn as a whole."""
@@ -44,7 +45,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
             clusters = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return Noise(
             means=self.means[chosen],
-            deviations=self.deviations[chosen],
+            sds=self.sds[chosen],
             weights=self.weights[chosen],
             clusters=clusters,
         )
@@ -68,33 +69,25 @@ class Chances(msgspec.Struct, frozen=True, kw_only=True):
         return 1 - self.passed**2 - self.failed**2 - self.unsure**2
 
 
-def noise_of(scores: list[list[float]], weights: list[float], clusters: list[str] | None = None) -> Noise | None:
-    """Return the noise of cases with several answers each; None if no case has two.
+def noise_of(
+    counts: NDArray[np.int64],
+    sums: Floats,
+    squares: Floats,
+    weights: Floats,
+    clusters: NDArray[np.int64] | None = None,
+) -> Noise | None:
+    """Return the noise of cases, from the number, sum and sum of squares of their scores; None if no case has two.
 
-    Deviations are scaled so that their variance is right on average: those of few answers from their own mean are too
-    small. A case with one answer has none of its own, and is given those of the others in turn.
+    A case with a single answer gets the noise of the others.
     """
-    several = [values for values in scores if len(values) > 1]
-    if not several:
+    several = counts > 1
+    if not np.any(several):
         return None
-    own = [_deviations(values) for values in several]
-    spare = iter(own * (1 + len(scores) // len(own)))
-    rows = [_deviations(values) if len(values) > 1 else next(spare) for values in scores]
-    table = np.full((len(rows), max(map(len, rows))), np.nan)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    codes = None if clusters is None else np.unique(clusters, return_inverse=True)[1].astype(np.int64)
-    return Noise(
-        means=np.asarray([sum(values) / len(values) for values in scores]),
-        deviations=table,
-        weights=np.asarray(weights, dtype=np.float64),
-        clusters=codes,
-    )
-
-
-def _deviations(values: list[float]) -> Floats:
-    own = np.asarray(values, dtype=np.float64)
-    return np.asarray((own - own.mean()) * math.sqrt(len(own) / (len(own) - 1)))
+    means = sums / counts
+    variances = np.maximum(0.0, squares - counts * means**2) / np.maximum(1, counts - 1)
+    variances[variances < _ROUNDING] = 0.0
+    variances[~several] = variances[several].mean()
+    return Noise(means=means, sds=np.sqrt(variances), weights=weights, clusters=clusters)
 
 
 def chances(
@@ -124,19 +117,18 @@ def chances(
 
 def _merge(noise: Noise, loss: float, repeats: int, before: int, rng: np.random.Generator) -> Floats:
     """Return the differences of one merge, case by case."""
-    after = noise.means + _drawn(noise.deviations, repeats, rng)
+    after = noise.means + _drawn(noise.sds, repeats, rng)
     if loss > 0:
         weights = noise.weights / noise.weights.sum()
         share = min(1.0, loss / float(weights @ noise.means))
         after = np.where(rng.random(len(after)) < share, 0.0, after)
-    return np.clip(after - noise.means - _drawn(noise.deviations, before, rng), -1.0, 1.0)
+    return np.clip(after - noise.means - _drawn(noise.sds, before, rng), -1.0, 1.0)
 
 
-def _drawn(deviations: Floats, answers: int, rng: np.random.Generator) -> Floats:
-    """Return the mean deviation of so many answers to every case, drawn from its own."""
-    counts = np.sum(~np.isnan(deviations), axis=1)
-    at = (rng.random((len(deviations), answers)) * counts[:, None]).astype(np.int64)
-    return np.asarray(np.take_along_axis(deviations, at, axis=1).mean(axis=1))
+def _drawn(sds: Floats, answers: int, rng: np.random.Generator) -> Floats:
+    """Return the mean deviation of so many answers to every case; each is above or below by one standard deviation."""
+    above = rng.binomial(answers, 0.5, len(sds))
+    return np.asarray(sds * (2 * above / answers - 1))
 
 
 def smallest_caught(

@@ -49,6 +49,15 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
         return math.sqrt(cost_case / cost_repeat * noise / self.case)
 
 
+def variance_of_repeats(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> Components:
+    """Estimate the components of cases and repeats from the count, sum and sum of squares of every case's scores."""
+    answered = np.asarray(counts, dtype=np.int64)
+    means = np.asarray(sums, dtype=np.float64) / answered
+    within = np.maximum(0.0, np.asarray(squares, dtype=np.float64) - answered * means**2)
+    freedom = int(np.sum(answered - 1))
+    return _components(means, answered, float(within.sum()) / freedom if freedom else None, None, 1.0)
+
+
 def variance_components(cube: ArrayLike) -> Components:
     """Estimate the components from cases × repeats × judgements; NaN is missing. Two axes mean one judgement each."""
     y = np.asarray(cube, dtype=np.float64)
@@ -56,13 +65,18 @@ def variance_components(cube: ArrayLike) -> Components:
         y = y[:, :, None]
     judged, answered = np.sum(~np.isnan(y), axis=2), np.sum(~np.all(np.isnan(y), axis=2), axis=1)
     y, judged, answered = y[answered > 0], judged[answered > 0], answered[answered > 0]
-    n = len(answered)
     judgements = _harmonic(judged[judged > 0])
-    repeats = _harmonic(answered)
     answers = np.where(judged > 0, np.nansum(y, axis=2) / np.maximum(judged, 1), np.nan)
     judge = _pooled(y, answers[:, :, None], judged)
     means = np.nansum(answers, axis=1) / answered
-    between_repeats = _pooled(answers, means[:, None], answered)
+    return _components(means, answered, _pooled(answers, means[:, None], answered), judge, judgements)
+
+
+def _components(
+    means: Floats, answered: NDArray[np.int64], between_repeats: float | None, judge: float | None, judgements: float
+) -> Components:
+    """Separate the variance between cases from that between repeats, and that from the judges'."""
+    n, repeats = len(answered), _harmonic(answered)
     repeat = None if between_repeats is None else max(0.0, between_repeats - (judge or 0.0) / judgements)
     between_cases = float(np.var(means, ddof=1)) if n > 1 else 0.0
     noise = judge / judgements if between_repeats is None and judge is not None else (between_repeats or 0.0)

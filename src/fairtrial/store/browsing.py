@@ -11,12 +11,13 @@ from sqlalchemy import Select, and_, case, func, or_, select
 from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.case_kinds import tagged_cases
+from fairtrial.store.columns import column_batches
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord, Store, run_query
 
 Show = Literal["all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims"]
 SHOWS: tuple[Show, ...] = ("all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims")
-_FIRST_SCORES = 50
+_FIRST_SCORES = 1000
 LOW = 0.5  # a mean below this (0–1) is low
 DISAGREEING = 0.25  # judges that differ by at least this much (0–1) disagree
 
@@ -129,8 +130,7 @@ def ordered_cases(store: Store, run: RunRecord, filters: CaseQuery) -> array[int
     if filters.show != "all":
         query = query.where(cases.c.position.in_(_filtered_positions(run, filters.show)))
     query = _sorted(query, run, filters)
-    with store.reading() as connection:
-        positions = array("q", connection.scalars(query).all())
+    positions = _positions(store, query)
     if not filters.tag:
         return positions
     tagged = tagged_cases(store, run.plan_id, [filters.tag])
@@ -144,7 +144,9 @@ def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:
         return select(trials.c.case_position).where(trials.c.run_id == run.id, trials.c.failure_kind.is_not(None))
     of_scoring = and_(scores.c.run_id == run.id, scores.c.scoring == run.scoring)
     if show == "unscored":
-        return select(scores.c.case_position).where(of_scoring, scores.c.unscored_kind.is_not(None))
+        # That the value is missing is known from the index.
+        missing = and_(scores.c.value.is_(None), scores.c.unscored_kind.is_not(None))
+        return select(scores.c.case_position).where(of_scoring, missing)
     if show in ("low", "hard", "differing"):
         means = _arm_means(run).subquery()
         lowest, highest = func.min(means.c.mean), func.max(means.c.mean)
@@ -174,12 +176,19 @@ def _all_cases_sorted(store: Store, run: RunRecord, filters: CaseQuery) -> array
     keys = _sort_keys(run, filters).subquery()
     query = select(keys.c.case_position).order_by(keys.c.key.desc() if filters.descending else keys.c.key, keys.c[0])
     all_positions = select(schema.cases.c.position).where(schema.cases.c.plan_id == run.plan_id).order_by("position")
+    positions = _positions(store, query)
     with store.reading() as connection:
-        positions = array("q", connection.scalars(query).all())
         cases = connection.scalar(select(func.count()).select_from(all_positions.subquery()))
-        if cases != len(positions):
-            scored = set(positions)
-            positions.extend(position for position in connection.scalars(all_positions) if position not in scored)
+    if cases != len(positions):
+        scored = set(positions)
+        positions.extend(position for position in _positions(store, all_positions) if position not in scored)
+    return positions
+
+
+def _positions(store: Store, query: Select[Any]) -> array[int]:
+    positions = array("q")
+    for (column,) in column_batches(store, query):
+        positions.extend(column)
     return positions
 
 
@@ -261,12 +270,11 @@ def stored_trials(store: Store, run_id: str) -> int:
 def metric_names(store: Store, run: RunRecord) -> list[str]:
     """Return the metrics of a run besides the score, judging by its first scores."""
     scores = schema.scores
-    query = (
-        select(scores.c.metrics)
-        .where(scores.c.run_id == run.id, scores.c.scoring == run.scoring, scores.c.metrics.is_not(None))
-        .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
-        .limit(_FIRST_SCORES)
-    )
+    # Without a limit on all scores, a run that has no metrics would be read to its end.
+    of_scoring = and_(scores.c.run_id == run.id, scores.c.scoring == run.scoring)
+    order = scores.c.case_position, scores.c.arm_position, scores.c.repeat  # the order of the index
+    first = select(scores.c.metrics).where(of_scoring).order_by(*order).limit(_FIRST_SCORES).subquery()
+    query = select(first.c.metrics).where(first.c.metrics.is_not(None)).distinct()
     with store.reading() as connection:
         return list(dict.fromkeys(name for (body,) in connection.execute(query) for name in decode(body) or ()))
 

@@ -1,29 +1,23 @@
-"""How every trial of a run ended, and the facts about its case, without the long texts."""
+"""How the trials of a run ended, and the facts about its cases, without the long texts.
+
+Sums by case and arm are made in SQL and come as columns, batch by batch: no row of Python objects is made per trial.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, case, or_, select
+from sqlalchemy import ColumnElement, Select, Table, and_, case, func, or_, select
 
 from fairtrial.store import schema
+from fairtrial.store.columns import Columns, column_batches, row_batches
 from fairtrial.store.rows import decode
 from fairtrial.store.store import Store
 
 _SEPARATOR = b"\x1f"
-
-
-class Ending(NamedTuple):
-    """How one trial ended: with a score, with a failure caused by the arm, or with neither (`value` is None)."""
-
-    arm: int
-    case: int
-    value: float | None
-    metrics: dict[str, tuple[float, float | None, float | None]]  # name: value, worst, best
-    failed: bool
-    pending: bool  # answered, but not yet scored
+Metrics = dict[str, tuple[float, float | None, float | None]]  # name: value, worst, best
 
 
 class CaseFacts(NamedTuple):
@@ -41,59 +35,123 @@ class CaseFacts(NamedTuple):
     question: str | None = None  # a hash of the input, without regard to blanks; None if the input is not known
 
 
-def endings(store: Store, run_id: str, scoring: int) -> Iterator[Ending]:
-    """Stream every answered or failed trial by case, arm and repeat; the metrics include latency and cost."""
-    trials, scores = schema.trials, schema.scores
-    place = (trials.c.case_position, trials.c.arm_position, trials.c.repeat)
-    query = (
-        select(
-            trials.c.arm_position,
-            trials.c.case_position,
-            scores.c.value,
-            # An answer without the required tool use counts as a failure of the arm; a judge's outage does not.
-            or_(trials.c.failure_kind.is_not(None), scores.c.unscored_kind == "tool_use"),
-            and_(trials.c.failure_kind.is_(None), scores.c.value.is_(None), scores.c.unscored_kind.is_(None)),
-            scores.c.metrics,
-            case((trials.c.cached.is_(False), trials.c.latency_ms)),
-            case((trials.c.unknown_costs == 0, trials.c.cost_usd)),
-        )
-        .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
-        .where(trials.c.run_id == run_id)
-        .order_by(*place)
-        .execution_options(yield_per=2000)
+def score_sums(store: Store, run_id: str, scoring: int) -> Iterator[Columns]:
+    """Stream case, arm, and count and sum of its scores, where it has any."""
+    value = schema.scores.c.value
+    return column_batches(store, _score_columns(run_id, scoring, func.count(value), func.sum(value)))
+
+
+def score_spreads(store: Store, run_id: str, scoring: int) -> Iterator[Columns]:
+    """Stream case, arm, and sum of squares, lowest and highest of its scores, where it has any."""
+    value = schema.scores.c.value
+    return column_batches(
+        store, _score_columns(run_id, scoring, func.sum(value * value), func.min(value), func.max(value))
     )
+
+
+def _score_columns(run_id: str, scoring: int, *sums: ColumnElement[Any]) -> Select[Any]:
+    return _by_case_and_arm(_scored(run_id, scoring, schema.scores.c.value.is_not(None)), schema.scores, *sums)
+
+
+def failed_trials(store: Store, run_id: str) -> Iterator[Columns]:
+    """Stream case, arm and the number of trials that have no answer."""
+    trials = schema.trials
+    failed = select().where(trials.c.run_id == run_id, trials.c.failure_kind.is_not(None))
+    return column_batches(store, _by_case_and_arm(failed, trials, func.count()))
+
+
+def unscored_trials(store: Store, run_id: str, scoring: int) -> Iterator[Columns]:
+    """Stream case, arm, the number of answers found to have no score, and of those because of the arm.
+
+    An answer without the required tool use is a failure of the arm; a judge's outage is not.
+    """
+    scores = schema.scores
+    query = _scored(run_id, scoring, scores.c.value.is_(None), scores.c.unscored_kind.is_not(None))
+    lacking = func.sum(case((scores.c.unscored_kind == "tool_use", 1), else_=0))
+    return column_batches(store, _by_case_and_arm(query, scores, func.count(), lacking))
+
+
+def metric_rows(store: Store, run_id: str, scoring: int) -> Iterator[tuple[int, int, Metrics]]:
+    """Stream case, arm and the metrics besides the score of every trial that has any."""
+    scores = schema.scores
+    over = or_(scores.c.value.is_not(None), scores.c.unscored_kind.is_not(None))
+    query = _scored(run_id, scoring, scores.c.metrics.is_not(None), over).add_columns(
+        scores.c.case_position, scores.c.arm_position, scores.c.metrics
+    )
+    place = (scores.c.case_position, scores.c.arm_position, scores.c.repeat)
+    for batch in row_batches(store, query.order_by(*place)):
+        for position, arm, metrics in batch:
+            yield position, arm, {name: item for name, item in decode(metrics).items() if item[0] is not None}
+
+
+def taken_metrics(store: Store, run_id: str) -> list[str]:
+    """Return which of `latency_ms` and `cost_usd` any trial of a run has."""
+    of_run = schema.trials.c.run_id == run_id
+    queries = {name: select(known).where(of_run, known.is_not(None)).limit(1) for name, known in _taken().items()}
     with store.reading() as connection:
-        for row in connection.execute(query):
-            metrics = {name: item for name, item in (decode(row[5]) or {}).items() if item[0] is not None}
-            for name, value in (("latency_ms", row[6]), ("cost_usd", row[7])):
-                if value is not None and row[2] is not None:
-                    metrics.setdefault(name, (value, None, 0.0))  # lower is better
-            yield Ending(row[0], row[1], row[2], metrics, bool(row[3]), bool(row[4]))
+        return [name for name, query in queries.items() if connection.execute(query).first()]
 
 
-def case_facts(store: Store, plan_id: str) -> Iterator[CaseFacts]:
-    """Stream every case of a plan in order. Equal cases get different keys by their number of earlier occurrences."""
+def taken_sums(store: Store, run_id: str, scoring: int, name: str) -> Iterator[Columns]:
+    """Stream case, arm, count and sum of the latency or the cost of its scored trials, where it is known."""
+    trials, scores = schema.trials, schema.scores
+    known = _taken()[name]
+    joined = and_(schema.same_trial(trials, scores), scores.c.scoring == scoring, scores.c.value.is_not(None))
+    query = select().select_from(trials).join(scores, joined).where(trials.c.run_id == run_id, known.is_not(None))
+    return column_batches(store, _by_case_and_arm(query, trials, func.count(known), func.sum(known)))
+
+
+def _taken() -> dict[str, ColumnElement[Any]]:
+    """Return latency and cost as they are compared: answers from the cache took no time, an unknown cost is none."""
+    trials = schema.trials
+    return {
+        "latency_ms": case((trials.c.cached.is_(False), trials.c.latency_ms)),
+        "cost_usd": case((trials.c.unknown_costs == 0, trials.c.cost_usd)),
+    }
+
+
+def _scored(run_id: str, scoring: int, *which: ColumnElement[bool]) -> Select[Any]:
+    scores = schema.scores
+    return select().where(scores.c.run_id == run_id, scores.c.scoring == scoring, *which)
+
+
+def _by_case_and_arm(query: Select[Any], table: Table, *sums: ColumnElement[Any]) -> Select[Any]:
+    """Group by case, then by arm: that is the order of the rows, so the database has nothing to sort."""
+    place = (table.c.case_position, table.c.arm_position)
+    return query.add_columns(*place, *sums).group_by(*place)
+
+
+def case_facts(store: Store, plan_id: str, *, questions: bool = False) -> Iterator[CaseFacts]:
+    """Stream every case of a plan in order. Equal cases get different keys by their number of earlier occurrences.
+
+    With `questions`, every case has the hash of its question.
+    """
     table = schema.cases
-    names = ("position", "id", "input", "expected", "weight", "cluster", "category", "difficulty", "tags", "scorer")
+    names = ("position", "id", "weight", "cluster", "category", "difficulty", "tags", "scorer", "input", "expected")
     query = select(*(table.c[name] for name in names)).where(table.c.plan_id == plan_id).order_by(table.c.position)
     occurrences: dict[str, int] = {}
-    with store.reading() as connection:
-        for row in connection.execute(query.execution_options(yield_per=2000)).mappings():
-            asked = " ".join(row["input"].split())
-            content = _content_key(row["input"], row["expected"]) if asked else _content_key("", f"\0{row['id']}")
-            occurrences[content] = occurrences.get(content, 0) + 1
-            yield CaseFacts(
-                position=row["position"],
-                key=content if occurrences[content] == 1 else f"{content}-{occurrences[content]}",
-                id=row["id"],
-                weight=row["weight"],
-                cluster=row["cluster"],
-                category=row["category"],
-                difficulty=row["difficulty"],
-                tags=tuple(decode(row["tags"]) or ()),
-                scorer=row["scorer"],
-                question=_content_key(asked, None) if asked else None,
-            )
+    for batch in row_batches(store, query):
+        for row in batch:
+            yield _facts(row, occurrences, questions=questions)
+
+
+def _facts(row: Sequence[Any], occurrences: dict[str, int], *, questions: bool) -> CaseFacts:
+    position, name, weight, cluster, category, difficulty, tags, scorer, asked, expected = row
+    known = bool(asked) and not asked.isspace()
+    content = _content_key(asked, expected) if known else _content_key("", f"\0{name}")
+    count = occurrences[content] = occurrences.get(content, 0) + 1
+    return CaseFacts(
+        position=position,
+        key=content if count == 1 else f"{content}-{count}",
+        id=name,
+        weight=weight,
+        cluster=cluster,
+        category=category,
+        difficulty=difficulty,
+        tags=tuple(decode(tags) or ()),
+        scorer=scorer,
+        question=_content_key(" ".join(asked.split()), None) if questions and known else None,
+    )
 
 
 def case_scorers(store: Store, plan_id: str) -> set[bytes | None]:

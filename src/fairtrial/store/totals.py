@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Table, and_, case, func, select
+from sqlalchemy import ColumnElement, Table, and_, case, func, or_, select
 
 from fairtrial.core.answer import FILTERED, REFUSED
 from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.store import schema
+from fairtrial.store.columns import Columns, column_batches, row_batches
 from fairtrial.store.planned import planned_cases
 from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import Store
@@ -36,13 +39,13 @@ class ArmTotals(NamedTuple):
 
 
 class CaseScores:
-    """One arm's mean score on each case, over the repeats that have a score, as columns."""
+    """One arm's mean score on each case, over the repeats that have a score, as columns in the order of cases."""
 
     def __init__(self) -> None:
         self.positions = array("q")
         self.means, self.weights = array("d"), array("d")
         self.repeats, self.squares = array("q"), array("d")  # how many scores a case has, and the sum of their squares
-        self.clusters = array("q")  # a number per cluster; a case without a cluster gets its own
+        self.clusters = array("q")  # a number per cluster; a case without a cluster gets its own, below 0
         self.clustered = False
 
 
@@ -91,40 +94,66 @@ def _cost_sums(table: Table) -> list[ColumnElement[Any]]:
 
 def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, CaseScores]:
     """Return the mean over repeats of every scored case, by arm position; rows are streamed, as there may be many."""
-    scores, cases = schema.scores, schema.cases
-    query = (
-        select(
-            scores.c.arm_position,
-            scores.c.case_position,
-            func.avg(scores.c.value),
-            func.count(scores.c.value),
-            func.sum(scores.c.value * scores.c.value),
-            cases.c.weight,
-            cases.c.cluster,
-        )
-        .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
-        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
-        .group_by(scores.c.arm_position, scores.c.case_position, cases.c.weight, cases.c.cluster)
-        .order_by(scores.c.arm_position, scores.c.case_position)
-        .execution_options(yield_per=2000)
-    )
+    weights, clusters = _special_cases(store, plan_id)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(clusters.values()))}
     by_arm: dict[int, CaseScores] = {}
-    cluster_numbers: dict[str, int] = {}
-    with store.reading() as connection:
-        for number, row in enumerate(connection.execute(query), 1):
-            arm, position, mean, repeats, squares, weight, cluster = row
-            columns = by_arm.get(arm) or by_arm.setdefault(arm, CaseScores())
-            columns.positions.append(position)
-            columns.means.append(mean)
-            columns.repeats.append(repeats)
-            columns.squares.append(squares)
-            columns.weights.append(weight)
-            if cluster is None:
-                columns.clusters.append(-number)
-            else:
-                columns.clusters.append(cluster_numbers.setdefault(cluster, len(cluster_numbers)))
-                columns.clustered = True
+    for arm, columns in _scores_by_arm(store, run_id, scoring):
+        positions, counts, means, squares = columns
+        scores = by_arm.get(arm) or by_arm.setdefault(arm, CaseScores())
+        scores.positions.extend(positions)
+        scores.repeats.extend(counts)
+        scores.means.extend(means)
+        scores.squares.extend(squares)
+        scores.weights.extend([weights.get(case, 1.0) for case in positions] if weights else [1.0] * len(positions))
+        own = [numbers[clusters[case]] if case in clusters else -1 - case for case in positions]
+        scores.clusters.extend(own)
+        scores.clustered = scores.clustered or max(own) >= 0
     return by_arm
+
+
+def _scores_by_arm(store: Store, run_id: str, scoring: int) -> Iterator[tuple[int, Columns]]:
+    """Stream (arm, columns) with case, count, mean and sum of squares of the scores, in the order of cases.
+
+    The index has the rows in the order of cases and arms, so the database sorts nothing; arms are told apart here.
+    """
+    scores = schema.scores
+    place, value = (scores.c.case_position, scores.c.arm_position), scores.c.value
+    query = (
+        select(scores.c.arm_position, place[0], func.count(value), func.avg(value), func.sum(value * value))
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, value.is_not(None))
+        .group_by(*place)
+        .order_by(*place)
+    )
+    for arms, *columns in column_batches(store, query):
+        for arm in sorted(set(arms)):
+            own = [one == arm for one in arms]
+            yield arm, tuple(tuple(compress(column, own)) for column in columns)
+
+
+def _special_cases(store: Store, plan_id: str) -> tuple[dict[int, float], dict[int, str]]:
+    """Return the weights of cases other than 1, and the clusters of those that have one."""
+    cases = schema.cases
+    special = or_(cases.c.weight != 1, cases.c.cluster.is_not(None))
+    query = select(cases.c.position, cases.c.weight, cases.c.cluster).where(cases.c.plan_id == plan_id, special)
+    weights: dict[int, float] = {}
+    clusters: dict[int, str] = {}
+    for batch in row_batches(store, query):
+        weights |= {position: weight for position, weight, _ in batch}
+        clusters |= {position: cluster for position, _, cluster in batch if cluster is not None}
+    return weights, clusters
+
+
+def score_shares(store: Store, run_id: str, scoring: int) -> dict[int, tuple[int, int, int]]:
+    """Return by arm position how many answers have a score, how many full marks, and how many less than half."""
+    scores = schema.scores
+    full, low = (func.sum(case((which, 1), else_=0)) for which in (scores.c.value >= 1, scores.c.value < 0.5))
+    query = (
+        select(scores.c.arm_position, func.count(), full, low)
+        .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
+        .group_by(scores.c.arm_position)
+    )
+    with store.reading() as connection:
+        return {arm: (count, most, least) for arm, count, most, least in connection.execute(query)}
 
 
 class TrialScores:
@@ -161,11 +190,10 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .where(scores.c.arm_position.in_(arms))
         .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
-        .execution_options(yield_per=2000)
     )
     by_arm = {arm: TrialScores() for arm in arms}
-    with store.reading() as connection:
-        for arm, case_position, value, weight, cluster in connection.execute(query):
+    for batch in row_batches(store, query):
+        for arm, case_position, value, weight, cluster in batch:
             scores_of_arm = by_arm[arm]
             scores_of_arm.by_case.setdefault(case_position, []).append(value)
             scores_of_arm.weights[case_position] = weight
@@ -291,15 +319,11 @@ def _by_arm(
 ) -> dict[int, array[float]]:
     """Return the values of a column by arm position, without answers from the cache."""
     table = schema.trials
-    query = (
-        select(table.c.arm_position, column)
-        .where(table.c.run_id == run_id, table.c.cached.is_(False), *which)
-        .execution_options(yield_per=2000)
-    )
-    by_arm: dict[int, array[float]] = {}
-    with store.reading() as connection:
-        for arm, value in connection.execute(query):
-            by_arm.setdefault(arm, array("d")).append(value)
+    query = select(table.c.arm_position, column).where(table.c.run_id == run_id, table.c.cached.is_(False), *which)
+    by_arm: dict[int, array[float]] = defaultdict(lambda: array("d"))
+    for arms, values in column_batches(store, query):
+        for arm, value in zip(arms, values, strict=True):
+            by_arm[arm].append(value)
     return by_arm
 
 

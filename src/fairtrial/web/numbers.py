@@ -281,7 +281,9 @@ def _family(
 def _pair_cases(scores: ScoreTable, a: ArmScores, b: ArmScores, metric: str) -> PairCases:
     common = scores.common(a, b, metric)
     cases = [
-        CaseDifference(id=scores.facts[key].id, a=float(x), b=float(y), place_a=a.places[key], place_b=b.places[key])
+        CaseDifference(
+            id=scores.facts[key].id, a=float(x), b=float(y), place_a=int(a.places[key]), place_b=int(b.places[key])
+        )
         for key, x, y in zip(common.keys, common.a, common.b, strict=True)
     ]
     sign = a.sign(metric)

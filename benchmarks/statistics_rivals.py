@@ -1,8 +1,8 @@
-"""`python -m benchmarks.rivals PYTHON [EXPERIMENTS]`: other packages on the same data, in an environment of their own.
+"""`python -m benchmarks.statistics_rivals PYTHON [EXPERIMENTS]`: other packages on the same data, in an environment of their own.
 
 PYTHON is an interpreter that has some of `evalsig`, `errorbars`, `truescore` and `mlflow` installed (`python -m
 venv X; X/bin/pip install evalsig errorbars truescore mlflow`); what is missing is left out. Each gets the same samples as ours, with
-the call that its documentation names for the job. The table goes to benchmarks/RIVALS.md.
+the call that its documentation names for the job. The table goes to benchmarks/STATISTICS_RIVALS.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "RIVALS.md"
+RESULTS = Path(__file__).parent / "STATISTICS_RIVALS.md"
 PAIRS = (
     "right or wrong, 5 cases", "right or wrong, 20 cases", "right or wrong, 200 cases", "marks, 10 cases", "marks, 50 cases",
     "one large in 20, 20 cases", "one large in 20, 50 cases", "8 clusters, equal", "10 clusters, lognormal sizes",
@@ -85,9 +85,9 @@ def _page(ours: dict[str, float], found: dict[str, Any], count: int) -> str:
     names = list(found["versions"])
     head = ["fairtrial", *(f"{name} {found['versions'][name]}" for name in names)]
     text = [
-        "# Other packages on the same data",
+        "# Statistics of other packages on the same data",
         "",
-        f"Written by `python -m benchmarks.rivals`, {count} experiments a line, nominal 5 %. Without a difference: how often one is",
+        f"Written by `python -m benchmarks.statistics_rivals`, {count} experiments a line, nominal 5 %. Without a difference: how often one is",
         "seen; with labels: how often the corrected 95 % interval misses the truth; where one arm is better: how often that is",
         "found (there more is better). – means that a package has nothing for it. Where few cases carry little spread, ours is",
         "wider than t and finds less: that is the price of holding in the lines above; `--largest` buys it back.",

@@ -1,0 +1,157 @@
+"""One arm's scores and metrics, one entry for every row of the table of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fairtrial.analyse.case_table import Floats, Ints
+from fairtrial.analyse.run import Run
+from fairtrial.core.experiment import Arm, StopSpec
+from fairtrial.core.score import Scale
+
+SCORE = ""  # the name of the score among the metrics
+TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
+Ends = Literal["worst", "best"]  # of a scale
+
+
+class Source(NamedTuple):
+    """One run, or the runs of a series as more answers to the same questions."""
+
+    label: str
+    runs: tuple[Run, ...]
+
+
+class Column:
+    """One metric: how many values every case has, and their sum."""
+
+    def __init__(self, size: int) -> None:
+        self.counts: Ints = np.zeros(size, dtype=np.int64)
+        self.sums: Floats = np.zeros(size)
+
+    def __len__(self) -> int:
+        """Return the number of cases with a value."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def rows(self) -> Ints:
+        """The cases with a value."""
+        return np.flatnonzero(self.counts)
+
+    def add(self, rows: Ints, counts: Floats, sums: Floats) -> None:
+        """Add values of cases, each of which is named once."""
+        self.counts[rows] += counts.astype(np.int64)
+        self.sums[rows] += sums
+
+    def means(self, failed: Ints | None = None, end: float = 0.0) -> Floats:
+        """Return the mean of every case, NaN where it has no value; `failed` more values are at an end of the scale."""
+        counts = self.counts if failed is None else self.counts + failed
+        sums = self.sums if failed is None else self.sums + end * failed
+        means: Floats = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+        return means
+
+
+class Spread:
+    """How the scores of every case differ: the sum of their squares, the lowest and the highest."""
+
+    def __init__(self, size: int) -> None:
+        self.squares: Floats = np.zeros(size)
+        self.lowest: Floats = np.full(size, np.inf)
+        self.highest: Floats = np.full(size, -np.inf)
+
+    def add(self, rows: Ints, squares: Floats, lowest: Floats, highest: Floats) -> None:
+        """Add scores of cases, each of which is named once."""
+        self.squares[rows] += squares
+        self.lowest[rows] = np.minimum(self.lowest[rows], lowest)
+        self.highest[rows] = np.maximum(self.highest[rows], highest)
+
+
+class Values(Mapping[str, Column]):
+    """The metrics of an arm by name. Latency and cost are read when they are asked for: every trial has them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._columns: dict[str, Column] = {SCORE: Column(size)}
+        self._unread: dict[str, list[Callable[[], None]]] = {}
+
+    def column(self, name: str) -> Column:
+        """Return the column of a metric to fill, which is added if it is new."""
+        return self._columns.setdefault(name, Column(self._size))
+
+    def read_later(self, name: str, read: Callable[[], None]) -> None:
+        """Fill the column of a metric by `read` when it is asked for."""
+        self._unread.setdefault(name, []).append(read)
+
+    def __getitem__(self, name: str) -> Column:
+        for read in self._unread.pop(name, ()):
+            self.column(name)
+            read()
+        return self._columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns or name in self._unread
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._columns, *self._unread)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class ArmScores:
+    """One arm of one source, on every case of the table."""
+
+    def __init__(self, source: Source, arm: Arm, size: int) -> None:
+        self.source, self.arm = source, arm
+        self.label = arm.name
+        self.values = Values(size)
+        self.unread_spread = Spread(size)  # filled by `read_spreads` when it is asked for: most analyses do without
+        self.read_spreads: list[Callable[[], None]] = []
+        self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
+        self.failed: Ints = np.zeros(size, dtype=np.int64)
+        self.places: Ints = np.full(size, -1)  # a case's position in the arm's own plan; −1: not in it
+        self.scorers: Ints = np.full(size, -1)  # a number for what scored it; −1: not in the plan
+        self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
+        self.planned = self.ended = self.scored = 0
+        self.stop: StopSpec | None = None  # set if its run was allowed to stop early
+        self.labels: dict[int, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
+
+    def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> Floats:
+        """Return every case's mean over repeats; failed trials are left out, or count as the worst or best value."""
+        column = self.values.get(metric)
+        if column is None:
+            return np.full(len(self.failed), np.nan)
+        worst, best = self.scales.get(metric, (None, None))
+        end = worst if failures == "worst" else best
+        return column.means() if failures is None or end is None else column.means(self.failed, end)
+
+    @property
+    def spread(self) -> Spread:
+        """Return how the scores of every case differ."""
+        while self.read_spreads:
+            self.read_spreads.pop()()
+        return self.unread_spread
+
+    def end(self, trials: int, *, planned: bool) -> None:
+        """Count trials that are over; of a run that stopped early, these were the planned ones."""
+        self.ended += trials
+        self.planned += trials if planned else 0
+
+    def sign(self, metric: str) -> int:
+        """Return 1 if higher is better, −1 if lower is."""
+        worst, best = self.scales.get(metric, (None, None))
+        if best is None:
+            return 1
+        return -1 if worst is None or best < worst else 1
+
+    @property
+    def failures(self) -> int:
+        """Return the number of failed trials."""
+        return int(self.failed.sum())
+
+    @property
+    def coverage(self) -> float:
+        """Return the share of finished trials that have a score."""
+        return self.scored / self.ended if self.ended else 0.0

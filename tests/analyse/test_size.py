@@ -1,0 +1,99 @@
+"""Memory does not grow with trials: sums are made by the database, and what must be read trial by trial is streamed."""
+
+import io
+import tracemalloc
+
+import pytest
+
+from benchmarks.size.fill import fill
+from benchmarks.size.suite import ARMS, write_suite
+from fairtrial.analyse import Run
+from fairtrial.analyse.compare import compared
+from fairtrial.analyse.items import analyse_cases
+from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.overview import run_overview
+from fairtrial.analyse.planning import arm_variances, plan_power
+from fairtrial.analyse.rank import rank
+from fairtrial.analyse.score_table import choose, read_scores, sources_of
+from fairtrial.reports.export import write
+from fairtrial.reports.formats import format_named
+from fairtrial.store import Store
+
+CASES, FEW, MANY = 200, 8, 16  # more trials than are read at once
+LIMIT = 40  # bytes a trial: a column of numbers takes 8, one Python object per trial more than 100
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The same cases and arms with few and with many repeats: 8,000 and 16,000 trials."""
+    made = []
+    for repeats in (FEW, MANY):
+        folder = tmp_path_factory.mktemp(f"repeats-{repeats}")
+        store = Store(str(folder / "store.db"))
+        made.append(Run(store, store.find_run(fill(store, write_suite(folder, CASES, repeats)))))
+    yield made
+    for run in made:
+        run.store.close()
+
+
+def peak(work, run):
+    """The most bytes that Python held at once meanwhile."""
+    work(run)  # imports and caches
+    tracemalloc.start()
+    try:
+        work(run)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def scores_of(run):
+    return read_scores(sources_of(run))
+
+
+def exported(form):
+    def work(run):
+        class Nowhere(io.RawIOBase):
+            def writable(self):
+                return True
+
+            def write(self, data):
+                return len(data)
+
+        write(run, format_named(form), io.BufferedWriter(Nowhere()))
+
+    return work
+
+
+WORK = {
+    "summary": lambda run: run.summary(),
+    "overview": run_overview,
+    "by kind": by_kind,
+    "compare": compared,
+    "rank": lambda run: rank(scores_of(run)),
+    "power": lambda run: plan_power(scores_of(run), choose(scores_of(run))),
+    "variance": arm_variances,
+    "cases": lambda run: analyse_cases(scores_of(run)),
+    "latency and cost": lambda run: [arm.means(name) for arm in scores_of(run).arms for name in arm.values],
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+def test_an_analysis_needs_no_more_memory_for_more_trials(runs, work):
+    few, many = (peak(work, run) for run in runs)
+    assert (many - few) / (ARMS * CASES * (MANY - FEW)) < LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_is_streamed(runs, form):
+    few, many = (peak(exported(form), run) for run in runs)
+    assert (many - few) / (ARMS * CASES * (MANY - FEW)) < LIMIT
+
+
+def test_what_was_made_up_is_what_the_suite_gives(runs):
+    """The generator stands in for the engine: the same arms, scores and failures."""
+    summary = runs[0].summary()
+    means = [arm.aggregate.mean for arm in summary.arms]
+    assert means == sorted(means) and 0.8 < means[0] < means[-1] < 1
+    assert all(0 < arm.failed < 0.03 * arm.trials and arm.scored + arm.failed == arm.trials for arm in summary.arms)
