@@ -34,6 +34,8 @@ STRUCTS: list[tuple[str, Any]] = [
     ("targets", document.TargetEntry),
     ("mcp_servers", document.McpEntry),
     ("conditions", document.ConditionEntry),
+    ("workspace", document.WorkspaceEntry),
+    ("git", document.GitEntry),
     ("cases", document.CaseEntry),
     ("checks", checks.Check),
     ("steps", checks.Step),

@@ -47,6 +47,7 @@ NAVIGATION: dict[str, Any] = {
         "Prompts and variables": "docs/prompts.md",
         "Datasets": "docs/datasets.md",
         "Targets": "docs/targets.md",
+        "Agents at work": "docs/workspaces.md",
         "Judges": "docs/judges.md",
         "Runs": "docs/runs.md",
         "More than one process": "docs/cluster.md",

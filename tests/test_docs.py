@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from functools import reduce
 from pathlib import Path
 
@@ -199,6 +200,19 @@ async def test_examples_show_what_they_say(folder, store):
 @pytest.mark.parametrize("folder", ["models", "own-parts"])  # and `agents` by its tutorial
 async def test_examples_run(folder, store):
     await run_example(folder, store)
+
+
+async def test_the_agent_of_the_example_solves_five_of_eight_tasks(store, monkeypatch):
+    monkeypatch.setenv("PYTHON", sys.executable)
+    run = await run_example("workspace", store)
+    scores = {trial.case_id: 100 * trial.score for trial in run.trials()}
+    solved = {"fix-bug", "edit-config", "rename-function", "query-database", "find-errors"}
+    assert {name for name, score in scores.items() if score == 100} == solved
+    assert {name: score for name, score in scores.items() if name not in solved} == {
+        "write-script": 50, "sum-table": 0, "resolve-conflict": 0
+    }  # fmt: skip
+    kept = {trial.case_id for trial in run.trials() if run.kept_workspace(trial)}
+    assert kept == scores.keys() - solved
 
 
 @pytest.mark.slow

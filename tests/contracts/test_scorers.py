@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,13 @@ from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.workspace import WorkspaceSpec
+from fairtrial.workspace.making import Workspaces
+
+
+async def no_files(attachment):
+    raise AssertionError("nothing is attached")
+
 
 _CHECKS = [{"name": "c", "steps": [{"click": "button"}]}]
 # One example of every scorer, with an expected text that fits it.
@@ -51,6 +59,7 @@ EXAMPLES |= {
     "rouge": ({"type": "rouge"}, "Paris"),
     "bleu": ({"type": "bleu"}, "Paris"),
     "similar": ({"type": "similar", "embedder": "mock:echo"}, "Paris"),
+    "check": ({"type": "check", "command": "true"}, None),
     "not": ({"type": "not", "scorer": "match"}, "Paris"),
     "any_of": ({"type": "any_of", "scorers": ["match", "contains"]}, "Paris"),
     "best_of": ({"type": "best_of", "scorer": "f1", "references": ["Lutetia"]}, "Paris"),
@@ -195,6 +204,7 @@ class TestEveryScorer:
             panel=PANEL,
             embed=embed,
             answer=answer(""),
+            workspace=partial(Workspaces(no_files).make, WorkspaceSpec()),
         )
         assert isinstance(asyncio.run(build_scorer(spec).score(context)), Score)
 
@@ -227,7 +237,7 @@ SEVERAL |= {
 }
 # Those that see all of them at once, and those that do not look at the expected text.
 SEEN_AT_ONCE = {"llm_judge", "golden_judge"}
-NOT_LOOKED_AT = {"browser", "code_judge", "optimisation", "refusal", "length", "latency", "cost"}
+NOT_LOOKED_AT = {"browser", "check", "code_judge", "optimisation", "refusal", "length", "latency", "cost"}
 REVERSED = {"not"}  # none of them may be met
 
 

@@ -145,7 +145,7 @@ class TestRuns:
             "print(open('.env').read())\n"
         )
         fails = code + "sys.stderr.write(t+'\\n::error::'+u.quote(t,safe='')); sys.exit(3)"
-        command = [{"id": name, "target": "command:x", "options": {"command": [sys.executable, "-c", text]}}
+        command = [{"id": name, "target": "command:x", "options": {"command": [sys.executable, "-c", text], "cwd": "."}}
                    for name, text in (("says", code), ("fails", fails))]  # fmt: skip
         return await run_suite(targets=command, retry={"attempts": 1})
 

@@ -11,7 +11,7 @@ from fairtrial.core.answer import Request
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.targets import tool_agent
-from fairtrial.targets.claude_code import ClaudeCode, ClaudeCodeOptions
+from fairtrial.targets.claude_code import ClaudeCode, ClaudeCodeOptions, _kept
 from fairtrial.toolbox.server import ServerError, all_connected
 from tests.scripted import Say
 from tests.targets.test_agents import CASES, facts
@@ -42,7 +42,9 @@ class TestPatience:
         target = ClaudeCode(TargetSpec(id="c", kind="claude_code", provider="c"), ClaudeCodeOptions(), tmp_path)
         servers = (McpServer(name="a", timeout=200), McpServer(name="b", timeout=0.5))
         environment = target._environment(Request(trial_id="", case_id="", input="", mcp=servers), tmp_path)
-        assert environment["MCP_TIMEOUT"] == "200000" and "MCP_TIMEOUT" in environment["FAIRTRIAL_KEEP"].split(",")
+        assert environment["MCP_TIMEOUT"] == "200000" and "MCP_TIMEOUT" in _kept(environment)["FAIRTRIAL_KEEP"].split(
+            ","
+        )
 
 
 def waiting_server(folder: Path, name: str, other: str, **more) -> McpServer:

@@ -104,6 +104,17 @@ def test_lists_stay_as_far_left_as_they_were() -> None:
     assert changed(text, {"do": "set", "path": ["name"], "value": "y"}) == text.replace("name: x", "name: y")
 
 
+async def test_a_trial_shows_what_an_agent_changed(client: TestClient, run_suite: Any) -> None:
+    script = "echo '<b>made</b>' > file.txt; echo done"
+    run = await run_suite(
+        targets=[{"id": "agent", "target": "command", "options": {"command": ["sh", "-c", script]}}],
+        workspace={"keep": "all"},
+        scorer={"type": "check", "command": "cat file.txt"},
+    )
+    page = client.get(f"/runs/{run.id}/cases/1/1/1").text
+    assert "1 added" in page and "+&lt;b&gt;made&lt;/b&gt;" in page and "The folder is kept in" in page
+
+
 async def test_runs_are_found_by_their_target(client: TestClient, run_suite: Any) -> None:
     run = await run_suite()
     assert run.id in client.get("/runs?target=mock:echo").text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
@@ -16,12 +17,13 @@ from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.variables import display
 from fairtrial.store import schema
-from fairtrial.store.files import attachments, contents
+from fairtrial.store.files import attachments, contents, kept_workspaces
 from fairtrial.store.opinions import reasonings
 from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
 from fairtrial.store.turns import turn_rows
+from fairtrial.workspace.making import kept_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,6 +272,11 @@ class Run:
         hashes = attachments(self.store, self.id, place=place).get(place, {})
         files = contents(self.store, list(hashes.values()))
         return {name: files[sha256] for name, sha256 in hashes.items()}
+
+    def kept_workspace(self, trial: TrialRecord) -> Path | None:
+        """Return the folder in which an agent worked, if it was kept on this machine."""
+        folder = kept_workspaces(self.store, self.id) / kept_name(trial.case_id, trial.trial_id)
+        return folder if folder.is_dir() else None
 
     def judgements(self, name: str) -> list[dict[str, Any]]:
         """Return every judge's verdict on one trial's answer, with its full reply."""

@@ -44,6 +44,7 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
         _print_text(console, "tried", reason, LOUD)
     _print_judges(console, run, trial)
     _print_calls(console, trial.trace)
+    _print_workspace(console, run, trial)
     _print_page(console, trial.details)
     _print_others(console, run, trial)
     _print_facts(console, trial)
@@ -153,6 +154,25 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
         failed = " failed" if call.get("error") else " did not finish" if call.get("unfinished") else ""
         line = f"{bar}{name}({arguments}){failed}: {result[:_MAX_RESULT]}"
         _print_text(console, head, line, LOUD if call.get("error") else "")
+
+
+def _print_workspace(console: Console, run: Run, trial: TrialRecord) -> None:
+    """Print what an agent changed in its workspace, and where the folder is if it was kept."""
+    changes = (trial.trace or {}).get("workspace")
+    if not isinstance(changes, dict):
+        return
+    console.print()
+    counts = [f"{len(changes[word])} {word}" for word in ("added", "modified", "removed") if changes.get(word)]
+    _print_text(console, "workspace", ", ".join(counts) or "nothing changed")
+    for line in str(changes.get("diff") or "").splitlines():
+        style = {"+": FIRST, "-": LOUD, "@": QUIET}.get(line[:1], "")
+        console.print(Text(f"{' ' * _INDENT}{printable(line)}", style), soft_wrap=True)
+    check = (trial.details or {}).get("check")
+    if isinstance(check, dict) and check.get("output"):
+        console.print()
+        _print_text(console, "check", str(check["output"]))
+    kept = run.kept_workspace(trial)
+    _print_text(console, "kept in", str(kept) if kept else None)
 
 
 def _listed(trace: dict[str, Any] | None, name: str) -> list[Any]:

@@ -13,6 +13,12 @@ def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
     for judge in suite.settings.judges:
+        temperature = judge.params.get("temperature")
+        if temperature and "temperature" not in unsupported_params(judge.target, judge.params):
+            messages.append(
+                f"judge {judge.name} has a temperature of {temperature:g}: it may judge the same answer differently "
+                "each time; set it to 0, or ask several times (`panel: {judgements: 3}`)"
+            )
         own = [arm.target.id for arm in suite.arms if family_of(arm.target) == family_of(judge.target)]
         if own and suite.settings.panel.own_family == "flag":
             names = ", ".join(dict.fromkeys(own))

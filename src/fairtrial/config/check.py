@@ -115,6 +115,9 @@ class _Checker:
         problems = list(case_problems(scorer, case, self._suite.folder))
         if scorer.needs_judge() and not self._suite.settings.judges:
             problems.append("its scorer needs a judge: add `judge:` to the suite")
+        if scorer.needs_workspace():
+            homeless = [arm.target.id for arm in self._suite.arms if not _works_in_folder(arm.target.kind)]
+            problems += [f"{name} works in no folder that its scorer could look into" for name in homeless[:1]]
         known = [judge.name for judge in self._suite.settings.judges]
         if known and (unknown := sorted(scorer.judges() - set(known))):
             hint = registry.nearest(unknown[0], known)
@@ -125,6 +128,11 @@ class _Checker:
 def _takes_files(kind: str) -> bool:
     takes_files: bool = registry.load("targets", kind).takes_files
     return takes_files
+
+
+def _works_in_folder(kind: str) -> bool:
+    uses_workspace: bool = registry.load("targets", kind).uses_workspace
+    return uses_workspace
 
 
 class _SeenIds:

@@ -66,6 +66,54 @@ Prompt = Annotated[
 Vars = Annotated[dict[str, Any], Meta(description="Values for templates: {{ name }} in prompts and instructions.")]
 
 
+class GitEntry(Document, frozen=True, kw_only=True):
+    """A commit of a git repository; its files without its history."""
+
+    shorthand: ClassVar[str] = "url"
+    url: Annotated[str, Meta(description="An address, or a folder relative to the suite.")]
+    ref: Annotated[str, Meta(description="A branch, a tag or a commit.")] = "HEAD"
+
+
+class WorkspaceEntry(Document, frozen=True, kw_only=True):
+    """A fresh folder for every trial of an agent; every key of a case, condition or target replaces the suite's."""
+
+    files: Annotated[
+        str | list[str] | None,
+        Meta(description="Folders, files or archives (zip, tar) whose contents it starts with, relative to the suite."),
+    ] = None
+    git: Annotated[GitEntry | None, Meta(description="A commit whose files it starts with, before `files`.")] = None
+    setup: Annotated[
+        str | list[str] | None, Meta(description="Shell commands in the folder, before the agent starts.")
+    ] = None
+    keep: Annotated[
+        Literal["none", "failed", "all"] | None,
+        Meta(description="Which folders stay on disk: none, those without full score, or all; default: none."),
+    ] = None
+    timeout: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Seconds for each setup command; default: 300.")
+    ] = None
+    max_mb: Annotated[
+        Annotated[float, Meta(gt=0, le=1000)] | None,
+        Meta(description="The most that it may start with, and that an agent may change, in MB; default: 50."),
+    ] = None
+    sandbox: Annotated[
+        Literal["none", "bubblewrap", "docker"] | None,
+        Meta(description="What agent, setup commands and checks run in; default: none."),
+    ] = None
+    network: Annotated[
+        bool | str | list[str] | None,
+        Meta(description="In a sandbox: `false` (the default), `true`, `model` (the agent's model alone), or hosts."),
+    ] = None
+    read: Annotated[
+        str | list[str] | None,
+        Meta(description="Further files and folders that can be read in a sandbox, relative to the suite."),
+    ] = None
+    image: Annotated[str | None, Meta(description="The image of a docker sandbox.")] = None
+
+
+Workspace = Annotated[WorkspaceEntry | None, Meta(description="A fresh folder for every trial of an agent.")]
+
+
 class CaseSettings(Document, frozen=True, kw_only=True):
     """What a case may say beside its question; under `case_defaults`, for all cases."""
 
@@ -88,6 +136,7 @@ class CaseSettings(Document, frozen=True, kw_only=True):
         list[str] | None,
         Meta(description="The choices of a multiple-choice question, for `choice`; they are not sent."),
     ] = None
+    workspace: Workspace = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
@@ -123,6 +172,7 @@ class TargetEntry(Document, frozen=True, kw_only=True):
         list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
     ] = []
     extract: Annotated[Extraction | None, Meta(description="What of its answers is scored.")] = None
+    workspace: Workspace = None
 
 
 class McpEntry(Document, frozen=True, kw_only=True):
@@ -161,6 +211,7 @@ class ConditionEntry(Document, frozen=True, kw_only=True):
     on_missing_tool_use: Annotated[
         Literal["mark", "fail"], Meta(description="Whether marked trials keep their score (mark) or lose it (fail).")
     ] = "mark"
+    workspace: Workspace = None
     params: ParamsEntry | None = None
     scorer: Any = None
     repeats: Repeats | None = None
@@ -315,6 +366,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
         dict[str, McpEntry], Meta(description="The same key as desktop clients spell it.")
     ] = msgspec.field(default={}, name="mcpServers")
     conditions: dict[str, ConditionEntry] = {}
+    workspace: Workspace = None
     judge: JudgeEntry | None = None
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges, as a panel.")] = []
     panel: PanelSpec = PanelSpec()

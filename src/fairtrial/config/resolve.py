@@ -22,6 +22,7 @@ from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import Wording, check_template, needs_templates, prompts_of, system_text, wording_of
+from fairtrial.config.workspaces import resolve_workspace
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import (
@@ -41,6 +42,7 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read, scorer_problems
 from fairtrial.core.providers import api_kinds
 from fairtrial.core.variables import Variables
+from fairtrial.core.workspace import WorkspaceSpec
 
 
 def resolve_arms(
@@ -74,6 +76,7 @@ def resolve_arms(
                 defaulted=defaulted,
                 scorer={"type": scorer} if isinstance(scorer, str) else scorer,
                 extract=extract.as_spec() if extract else None,
+                workspace=_workspace(source, document, entry, path, name, condition_entry, folder),
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
                 position=len(arms),
             )
@@ -90,8 +93,25 @@ def resolve_arms(
             if condition.mcp and not kind.uses_tools:
                 hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
                 source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")
+            if arm.workspace is not None and (problem := kind.workspace_problem(spec, arm.workspace)):
+                source.problem(path, problem)
             arms.append(arm)
     return arms
+
+
+def _workspace(
+    source: Source,
+    document: SuiteDocument,
+    target: TargetEntry,
+    path: KeyPath,
+    condition: str,
+    entry: ConditionEntry,
+    folder: Path,
+) -> WorkspaceSpec | None:
+    """Return the workspace of an arm."""
+    where: KeyPath = ("conditions", condition.partition("/")[0]) if document.conditions else ()
+    layers = [((), document.workspace), (path, target.workspace), (where, entry.workspace)]
+    return resolve_workspace(source, layers, folder)
 
 
 def resolve_judges(
@@ -362,14 +382,25 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
     if program is None:
         source.problem((*path, "command"), f"there is no program `{entry.command}`")
         return None
-    return McpServer(
+    server = McpServer(
         name=name,
         command=program if "/" in entry.command else entry.command,
         args=tuple(entry.args),
         env=entry.env,
-        cwd=str((folder / (entry.cwd or ".")).resolve()),
+        cwd=entry.cwd or ".",
         timeout=entry.timeout,
     )
+    return _with_place(server, folder)
+
+
+def _with_place(server: McpServer, folder: Path) -> McpServer:
+    """Return a server with the paths of its files: they are beside the suite, also if it works in the workspace."""
+    if msgspec.structs.replace(server, args=(), env={}).wants_workspace:
+        paths = (folder / argument for argument in server.args)
+        pairs = zip(server.args, paths, strict=True)
+        arguments = tuple(str(path.absolute()) if path.is_file() else argument for argument, path in pairs)
+        return msgspec.structs.replace(server, args=arguments)
+    return msgspec.structs.replace(server, cwd=str((folder / server.cwd).resolve()))
 
 
 def _check_names(source: Source, path: KeyPath, chosen: list[str], document: SuiteDocument) -> None:

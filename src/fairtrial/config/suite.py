@@ -20,6 +20,7 @@ from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, Par
 from fairtrial.config.keys import variables_of
 from fairtrial.config.source import Source
 from fairtrial.config.web_files import is_address
+from fairtrial.config.workspaces import own_fields, workspace_files, workspace_paths
 from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
 from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, Settings, read_expected
 from fairtrial.core.file import File
@@ -96,6 +97,7 @@ class Suite:
         providers: Mapping[str, Mapping[str, Any]] | None = None,
         prices: Mapping[str, Mapping[str, float]] | None = None,
         mcp_servers: Mapping[str, Mapping[str, Any]] | None = None,
+        workspace: Mapping[str, Any] | None = None,
         user: Mapping[str, Any] | None = None,
         suite: str | Mapping[str, Any] | None = None,
         description: str | None = None,
@@ -137,6 +139,7 @@ class Suite:
             providers: Your own model servers; `${VAR}` keeps a key out of the suite.
             prices: USD per million tokens, by target.
             mcp_servers: MCP servers that conditions can use.
+            workspace: A fresh folder for every trial of an agent: `files`, `setup`, `keep`, `sandbox`.
             user: A simulated user: every case is a conversation with it.
             suite: Cases that come with fairtrial.
             description: What it is about.
@@ -262,6 +265,8 @@ class Suite:
             with suppress(ValueError):  # reported with the case
                 files = read_attached(attached_names(entry), self.folder, fetch=self._fetch).files
                 digest.update(b"".join(file.sha256.encode() for file in files))
+                if entry.workspace is not None:
+                    digest.update(canonical_json(own_fields(entry.workspace, self.folder)))
         for case in self._built_in:
             digest.update(canonical_json([case.id, case.input, case.metadata]) + b"\n")
         if self._dataset:
@@ -340,17 +345,19 @@ class Suite:
         return self._made.rows if self._made else None
 
     def files(self) -> Iterator[File]:
-        """Yield the files that are sent with the cases."""
+        """Yield the files that are sent with the cases, and those that workspaces start from."""
         entries = (self._document.case_defaults, *self._document.cases)
         names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
-        return load_files(chain(names, self._dataset.attached_names() if self._dataset else ()), self.folder)
+        attached = load_files(chain(names, self._dataset.attached_names() if self._dataset else ()), self.folder)
+        return chain(attached, workspace_files(self._document, self.folder))
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
         names = [
             name for entry in (self._document.case_defaults, *self._document.cases) for name in attached_names(entry)
         ]
-        files = {Path(self.file), *self._source.files, *(self.folder / name for name in names if not is_address(name))}
+        files = {Path(self.file), *self._source.files, *workspace_paths(self._document, self.folder)}
+        files |= {*(self.folder / name for name in names if not is_address(name))}
         if self._dataset is None:
             return files
         files |= {self.folder / name for name in self._dataset.attached_names() if not is_address(name)}
@@ -365,6 +372,9 @@ class Suite:
     def plan_id(self) -> str:
         """The id of the plan: equal for the same arms, cases and selection of cases."""
         arms = self.variables.template_all(msgspec.to_builtins(self.arms))
+        for arm in arms:  # plans from before there were workspaces keep their ids
+            if arm["workspace"] is None:
+                del arm["workspace"]
         selection = [self.options.cases, self.options.limit, self.options.repeats]
         folder = str(self.folder.resolve())  # files next to the suite are part of what is asked
         return content_hash([self.name, self.text, self.dataset_sha256, folder, arms, selection])[:32]
@@ -399,15 +409,17 @@ def _inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> 
         extract=entry.extract.as_spec() if entry.extract else None,
         params=params.given() if params else None,
         repeats=entry.repeats,
-        metadata=_metadata(entry),
+        metadata=_metadata(entry, folder),
         position=index,
         vars=entry.vars,
     )
 
 
-def _metadata(entry: CaseEntry) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks and its choices."""
+def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
+    """Return a case's metadata, including its page checks, its choices and its workspace."""
     metadata = dict(entry.metadata or {})
+    if entry.workspace is not None:
+        metadata["workspace"] = own_fields(entry.workspace, folder)
     if entry.checks:
         metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in entry.checks]
     if entry.choices:

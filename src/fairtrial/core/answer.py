@@ -12,6 +12,7 @@ from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import File
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
+from fairtrial.core.workspace import Workspace, WorkspaceSpec
 
 # Kinds of failure after which no other call to this target can succeed.
 UNUSABLE = frozenset({"auth", "model"})
@@ -79,6 +80,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[File, ...] = ()  # images and PDFs
     vars: dict[str, Any] = {}  # the variables of the case, for functions that ask for them
     session: str | None = None  # of a conversation: the agent's session in the turn before; empty in the first turn
+    works_in: WorkspaceSpec | None = None  # what its workspace is made from
+    changes: File | None = None  # what the earlier turns of a conversation changed in the workspace
+    workspace: Workspace | None = None  # the folder in which an agent works, once it is made
     embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     journal: Journal = msgspec.field(default_factory=Journal)
@@ -100,6 +104,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str | None = None
     trace: dict[str, Any] | None = None
     cost_usd: float | None = None  # as the target reports it; when it is scored, of all attempts, if known
+    changes: File | None = None  # what an agent changed in its workspace
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +112,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth retrying) ·
     auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent ran out of steps) ·
-    budget, template (the call was not made)
+    workspace (it could not be made, or its changes cannot be kept) · budget, template (the call was not made)
     """
 
     kind: str
@@ -118,6 +123,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None  # if the target reports the cost of the failed call
     maybe_billed: bool = False  # the request was sent, and it is unknown whether the provider processed it
     trace: dict[str, Any] | None = None
+    changes: File | None = None  # what an agent changed in its workspace until then
     given_up: bool = False  # abandoned while still running: `usage` is a lower bound, and more may be billed
 
 

@@ -39,6 +39,10 @@ class Composite(Scorer, frozen=True, kw_only=True):
         sound = [part for part in self.parts() if not scorer_problems(part)]  # the others are reported by `check`
         return any(build_scorer(part).needs_judge() for part in sound)
 
+    def needs_workspace(self) -> bool:
+        sound = [part for part in self.parts() if not scorer_problems(part)]
+        return any(build_scorer(part).needs_workspace() for part in sound)
+
     def judges(self) -> frozenset[str]:
         sound = [part for part in self.parts() if not scorer_problems(part)]
         return frozenset(name for part in sound for name in build_scorer(part).judges())

@@ -13,6 +13,7 @@ from fairtrial.core.chat import Chat, Message, single
 from fairtrial.core.file import Attachment
 from fairtrial.core.prompt_function import made_by_function
 from fairtrial.core.templates import fill
+from fairtrial.core.workspace import WorkspaceSpec
 
 DEFAULT_PARAMS: dict[str, Any] = {
     "temperature": 0.7,
@@ -26,6 +27,7 @@ BENCHMARK_LOCK = {"temperature": 0, "frequency_penalty": 0, "presence_penalty": 
 _CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)  # names of variables
 INPUT = re.compile(r"\{\{\s*(?:input|problem)\s*\}\}")  # the placeholder for the case in a prompt
 INPUT_NAMES = ("input", "problem")
+_WORKSPACE = re.compile(r"\{\{\s*workspace\s*\}\}")  # the placeholder for a trial's folder
 EMBEDDER = "embedder "  # begins the id of a target that only makes embeddings
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 Resources = Mapping[str, float]  # what a call or a scorer takes of a machine: {"cpu": 1}
@@ -72,6 +74,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(choices, str):  # a cell of a table has a list as JSON
             choices = _json_list(choices)
         return tuple(map(_text, choices)) if isinstance(choices, list | tuple) else ()
+
+    @property
+    def workspace(self) -> dict[str, Any]:
+        """What the case says about its workspace, as the fields of a `WorkspaceSpec`."""
+        return (self.metadata or {}).get("workspace") or {}
 
 
 def read_expected(value: Any) -> Expected:
@@ -176,6 +183,22 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
             "url": self.url,
         }
 
+    @property
+    def wants_workspace(self) -> bool:
+        """Whether its settings have a place for the folder in which the agent works."""
+        return any(map(_WORKSPACE.search, (*self.args, *self.env.values(), self.cwd)))
+
+    def placed(self, folder: Path) -> McpServer:
+        """Return the server with the path of a workspace in its settings, where it wants it."""
+        if not self.wants_workspace:
+            return self
+
+        def fill(text: str) -> str:
+            return _WORKSPACE.sub(lambda _: str(folder), text)
+
+        environment = {name: fill(value) for name, value in self.env.items()}
+        return msgspec.structs.replace(self, args=tuple(map(fill, self.args)), env=environment, cwd=fill(self.cwd))
+
     def shown(self) -> str:
         """Return its command line or address, for display."""
         return " ".join((self.command, *self.args)) if self.transport == "stdio" else self.url
@@ -272,6 +295,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     defaulted: tuple[str, ...] = ()  # parameters that only have their default value
     scorer: ScorerSpec
     extract: ExtractSpec | None = None
+    workspace: WorkspaceSpec | None = None
     repeats: int = 1
     position: int = 0
 
@@ -291,6 +315,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         by_scorer, by_case = scorer.get("extract"), case.extract
         settings = (by_case, by_scorer) if own is None else (by_scorer, by_case)
         return {**scorer, "extract": next((value for value in settings if value is not None), self.extract)}
+
+    def workspace_of(self, case: Case) -> WorkspaceSpec | None:
+        """Return what the workspace of this arm on this case is made from, if the suite says anything about it."""
+        own = case.workspace
+        return (self.workspace or WorkspaceSpec()).with_own(own) if own else self.workspace
 
     def params_of(self, case: Case, *, benchmark_mode: bool = False) -> dict[str, Any]:
         """Return the effective parameters of this arm on this case."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,9 +16,11 @@ from fairtrial.core.functions import Functions
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.templates import fill
 from fairtrial.core.workshop import Workshop
+from fairtrial.core.workspace import Workspace
 
 Scale = tuple[float | None, float | None]  # worst and best; best below worst: lower is better; None: unbounded
 ANY: Scale = (None, None)
+MakeWorkspace = Callable[[], AbstractAsyncContextManager[Workspace]]
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +66,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     family: str = ""  # the maker of the target's model
     workshop: Workshop | None = None
     embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None  # by an embedder's name, and a text
+    workspace: MakeWorkspace | None = None  # makes it, as the agent left it
     kept: Mapping[JudgementPlace, Judgement] = {}  # valid judgements of this answer from an earlier session
 
     @property
@@ -121,4 +125,5 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
             "case": self.case,
             "finish_reason": self.finish_reason,
             "reasoning": answer.reasoning if answer else None,
+            "workspace": None,  # made for those who ask for it
         }

@@ -60,6 +60,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether it scores refusals itself, or one of its parts does."""
         return self.scores_refusals
 
+    def needs_workspace(self) -> bool:
+        """Return whether it looks into the folder in which an agent worked."""
+        return False
+
     def judges(self) -> frozenset[str]:
         """Return the names of the judges that it wants; empty: whoever is there."""
         return frozenset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import Functions
+from fairtrial.core.workspace import WorkspaceSpec
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +32,7 @@ class Target:
     agent: ClassVar[bool] = False  # whether a trial is a whole session: slow, and too costly to repeat
     runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
     uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
+    uses_workspace: ClassVar[bool] = False  # whether a trial can have a workspace to work in
     takes_chats: ClassVar[bool] = False  # whether requests can have earlier messages (`history`)
     takes_turns: ClassVar[bool] = False  # whether it goes on with a `session` of its own, where it takes no chats
     takes_files: ClassVar[bool] = False  # whether requests can carry images and PDFs; the model may still refuse them
@@ -75,6 +77,19 @@ class Target:
     def versions(self) -> dict[str, str]:
         """Return the versions of programs and packages that affect its answers, once it is open; they are recorded."""
         return {}
+
+    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
+        """Return what the workspace of a trial is made from; None if it does not need one."""
+        return spec if self.uses_workspace else None
+
+    @classmethod
+    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
+        """Return why this target cannot work in such a workspace; empty if it can, or if it has none."""
+        return ""
+
+    def model_hosts(self) -> Sequence[str]:
+        """Return where its model is: what `network: model` lets through, as addresses or names of hosts."""
+        return ()
 
     async def ask(self, request: Request) -> Answer | Failure:
         """Make one attempt to answer a request."""

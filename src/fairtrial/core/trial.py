@@ -53,6 +53,8 @@ class Trial(msgspec.Struct, frozen=True):
             files=tuple(files),
             vars=self.arm.condition.variables(self.case),
             session=None if turns is None else _session(turns),
+            works_in=self.arm.workspace_of(self.case),
+            changes=turns[-1].answer.changes if turns else None,
             system=chat.system,
             mcp=self.arm.condition.mcp,
             params=params,
@@ -85,6 +87,7 @@ class TrialIds:
     """Makes the ids of one arm's trials; what they have in common is hashed only once."""
 
     def __init__(self, arm: Arm) -> None:
+        self._arm = arm
         shared = canonical_json([arm.name, arm.target.identity(), arm.condition.identity()])
         self._shared = hashlib.blake2b(shared, digest_size=10)
 
@@ -96,4 +99,7 @@ class TrialIds:
             digest.update(canonical_json(rendered))
         if case.turns or case.attach:
             digest.update(canonical_json([case.turns, [file.sha256 for file in case.attach]]))
+        workspace = self._arm.workspace_of(case)
+        if workspace is not None:
+            digest.update(canonical_json(workspace.identity()))
         return digest.hexdigest()

@@ -36,6 +36,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     fresh: bool = False  # nothing of the run is stored yet, so no lookups are needed
     judged: bool = False  # whether any answer will need a judge
+    workspaces: Path | None = None  # where workspaces of this run that are kept go
     stopped: str | None = None  # why the run stopped early before, if it did
     where: Where = HERE
 

@@ -1,6 +1,6 @@
 """The steps of one call (its "ladder"), each with a single concern:
 
-    cached → retried → afforded → limited → timed → called
+    cached → retried → afforded → limited → placed → timed → called
 
 Waiting happens in `retried`, above `limited`, so that a waiting call does not occupy a slot. Latency is measured by the
 target itself, at the bottom, so that waiting never counts as latency.
@@ -27,6 +27,7 @@ from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace, Size
 from fairtrial.engine.retry import Retries
 from fairtrial.providers.prices import FREE, Price, find_price, stated_price
+from fairtrial.workspace.making import WorkspaceError, Workspaces, kept_name
 
 Gate = AbstractAsyncContextManager[None]
 
@@ -76,12 +77,13 @@ class Ladder:
         price: Price | Awaitable[Price | None],
         lookup: Lookup | None = None,
         place: Gate | None = None,
+        workspaces: Workspaces | None = None,
     ) -> None:
         """`place` is what calls to the target take of the machine."""
         self._target, self._settings = target, settings
         self._place: Gate = place or nullcontext()
         self._gate, self._limiter, self._budget = gate, limiter, budget
-        self._lookup = lookup
+        self._lookup, self._workspaces = lookup, workspaces
         self._pace = pace or Pace()
         if target.tells_limits:
             self._pace.listen(lambda: target.quota)
@@ -224,7 +226,7 @@ class Ladder:
         """limited: respect the limits of the account, the concurrency of lane and run, and what the machine has."""
         async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate, self._place:
             attempt.begun = True
-            result = await self._timed(request)
+            result = await self._placed(request)
         self._pace.used(result.usage)
         if isinstance(result, Answer):
             self._limiter.succeeded()
@@ -237,6 +239,31 @@ class Ladder:
         texts = (request.system, request.input, *(message.content for message in request.history))
         prompt = sum(map(len, texts)) / _CHARACTERS_OF_TOKEN + _TOKENS_OF_IMAGE * len(request.files)
         return Size(prompt, _longest_reply(self._target.sent(request)) or _TOKENS_OF_ANSWER)
+
+    async def _placed(self, request: Request) -> Answer | Failure:
+        """placed: give an agent a fresh workspace, and add to its answer what it changed there."""
+        spec = self._target.workspace_of(request.works_in)
+        if spec is None or self._workspaces is None:
+            return await self._timed(request)
+        result: Answer | Failure | None = None
+        name = kept_name(request.case_id, request.trial_id)
+        try:
+            async with self._workspaces.make(
+                spec, request.changes, hosts=self._target.model_hosts(), keep_as=name
+            ) as workspace:
+                servers = workspace.servers(request.mcp)
+                result = await self._timed(msgspec.structs.replace(request, workspace=workspace, mcp=servers))
+                changes, shown = await workspace.changes()
+                trace = (
+                    {**(result.trace or {}), "workspace": shown} if request.works_in or shown["diff"] else result.trace
+                )
+                return msgspec.structs.replace(result, changes=changes, trace=trace)
+        except WorkspaceError as error:
+            if result is None:
+                return Failure(kind="workspace", message=str(error))
+            spent = {"usage": result.usage, "cost_usd": result.cost_usd, "trace": result.trace}
+            earlier = f"{result.message}; " if isinstance(result, Failure) else ""
+            return Failure(kind="workspace", message=f"{earlier}{error}", **spent)  # type: ignore[arg-type]
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""

@@ -19,12 +19,13 @@ from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
-from fairtrial.core.score import Score, Unscored
+from fairtrial.core.score import MakeWorkspace, Score, Unscored
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
+from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
@@ -35,6 +36,7 @@ from fairtrial.engine.room import Room, this_machine
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
+from fairtrial.workspace.making import Workspaces, kept_name
 
 RUN = ""  # the name of the limit that all lanes share
 LimiterOf = Callable[[str, int], Limiter]  # from the name of a limit and its calls at a time
@@ -78,6 +80,7 @@ class LocalExecutor:
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
         self._panel = Panel(judges=judges, how=job.settings.panel)
         self._workshop = Workshop()
+        self._workspaces = Workspaces(load_file, job.workspaces)
         self._user: SimulatedUser | None = None
 
     def _group(self) -> dict[str, Lane]:
@@ -112,6 +115,7 @@ class LocalExecutor:
 
     async def __aexit__(self, *exception: object) -> None:
         await self._workshop.__aexit__(*exception)
+        await self._workspaces.__aexit__(*exception)
 
     def _ladder(self, target: Target, limiter: Limiter, lookup: Lookup | None) -> Ladder:
         settings = self._job.settings
@@ -125,6 +129,7 @@ class LocalExecutor:
             price=price_of(target, settings.prices),
             lookup=lookup if settings.cache else None,
             place=self._room.place(target.spec.resources or {}),
+            workspaces=self._workspaces,
         )
 
     def _side_ladder(self, spec: TargetSpec) -> Ladder:
@@ -188,14 +193,25 @@ class LocalExecutor:
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
             if outcome.cached and self._panel.judges:
                 trial = msgspec.structs.replace(trial, judgements=await reports.verdicts(trial))
-        await reports.scored(trial, _missing_tool_use(trial, answer) or await self._score(trial, answer))
+        result = _missing_tool_use(trial, answer) or await self._score(trial, answer)
+        await reports.scored(trial, result)
+        if isinstance(result, Score) and result.value == 1 and (spec := trial.arm.workspace_of(trial.case)):
+            await self._workspaces.forget(spec, kept_name(trial.case.id, trial.id))
 
     async def _score(self, trial: Trial, answer: Answer) -> Score | Unscored:
         files = await self._shown_files(trial)
+        workspace = self._workspace_of(trial, answer)
         async with self._room.place(self._scoring.resources_of(trial)):
             return await self._scoring.score(
-                trial, answer, self._panel, trial.judgements, self._workshop, self._embed, files
+                trial, answer, self._panel, trial.judgements, self._workshop, self._embed, files, workspace
             )
+
+    def _workspace_of(self, trial: Trial, answer: Answer) -> MakeWorkspace | None:
+        """Return what makes the workspace as the agent left it, for a scorer that looks into it."""
+        if answer.changes is None:
+            return None
+        spec = trial.arm.workspace_of(trial.case) or WorkspaceSpec()
+        return partial(self._workspaces.make, spec, answer.changes)
 
     async def _shown_files(self, trial: Trial) -> list[File]:
         """Return the files of a case if there is a judge who can see them."""

@@ -18,10 +18,11 @@ from fairtrial.core.trial import Trial
 from fairtrial.engine.files import FileCache
 from fairtrial.engine.job import Job
 from fairtrial.store import Store, rows
-from fairtrial.store.files import contents
+from fairtrial.store.files import contents, stored_changes
 from fairtrial.store.opinions import has_judged
 from fairtrial.store.turns import turn_rows
 from fairtrial.store.waiting import Waiting
+from fairtrial.workspace.changes import with_texts
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
@@ -82,7 +83,33 @@ class Reader:
     async def cached_answer(self, trial_id: str) -> Answer | None:
         """Return an earlier run's answer to exactly this trial, if there is one."""
         row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
-        return None if row is None else self.answer(row)
+        if row is None:
+            return None
+        answer = self.answer(row)
+        if answer.trace is None:  # of a model: only agents change anything
+            return answer
+        changes = await self._read(self._changes, row["run_id"], place_of(row))
+        return msgspec.structs.replace(answer, changes=changes)
+
+    async def with_changes(self, trial: Trial) -> Trial:
+        """Return the trial with what its agent changed so far, which is only read for a trial that is carried out."""
+        if trial.stored is not None:
+            if trial.stored.trace is None:
+                return trial
+            changes = await self._read(self._changes, self._job.run_id, trial.place)
+            return msgspec.structs.replace(trial, stored=msgspec.structs.replace(trial.stored, changes=changes))
+        if not trial.turns:
+            return trial
+        *earlier, last = trial.turns
+        changes = await self._read(self._changes, self._job.run_id, trial.place, len(earlier))
+        last = msgspec.structs.replace(last, answer=msgspec.structs.replace(last.answer, changes=changes))
+        return msgspec.structs.replace(trial, turns=(*earlier, last))
+
+    def _changes(self, run_id: str, place: Place, turn: int | None = None) -> File | None:
+        changes = stored_changes(self._store, run_id, place, turn)
+        if changes is None:
+            return None
+        return msgspec.structs.replace(changes, body=with_texts(changes.body, self._job.variables.reveal))
 
     async def cached_judgements(self, trial_id: str) -> tuple[Judgement, ...]:
         """Return the usable verdicts on an earlier run's answer to exactly this trial."""

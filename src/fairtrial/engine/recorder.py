@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from fairtrial.core.answer import Failure, Outcome, Turn
+from fairtrial.core.answer import Answer, Failure, Outcome, Turn
 from fairtrial.core.errors import BadRowError
 from fairtrial.core.money import Cost, total
 from fairtrial.core.score import Score, Unscored
@@ -19,6 +19,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.store import Saver, Store, rows
 from fairtrial.store.ledger import ledger_row
 
+_LARGE = 2**19  # bytes; the changes of a trial that are unpacked in a thread
 _ROUNDING_ERROR = 1e-12  # USD; smaller amounts are floating-point rounding errors
 
 
@@ -57,6 +58,7 @@ class Recorder:
         for number, turn in enumerate(outcome.turns):
             # In the same transaction: from now on their cost is in the trial's row.
             self._save_turn(trial, number, msgspec.structs.replace(turn, cost=Cost()))
+        await self._save_changes(trial, outcome.result)
         row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
         try:
             await self._saver.save("trials", row, recorded)
@@ -69,7 +71,18 @@ class Recorder:
 
     async def save_turn(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on; `cost` is that of the last call, which its row has now."""
+        await self._save_changes(trial, turn.answer, number)
         await self._save_turn(trial, number, turn, partial(self.budget.recorded, cost))
+
+    async def _save_changes(self, trial: Trial, result: Answer | Failure, turn: int | None = None) -> None:
+        """Store what an agent changed in its workspace, in the same transaction as its answer or before."""
+        changes = result.changes
+        if changes is None:
+            return
+        make_rows = partial(rows.changes_rows, self._job.run_id, trial, changes, turn, self._job.variables)
+        made = make_rows() if len(changes.body) < _LARGE else await asyncio.to_thread(make_rows)
+        for table, row in made.items():
+            self._saver.save(table, row)
 
     def _save_turn(
         self, trial: Trial, number: int, turn: Turn, then: Callable[[], None] | None = None

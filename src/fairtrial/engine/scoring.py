@@ -17,10 +17,11 @@ from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement, Panel, family_of
 from fairtrial.core.options import build_scorer
-from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
+from fairtrial.core.score import MakeWorkspace, Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
+from fairtrial.workspace.making import WorkspaceError
 
 
 class Scoring:
@@ -66,6 +67,7 @@ class Scoring:
         workshop: Workshop | None = None,
         embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None,
         files: Sequence[File] = (),
+        workspace: MakeWorkspace | None = None,
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
         context = ScoreContext(
@@ -84,10 +86,13 @@ class Scoring:
             family=family_of(trial.arm.target) if panel and panel.judges else "",
             workshop=workshop,
             embed=embed,
+            workspace=workspace,
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
             return _validated(await score_answer(self._scorer(self.spec_of(trial)), context))
+        except WorkspaceError as error:
+            return Unscored(kind="workspace", message=str(error), retryable=True)
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 

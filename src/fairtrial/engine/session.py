@@ -9,6 +9,7 @@ from itertools import count
 
 import msgspec
 
+from fairtrial.core import registry
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Turn
 from fairtrial.core.errors import ProblemsError
 from fairtrial.core.experiment import Arm
@@ -200,6 +201,8 @@ class Engine:
         """Carry out one trial: ask, store, score, store, count."""
         if trial.stored is not None and self.job.settings.judges:
             trial = msgspec.structs.replace(trial, judgements=await self._reader.judgements(trial))
+        if registry.load("targets", trial.arm.target.kind).uses_workspace:
+            trial = await self._reader.with_changes(trial)
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
 

@@ -104,15 +104,16 @@ def _texts(trials: Sequence[Judged], columns: dict[str, int], length: int) -> di
 
 
 def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
-    """List arm, repeat, score or status, answer, notes, facts, verdicts, tool calls; drop empty items at the end."""
+    """List arm, repeat, score or status, answer, notes, facts, verdicts, tool calls, diff; drop empty ones."""
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
     answer = trial.answer if trial.answer is not None else trial.failure_message
     note = trial.notes if trial.score is not None else trial.unscored_message
     facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), trial.cost_usd, trial.completion_tokens]
     calls = (trial.trace or {}).get("tool_calls") or [] if length else []
     call_texts = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
+    diff = _cut(str(((trial.trace or {}).get("workspace") or {}).get("diff") or ""), length)
     comments = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
-    items = [arm, trial.repeat, score, _cut(answer, length), _cut(note, length), facts, comments, call_texts]
+    items = [arm, trial.repeat, score, _cut(answer, length), _cut(note, length), facts, comments, call_texts, diff]
     while items and not items[-1]:
         items.pop()
     return items

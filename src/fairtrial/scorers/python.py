@@ -17,16 +17,17 @@ from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.time_limit import time_limit
+from fairtrial.workspace.making import WorkspaceError
 
 
 class Python(Scorer, frozen=True, kw_only=True):
     """Calls `function` (`package.module:name` or `file.py:name`) with the arguments that it names.
 
     It may take `response`, `expected`, `input`, `vars` (the other columns), `messages` (the chat that was sent),
-    `trace`, `tool_calls`, `latency_ms`, `cost_usd`, `tokens`, `finish_reason`, `reasoning`, `case` and every key of
-    `arguments`. It may be sync or async, and must return a bool, a number from 0 to 1, a Score, or a mapping:
-    `score` (0 to 1) with perhaps `notes` and `metrics`, or several metrics by name, whose mean is the score. Anything
-    else, or an exception, leaves the trial unscored.
+    `trace`, `tool_calls`, `latency_ms`, `cost_usd`, `tokens`, `finish_reason`, `reasoning`, `case`, `workspace` (the
+    path of the folder as the agent left it) and every key of `arguments`. It may be sync or async, and must return a
+    bool, a number from 0 to 1, a Score, or a mapping: `score` (0 to 1) with perhaps `notes` and `metrics`, or several
+    metrics by name, whose mean is the score. Anything else, or an exception, leaves the trial unscored.
     """
 
     guide: ClassVar = Guide(
@@ -57,10 +58,13 @@ class Python(Scorer, frozen=True, kw_only=True):
         name = own_name(self.function)
         try:
             function = load_function(self.function, context.folder, context.functions)
-            async with time_limit(self.timeout):
-                return as_score(
-                    await call(function, **named_arguments(function, {**context.facts(), **self.arguments}))
-                )
+            arguments = named_arguments(function, {**context.facts(), **self.arguments})
+            if "workspace" in arguments and context.workspace is not None:
+                async with context.workspace() as workspace:
+                    return await self._call(function, {**arguments, "workspace": workspace.folder})
+            return await self._call(function, arguments)
+        except WorkspaceError as error:
+            return Unscored(kind="workspace", message=str(error), retryable=True)
         except TimeoutError:
             return Unscored(kind="timeout", message=f"{name} took longer than {self.timeout:g} s")
         except (
@@ -68,6 +72,10 @@ class Python(Scorer, frozen=True, kw_only=True):
             SystemExit,
         ) as error:  # user code: anything it raises leaves the trial unscored, without a crash
             return Unscored(kind="crashed", message=f"{name} raised {type(error).__name__}: {error}")
+
+    async def _call(self, function: Any, arguments: dict[str, Any]) -> Score | Unscored:
+        async with time_limit(self.timeout):
+            return as_score(await call(function, **arguments))
 
 
 def _parameter_problems(name: str, function: Any, arguments: Iterable[str]) -> Iterable[str]:

@@ -1,22 +1,27 @@
-"""Files created while scoring, such as screenshots, by trial and by content."""
+"""Files of trials by content: created while scoring, such as screenshots, and what agents changed in workspaces."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from sqlalchemy import select
 
+from fairtrial.core.file import File
 from fairtrial.core.place import Place, place_of
 from fairtrial.store import schema
+from fairtrial.store.rows import WORKSPACE, changes_name
 from fairtrial.store.store import Store
 
 
 def attachments(
     store: Store, run_id: str, *, first: int = 0, count: int | None = None, place: Place | None = None
 ) -> dict[Place, dict[str, str]]:
-    """Return the hashes of a run's files by trial and name; of a slice of its cases, or of one trial."""
+    """Return the hashes of a run's screenshots by trial and name; of a slice of its cases, or of one trial."""
     table = schema.attachments
     query = select(table).where(table.c.run_id == run_id, table.c.case_position >= first)
+    query = query.where(table.c.name != WORKSPACE, table.c.name.not_like(f"{WORKSPACE}/%"))
     if count is not None:
         query = query.where(table.c.case_position < first + count)
     if place is not None:
@@ -26,6 +31,30 @@ def attachments(
         for row in connection.execute(query.order_by(*table.primary_key)).mappings():
             hashes.setdefault(place_of(row), {})[row["name"]] = row["sha256"]
     return hashes
+
+
+def stored_changes(store: Store, run_id: str, place: Place, turn: int | None = None) -> File | None:
+    """Return what an agent changed in its workspace in a trial, as it is stored; None if that is not known."""
+    attached, files = schema.attachments, schema.files
+    query = (
+        select(files.c.media, files.c.body)
+        .join(attached, attached.c.sha256 == files.c.sha256)
+        .where(attached.c.run_id == run_id, attached.c.name == changes_name(turn), *schema.at(attached, place))
+    )
+    with store.reading() as connection:
+        row = connection.execute(query).first()
+    return None if row is None else File(name=WORKSPACE, media=row[0], body=row[1])
+
+
+def kept_workspaces(store: Store, run_id: str) -> Path:
+    """Return where the workspaces of a run that are kept on disk are: beside the store."""
+    file = Path(store.path)
+    return (file.parent if file.is_file() else Path(".fairtrial")).resolve() / "workspaces" / run_id
+
+
+def delete_kept_workspaces(store: Store, run_id: str) -> None:
+    """Remove the workspaces of a run that were kept on disk."""
+    shutil.rmtree(kept_workspaces(store, run_id), ignore_errors=True)
 
 
 def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str], *, among: int | None = None) -> bool:

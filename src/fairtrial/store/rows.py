@@ -20,9 +20,11 @@ from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
 from fairtrial.store import schema
+from fairtrial.workspace.changes import with_texts
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
+WORKSPACE = "workspace"  # the name of an attachment with what an agent changed
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
 _CASE_JSON = ("tags", "scorer", "extract", "params", "metadata", "vars", "turns", "attach")
@@ -293,6 +295,20 @@ def file_rows(run_id: str, trial: Trial, file: File) -> dict[str, dict[str, Any]
         "files": {"sha256": sha256, "media": file.media, "body": file.body},
         "attachments": {"run_id": run_id, **place(trial), "name": file.name, "sha256": sha256},
     }
+
+
+def changes_rows(
+    run_id: str, trial: Trial, changes: File, turn: int | None, variables: Variables
+) -> dict[str, dict[str, Any]]:
+    """Return the rows of what an agent changed in its workspace: with references to variables, never their values."""
+    body = with_texts(changes.body, variables.conceal)
+    file = File(name=changes_name(turn), media=changes.media, body=body)
+    return file_rows(run_id, trial, file)
+
+
+def changes_name(turn: int | None) -> str:
+    """Return the name under which changes are attached to a trial: its last, or those of an earlier turn."""
+    return WORKSPACE if turn is None else f"{WORKSPACE}/{turn}"
 
 
 def judgement_row(

@@ -506,7 +506,7 @@ def run_query() -> Select[Any]:
 
 
 def _runs_own_code(how: Any) -> bool:
-    """Return whether a scorer, or one inside it, is a user's function."""
+    """Return whether a scorer, or one inside it, is a user's function or program."""
     if isinstance(how, dict):
-        return how.get("type") == "python" or any(map(_runs_own_code, how.values()))
+        return how.get("type") in ("python", "check") or any(map(_runs_own_code, how.values()))
     return isinstance(how, list) and any(map(_runs_own_code, how))

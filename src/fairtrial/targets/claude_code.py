@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -25,8 +26,10 @@ from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
+from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.providers.weights import cache_folder
 from fairtrial.toolbox.supervised import private_temp_folder, supervised_config, write_wrapper
+from fairtrial.workspace.servers import files_of_servers
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
@@ -112,12 +115,13 @@ class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
 
 
 class ClaudeCode(Target):
-    """Claude Code: one process of its CLI per trial, each in its own empty folder."""
+    """Claude Code: one process of its CLI per trial, each in a workspace of its own."""
 
     options_type: ClassVar[type[Options]] = ClaudeCodeOptions
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    uses_workspace: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
     takes_turns: ClassVar[bool] = True
     agent: ClassVar[bool] = True
@@ -152,12 +156,26 @@ class ClaudeCode(Target):
         if program is None:
             raise NotInstalledError(self.spec.id, "agents")
         await asyncio.to_thread(_forget_old_sessions)
-        self._program = write_wrapper(self._home / "claude", program)
+        self._program, self._wrapper = program, write_wrapper(self._home / "claude", program)
         self._version = await _version_of(program)
 
     async def close(self) -> None:
         if self._home is not None:
             shutil.rmtree(self._home, ignore_errors=True)
+
+    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
+        """Return an empty workspace if the suite says nothing about it, and none if all trials share a folder."""
+        return None if self._options.cwd else spec or WorkspaceSpec()
+
+    @classmethod
+    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
+        if spec.options.get("cwd"):
+            return f"{spec.id} has a `cwd` that all trials share, and a `workspace` for each: keep one of them"
+        return ""
+
+    def model_hosts(self) -> list[str]:
+        environment = {**os.environ, **self._options.env}
+        return [self.spec.base_url or environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"]
 
     def sent(self, request: Request) -> dict[str, Any]:
         """Return nothing: Claude Code chooses its parameters itself."""
@@ -203,8 +221,9 @@ class ClaudeCode(Target):
         from claude_agent_sdk import ClaudeAgentOptions
 
         options = self._options
-        work = folder / "work"
-        work.mkdir(exist_ok=True)
+        work = self._folder_of(request, folder)
+        _move_project(folder / "config", work)
+        environment = self._environment(request, folder)
         # Use files, because every user of the machine can read command lines.
         configs = {server.name: supervised_config(server) for server in request.mcp}
         configs |= options.sdk.get("mcp_servers") or {}
@@ -230,11 +249,30 @@ class ClaudeCode(Target):
             effort=options.effort,
             max_turns=options.max_turns,
             max_budget_usd=min((limit for limit in limits if limit is not None), default=None),
-            cwd=str((self.folder / options.cwd).resolve()) if options.cwd else str(work),
-            env=self._environment(request, folder),
-            cli_path=str(self._program),
+            cwd=str(work),
+            cli_path=str(self._enclosed(request, folder, environment)),
+            env=_kept(environment),
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
+
+    def _folder_of(self, request: Request, folder: Path) -> Path:
+        """Return where the agent works."""
+        if self._options.cwd:
+            return (self.folder / self._options.cwd).resolve()
+        work = request.workspace.folder if request.workspace else folder / "work"
+        work.mkdir(exist_ok=True)
+        return work
+
+    def _enclosed(self, request: Request, folder: Path, environment: dict[str, str]) -> Path:
+        """Return the script that starts the agent; in a sandbox, it is the trial's own, and some variables change."""
+        workspace = request.workspace
+        if workspace is None or workspace.spec.sandbox == "none":
+            return self._wrapper
+        enclosed = workspace.enclose(
+            [self._program], environment, read=files_of_servers(request.mcp), write=[folder.resolve()]
+        )
+        environment.update(enclosed.environment)
+        return write_wrapper(folder / "claude", *enclosed.command)
 
     def _environment(self, request: Request, folder: Path) -> dict[str, str]:
         timeout = max((server.timeout for server in request.mcp), default=None)
@@ -248,21 +286,33 @@ class ClaudeCode(Target):
             **({"ANTHROPIC_BASE_URL": self.spec.base_url} if self.spec.base_url else {}),
             **self._options.env,
         }
-        passed_on = [
-            name
-            for name in os.environ
+        passed_on = {
+            name: value
+            for name, value in os.environ.items()
             if name in (*_PASSED_ON, *_PASSED_ON_PROXIES)
             or name.startswith(_PASSED_ON_PREFIXES)
             or name.startswith("LC_")
-        ]
-        # The SDK passes on the whole environment; the supervisor that starts the program keeps only these.
-        sdk_variables = (
-            "CLAUDE_CODE_ENTRYPOINT",
-            "CLAUDE_AGENT_SDK_VERSION",
-            "CLAUDE_CODE_SDK_HAS_OAUTH_REFRESH",
-            "PWD",
-        )
-        return {**agent_variables, "FAIRTRIAL_KEEP": ",".join((*passed_on, *agent_variables, *sdk_variables))}
+        }
+        return {**passed_on, **agent_variables}
+
+
+def _kept(environment: dict[str, str]) -> dict[str, str]:
+    """Return an environment with the word for the supervisor to keep only this of what the SDK passes on."""
+    sdk_variables = (
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_AGENT_SDK_VERSION",
+        "CLAUDE_CODE_SDK_HAS_OAUTH_REFRESH",
+        "PWD",
+    )
+    return {**environment, "FAIRTRIAL_KEEP": ",".join((*environment, *sdk_variables))}
+
+
+def _move_project(config: Path, work: Path) -> None:
+    """Let the agent find the session of an earlier turn: it looks for sessions by the folder in which it works."""
+    place = config / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(work))
+    earlier = next((path for path in place.parent.glob("*") if path.is_dir()), None)
+    if earlier is not None and not place.exists():
+        earlier.rename(place)
 
 
 def _sessions() -> Path:

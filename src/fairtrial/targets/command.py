@@ -6,11 +6,9 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import time
-from asyncio.subprocess import PIPE
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,23 +19,41 @@ from fairtrial.core.code import hash_files
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.reported import as_answer
 from fairtrial.core.target import Options, Target
-from fairtrial.toolbox.supervised import private_temp_folder, supervised, supervised_config
+from fairtrial.core.workspace import WorkspaceSpec
+from fairtrial.toolbox.process import Tail, end, feed, read_bounded, start
+from fairtrial.toolbox.supervised import private_temp_folder, supervised_config
+from fairtrial.workspace.sandbox import basic_environment
+from fairtrial.workspace.servers import files_of_servers
 
 _MAX_OUTPUT = 16 * 2**20
-_MAX_SHOWN = 8000
+# Where models are whose key a program is given, for `network: model`.
+_KEYS = {
+    "ANTHROPIC_API_KEY": "https://api.anthropic.com",
+    "ANTHROPIC_AUTH_TOKEN": "https://api.anthropic.com",
+    "GEMINI_API_KEY": "https://generativelanguage.googleapis.com",
+    "GOOGLE_API_KEY": "https://generativelanguage.googleapis.com",
+    "OPENAI_API_KEY": "https://api.openai.com",
+    "OPENROUTER_API_KEY": "https://openrouter.ai",
+}
 
 
 class CommandOptions(Options, frozen=True, kw_only=True):
-    """`command` is the program with its arguments, `prompt` how it gets the prompt, `output` the answer's format."""
+    """`command` is the program with its arguments, `prompt` how it gets the prompt, `output` the answer's format.
+
+    It works in the trial's workspace, or in `cwd`, a folder relative to the suite that all trials share.
+    """
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
     prompt: Literal["stdin", "argument"] = "stdin"
     output: Literal["text", "json"] = "text"
     env: dict[str, str] = {}
+    cwd: str | None = None
 
 
 class Command(Target):
-    """A program that is started once per trial in the suite's folder; FAIRTRIAL_SYSTEM_PROMPT has the system prompt.
+    """A program that is started once per trial, in a workspace of its own.
+
+    FAIRTRIAL_SYSTEM_PROMPT has the system prompt. Files beside the suite that the command names are found there.
 
     If the condition has MCP servers, FAIRTRIAL_MCP_CONFIG is the path of a JSON file with them, in the format of
     desktop clients.
@@ -48,6 +64,7 @@ class Command(Target):
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    uses_workspace: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: CommandOptions, folder: Path) -> None:
@@ -78,6 +95,24 @@ class Command(Target):
         """Return the parameters set explicitly, passed in FAIRTRIAL_PARAMS; a program has its own defaults."""
         return {name: value for name, value in request.params.items() if name not in request.defaulted}
 
+    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
+        """Return an empty workspace if the suite says nothing about it, and none if all trials share a folder."""
+        return None if self._options.cwd is not None else spec or WorkspaceSpec()
+
+    @classmethod
+    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
+        if spec.options.get("cwd") is not None:
+            return f"{spec.id} has a `cwd` that all trials share, and a `workspace` for each: keep one of them"
+        if workspace.sandbox != "none" and workspace.network == "model" and not _hosts(spec.options.get("env") or {}):
+            return (
+                f"{spec.id}: nothing in its `env` says where its model is (such as OPENAI_API_KEY or OPENAI_BASE_URL): "
+                "name the hosts instead, `network: [api.example.com]`"
+            )
+        return ""
+
+    def model_hosts(self) -> Sequence[str]:
+        return _hosts(self._options.env)
+
     async def ask(self, request: Request) -> Answer | Failure:
         with _mcp_config(request) as config:
             return await self._run(request, config)
@@ -88,47 +123,53 @@ class Command(Target):
             process = await self._start(request, config)
         except OSError as error:
             return Failure(kind="crashed", message=f"{self._options.command[0]} cannot be started: {error.strerror}")
-        errors = _Tail(process.stderr)
+        errors = Tail(process.stderr)
         request.journal.read = lambda: SoFar(doing=errors.shown())
         try:
             stdin = request.input.encode() if self._options.prompt == "stdin" else b""
             output, _, _ = await asyncio.gather(
-                _read_bounded(process, _MAX_OUTPUT), errors.read(), _feed(process.stdin, stdin)
+                read_bounded(process, _MAX_OUTPUT), errors.read(), feed(process.stdin, stdin)
             )
             if output is not None:
                 await process.wait()
         finally:
-            await _end(process)
+            await end(process)
         latency = (time.perf_counter() - started) * 1000
         if output is None:
             return Failure(kind="malformed", message=f"the command wrote more than {_MAX_OUTPUT >> 20} MB")
         if process.returncode:
-            stderr = errors.text()
-            return Failure(kind="crashed", message=f"the command exited with {process.returncode}: {stderr}")
+            message = f"the command exited with {process.returncode}: {errors.text()}"
+            confinement = request.workspace.confinement() if request.workspace else ""
+            return Failure(kind="crashed", message=f"{message} ({confinement})" if confinement else message)
         return self._read(request, output, latency)
 
     async def _start(self, request: Request, config: dict[str, str]) -> asyncio.subprocess.Process:
-        program, *arguments = self._options.command
-        in_folder = self.folder / program
-        if self._options.prompt == "argument":
-            arguments.append(request.input)
+        command, scripts = self._command(request)
+        workspace = request.workspace
+        confined = workspace is not None and workspace.spec.sandbox != "none"
         environment = {
-            **os.environ,
+            **(basic_environment() if confined else os.environ),
             **self._options.env,
             "FAIRTRIAL_SYSTEM_PROMPT": request.system,
             "FAIRTRIAL_CASE_ID": request.case_id,
             "FAIRTRIAL_PARAMS": json.dumps(self.sent(request)),
             **config,
         }
-        return await asyncio.create_subprocess_exec(
-            *supervised(str(in_folder.resolve()) if in_folder.is_file() else program, *arguments),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            cwd=self.folder,
-            env=environment,
-            start_new_session=True,  # so that its children can be stopped with it
-        )
+        if workspace is None:
+            return await start(command, self.folder / (self._options.cwd or "."), environment)
+        environment["FAIRTRIAL_WORKSPACE"] = str(workspace.folder)
+        read = [*scripts, *files_of_servers(request.mcp), *(Path(file).parent for file in config.values())]
+        enclosed = workspace.enclose(command, environment, read=read)
+        return await start(enclosed.command, workspace.folder, enclosed.environment)
+
+    def _command(self, request: Request) -> tuple[list[str], list[Path]]:
+        """Return the command line with the paths of files beside the suite, and these files."""
+        parts = self._options.command if self._options.cwd is None else self._options.command[:1]
+        # Links are not followed: a virtual environment's python is one, and finds its environment by its own path.
+        paths = {part: (self.folder / part).absolute() for part in parts}
+        scripts = {part: path for part, path in paths.items() if _is_file(path)}
+        command = [str(scripts.get(part, part)) for part in self._options.command]
+        return command + ([request.input] if self._options.prompt == "argument" else []), list(scripts.values())
 
     def _read(self, request: Request, output: bytes, latency_ms: float) -> Answer | Failure:
         if self._options.output == "text":
@@ -159,25 +200,10 @@ def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:
-    assert stream is not None
-    with suppress(ConnectionError):  # a program need not read its input
-        stream.write(text)
-        await stream.drain()
-    stream.close()
-
-
-async def _read_bounded(process: asyncio.subprocess.Process, limit: int) -> bytes | None:
-    """Read a program's whole output; if it exceeds the limit, kill the program and return None."""
-    assert process.stdout is not None
-    blocks, size = [], 0
-    while block := await process.stdout.read(2**16):
-        size += len(block)
-        if size > limit:
-            _kill(process)
-            return None
-        blocks.append(block)
-    return b"".join(blocks)
+def _hosts(environment: dict[str, str]) -> list[str]:
+    """Return where the models are that a program can use, by the addresses and keys that it is given."""
+    addresses = [value for name, value in environment.items() if name.endswith(("_BASE_URL", "_API_BASE")) and value]
+    return addresses or list(dict.fromkeys(host for name, host in _KEYS.items() if environment.get(name)))
 
 
 def _is_file(path: Path) -> bool:
@@ -185,38 +211,3 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # an argument that is far too long for a name
         return False
-
-
-class _Tail:
-    """The last lines of a stream, kept whole: part of a line might be part of a secret that should be hidden."""
-
-    def __init__(self, stream: asyncio.StreamReader | None) -> None:
-        assert stream is not None
-        self._stream, self._tail = stream, b""
-
-    async def read(self) -> None:
-        """Read the stream to its end."""
-        while block := await self._stream.read(2**16):
-            self._tail += block
-            if len(self._tail) > _MAX_SHOWN:
-                self._tail = self._tail[-_MAX_SHOWN:].partition(b"\n")[2]
-
-    def text(self) -> str:
-        """Return the last lines."""
-        return self._tail.decode("utf-8", "replace").strip()
-
-    def shown(self) -> str:
-        """Return what a program that timed out has written until then."""
-        text = self._tail.rpartition(b"\n")[0].decode("utf-8", "replace").strip()
-        return f"until then it wrote: {text}" if text else ""
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a program and all its children, including those that outlive it."""
-    _kill(process)
-    await process.wait()
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -18,10 +18,11 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import own_name
 from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
+from fairtrial.core.workspace import WorkspaceSpec
 
 _ORDER = ("input", "system", "mcp_servers")  # what parameters of other names get, in this order
 _ALIASES = {"user_query": "input", "system_prompt": "system"}
-OFFERED = (*_ORDER, *_ALIASES, "messages", "files", "vars", "steps", "params")
+OFFERED = (*_ORDER, *_ALIASES, "messages", "files", "vars", "steps", "params", "workspace")
 
 
 class PythonCall(Target):
@@ -29,8 +30,9 @@ class PythonCall(Target):
 
     By name, it may ask for `input`, `system` (the system prompt), `messages` (the whole chat: mappings with `role` and
     `content`), `params`, `vars` (of the case), `files` (its images and PDFs, each with `name`, `media` and `body`),
-    `mcp_servers`, and `steps`: an empty list, and what it adds there is kept even if it times out. Required parameters
-    with other names get the input, the system prompt and the MCP servers, in this order.
+    `mcp_servers`, `workspace` (the path of the trial's own folder), and `steps`: an empty list, and what it adds there
+    is kept even if it times out. Required parameters with other names get the input, the system prompt and the MCP
+    servers, in this order.
 
     An object with `invoke` instead gets the input, or the messages if there is more than the input.
     """
@@ -39,6 +41,7 @@ class PythonCall(Target):
     priced: ClassVar[bool] = True
     names_its_cost: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    uses_workspace: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
     agent: ClassVar[bool] = True
@@ -80,8 +83,20 @@ class PythonCall(Target):
         """Return the parameters if the function asks for them; else it gets none."""
         if self._function is None or self._invokes:
             return {}
-        asks = any(parameter.name == "params" for parameter in parameters_of(self._function) or ())
-        return request.params if asks else {}
+        return request.params if self._asks_for("params") else {}
+
+    def _asks_for(self, name: str) -> bool:
+        return any(parameter.name == name for parameter in parameters_of(self._function) or ())
+
+    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
+        """Return an empty workspace for a function that asks for one, if the suite says nothing about it."""
+        return spec or (WorkspaceSpec() if self._asks_for("workspace") else None)
+
+    @classmethod
+    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
+        if workspace.sandbox == "none":
+            return ""
+        return f"{spec.id} runs inside fairtrial, where no sandbox can hold it: make it a program and use `command`"
 
     async def ask(self, request: Request) -> Answer | Failure:
         steps: list[Any] = []
@@ -108,6 +123,7 @@ class PythonCall(Target):
             "vars": request.vars,
             "steps": steps,
             "params": request.params,
+            "workspace": str(request.workspace.folder) if request.workspace else None,
         }
         positional, named = _binding(self._function)
         arguments = [offered[name] for name in positional]

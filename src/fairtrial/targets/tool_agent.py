@@ -23,6 +23,7 @@ from fairtrial.providers.streams import read_body
 from fairtrial.providers.transport import HttpTarget
 from fairtrial.toolbox.preflight import all_tools
 from fairtrial.toolbox.server import ServerError, all_connected, first_reason
+from fairtrial.workspace.servers import enclosed_server
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -45,6 +46,7 @@ class ToolAgent(Target):
     options_type: ClassVar[type[Options]] = ToolAgentOptions
     priced: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    uses_workspace: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
     agent: ClassVar[bool] = True
@@ -69,7 +71,8 @@ class ToolAgent(Target):
         names = ", ".join(server.name for server in request.mcp)
         request.journal.read = lambda: SoFar(doing=f"it was waiting for the MCP servers to start: {names}")
         try:
-            async with all_connected(request.mcp) as clients:
+            servers = [enclosed_server(server, request.workspace) for server in request.mcp]
+            async with all_connected(servers) as clients:
                 lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
                 tools = _with_unique_names([tool for tools in lists for tool in tools])
                 conversation = self._model.conversation(self.spec, request, tools)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,6 +59,11 @@ async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> li
 
 
 async def _inspect(server: McpServer) -> Inventory | str:
+    with tempfile.TemporaryDirectory(prefix="fairtrial-preflight-") as empty:  # in the place of a workspace
+        return await _inspect_in(server.placed(Path(empty)))
+
+
+async def _inspect_in(server: McpServer) -> Inventory | str:
     try:
         async with connected(server) as client, time_limit(server.timeout):
             tools = [tool async for tool in all_tools(client)]

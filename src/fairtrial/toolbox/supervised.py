@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fairtrial.core.experiment import McpServer
 
-_SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
 def supervised(*command: str) -> list[str]:
@@ -19,7 +19,7 @@ def supervised(*command: str) -> list[str]:
     if sys.platform == "win32":  # Windows has no exec: the program would be a child of the supervisor
         return list(command)
     # Isolated and without site packages: only this one file is loaded.
-    return [sys.executable, "-I", "-S", _SUPERVISOR, *command]
+    return [sys.executable, "-I", "-S", str(SUPERVISOR), *command]
 
 
 def supervised_config(server: McpServer) -> dict[str, object]:
@@ -34,9 +34,9 @@ def supervised_config(server: McpServer) -> dict[str, object]:
     return config
 
 
-def write_wrapper(path: Path, program: str) -> Path:
-    """Write a script that runs the program under the supervisor, for libraries that need a single executable file."""
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(supervised(program))} "$@"\n', "utf-8")
+def write_wrapper(path: Path, *command: str) -> Path:
+    """Write a script that runs the command under the supervisor, for libraries that need a single executable file."""
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(supervised(*command))} "$@"\n', "utf-8")
     path.chmod(0o700)
     return path
 

@@ -90,6 +90,7 @@ class Trials:
             judgements=run.judgements_at(place) if trial else [],
             difference=word_diff(show_expected(trial.expected), trial.answer) if trial else None,
             residuals=residuals(case, trial.answer or "") if trial else None,
+            kept_in=run.kept_workspace(trial) if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._page_values(request, trial),
             **self._neighbours(request, run, place.case),

@@ -204,11 +204,12 @@
   const details = (texts, trials, name) => [
     ...part("Question", texts.input),
     ...part("Expected", texts.expected),
-    ...trials.flatMap(([, repeat, score, answer, note, facts, verdicts, calls]) => [
+    ...trials.flatMap(([, repeat, score, answer, note, facts, verdicts, calls, diff]) => [
       ...part(`${score === "failed" ? "Failure" : "Answer"} of ${name}${trials.length > 1 ? `, repeat ${repeat}` : ""}`, answer),
       ...part("Score", note ? `${shown(score)}: ${note}` : shown(score)),
       ...(verdicts || []).flatMap(([judge, value, said]) => part(`Judge ${judge}`, `${value === null ? "no verdict" : value}: ${said}`)),
       ...(calls || []).flatMap((call) => part("Tool call", call)),
+      ...(diff ? part("Changes in its workspace", diff) : []),
       factsOf(facts || []),
     ]),
   ];

@@ -1,0 +1,111 @@
+"""Programs with limits: what they write is bounded, and they end with all their children."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from fairtrial.core.time_limit import time_limit
+from fairtrial.toolbox.supervised import supervised
+
+_MAX_SHOWN = 8000
+
+
+class Ended(NamedTuple):
+    """How a program ended: its exit code, and the last lines that it wrote."""
+
+    code: int
+    output: str
+    errors: str
+
+
+async def start(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Process:
+    """Start a program under the supervisor, so that it ends when fairtrial ends."""
+    return await asyncio.create_subprocess_exec(
+        *supervised(*command),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        cwd=folder,
+        env=dict(environment),
+        start_new_session=True,  # so that its children can be stopped with it
+    )
+
+
+async def run(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float, stdin: bytes = b""
+) -> Ended:
+    """Run a program to its end; raise TimeoutError after so many seconds."""
+    process = await start(command, folder, environment)
+    output, errors = Tail(process.stdout), Tail(process.stderr)
+    try:
+        async with time_limit(seconds):
+            await asyncio.gather(output.read(), errors.read(), feed(process.stdin, stdin))
+            await process.wait()
+    finally:
+        await end(process)
+    return Ended(process.returncode or 0, output.text(), errors.text())
+
+
+async def feed(stream: asyncio.StreamWriter | None, text: bytes) -> None:
+    """Write a program's input and close it."""
+    assert stream is not None
+    with suppress(ConnectionError):  # a program need not read its input
+        stream.write(text)
+        await stream.drain()
+    stream.close()
+
+
+async def read_bounded(process: Process, limit: int) -> bytes | None:
+    """Read a program's whole output; if it exceeds the limit, kill the program and return None."""
+    assert process.stdout is not None
+    blocks, size = [], 0
+    while block := await process.stdout.read(2**16):
+        size += len(block)
+        if size > limit:
+            kill(process)
+            return None
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+class Tail:
+    """The last lines of a stream, kept whole: part of a line might be part of a secret that should be hidden."""
+
+    def __init__(self, stream: asyncio.StreamReader | None) -> None:
+        assert stream is not None
+        self._stream, self._tail = stream, b""
+
+    async def read(self) -> None:
+        """Read the stream to its end."""
+        while block := await self._stream.read(2**16):
+            self._tail += block
+            if len(self._tail) > _MAX_SHOWN:
+                self._tail = self._tail[-_MAX_SHOWN:].partition(b"\n")[2]
+
+    def text(self) -> str:
+        """Return the last lines."""
+        return self._tail.decode("utf-8", "replace").strip()
+
+    def shown(self) -> str:
+        """Return what a program that timed out has written until then."""
+        text = self._tail.rpartition(b"\n")[0].decode("utf-8", "replace").strip()
+        return f"until then it wrote: {text}" if text else ""
+
+
+async def end(process: Process) -> None:
+    """Kill a program and all its children, including those that outlive it."""
+    kill(process)
+    await process.wait()
+
+
+def kill(process: Process) -> None:
+    """Kill a program and everything in its process group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

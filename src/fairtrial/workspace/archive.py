@@ -1,0 +1,272 @@
+"""Archives of files: packed so that equal files give equal bytes, and unpacked without leaving the folder."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import stat
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+IGNORED = frozenset({"__pycache__", ".pytest_cache"})  # derived from other files
+_TIME = 1_577_836_800  # 2020-01-01: the same everywhere, and a date that every tool accepts
+_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+
+class ArchiveError(Exception):
+    """Files cannot be packed or unpacked; the message is one sentence."""
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is an archive, by its name."""
+    return path.name.lower().endswith(_ENDINGS)
+
+
+def pack(source: Path, max_bytes: int) -> bytes:
+    """Return the archive of a folder, of one file, or of what is in an archive; raise ArchiveError if it is too large.
+
+    Times and owners are left out, so that equal files give equal bytes on every machine.
+    """
+    if source.is_dir():
+        return _pack_folder(source, max_bytes)
+    if not source.is_file():
+        raise ArchiveError(f"there is no file or folder {source}")
+    if is_archive(source):
+        return _packed_again(source, max_bytes)
+    _check_size(source.stat().st_size, max_bytes, source)
+    return write([(source.name, source)])
+
+
+def pack_git(repository: str, ref: str, max_bytes: int, clone_into: Path) -> bytes:
+    """Return the archive of a commit of a repository, without its history; a remote one is fetched first."""
+    folder = Path(repository)
+    if not folder.is_dir():
+        folder = clone_into
+        if not folder.is_dir():
+            _git("clone", "--quiet", "--bare", repository, str(folder))
+        else:
+            _git("-C", str(folder), "fetch", "--quiet", "--force", "origin", "+refs/*:refs/*")
+    commit = _git("-C", str(folder), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    content = _git("-C", str(folder), "archive", "--format=tar", commit.decode().strip())
+    _check_size(len(content), max_bytes, repository)
+    return _repacked(tarfile.open(fileobj=io.BytesIO(content)))
+
+
+def _git(*arguments: str) -> bytes:
+    try:
+        done = subprocess.run(
+            ["git", *arguments],  # noqa: S607  # whichever git the user has
+            check=False,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=600,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+        )
+    except FileNotFoundError:
+        raise ArchiveError("there is no program `git`: install it, or give the files as a folder") from None
+    except subprocess.TimeoutExpired:
+        raise ArchiveError("git took longer than 10 minutes") from None
+    if done.returncode:
+        reason = " ".join(done.stderr.decode("utf-8", "replace").split()) or "there is no such commit"
+        raise ArchiveError(f"git: {reason}")
+    return done.stdout
+
+
+def entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield everything in a folder in a fixed order, as (relative path, status); links are not followed."""
+    with os.scandir(folder) as listing:
+        items = sorted(listing, key=lambda item: item.name)
+    for item in items:
+        if item.name in IGNORED:
+            continue
+        status = item.stat(follow_symlinks=False)
+        yield item.name, status
+        if stat.S_ISDIR(status.st_mode):
+            yield from ((f"{item.name}/{name}", inner) for name, inner in entries(Path(item.path)))
+
+
+def write(items: list[tuple[str, Path]], *, texts: dict[str, bytes] | None = None, times: bool = False) -> bytes:
+    """Return an archive of files, folders and links under these names, and of texts; with `times`, theirs."""
+    with _Writer() as writer:
+        for name, body in (texts or {}).items():
+            writer.add_bytes(name, body)
+        for name, path in items:
+            writer.add_path(name, path, times=times)
+    return writer.body
+
+
+def replaced(body: bytes, texts: dict[str, bytes]) -> bytes:
+    """Return an archive with other contents for some of its files."""
+    with tarfile.open(fileobj=io.BytesIO(body)) as source, _Writer() as writer:
+        for member in source:
+            if (content := source.extractfile(member) if member.isreg() else None) is None:
+                writer.add_other(member)
+                continue
+            new = texts.get(member.name, content.read())
+            writer.add_bytes(member.name, new, executable=bool(member.mode & 0o100), time=int(member.mtime))
+    return writer.body
+
+
+class _Writer:
+    """Writes an archive in which nothing depends on the machine or the moment. A context manager."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._packed = gzip.GzipFile(fileobj=self._buffer, mode="wb", mtime=0, compresslevel=6)
+        self._archive = tarfile.open(fileobj=self._packed, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._archive.close()
+        self._packed.close()
+
+    @property
+    def body(self) -> bytes:
+        """The archive, once it is closed."""
+        return self._buffer.getvalue()
+
+    def add_bytes(self, name: str, body: bytes, *, executable: bool = False, time: int = _TIME) -> None:
+        """Add a file with this content."""
+        member = _member(name, 0o755 if executable else 0o644, time)
+        member.size = len(body)
+        self._archive.addfile(member, io.BytesIO(body))
+
+    def add_other(self, source: tarfile.TarInfo) -> None:
+        """Add a folder or a link as it is in another archive."""
+        member = _member(source.name, 0o755)
+        member.type, member.linkname = source.type, source.linkname
+        self._archive.addfile(member)
+
+    def add_path(self, name: str, path: Path, *, times: bool) -> None:
+        """Add a file, a folder or a link from the disk; anything else is left out."""
+        status = path.lstat()
+        time = int(status.st_mtime) if times else _TIME
+        member = _member(name, 0o755, time)
+        if stat.S_ISLNK(status.st_mode):
+            member.type, member.linkname = tarfile.SYMTYPE, str(path.readlink())
+            self._archive.addfile(member)
+        elif stat.S_ISDIR(status.st_mode):
+            member.type = tarfile.DIRTYPE
+            self._archive.addfile(member)
+        elif stat.S_ISREG(status.st_mode):
+            self.add_bytes(name, path.read_bytes(), executable=bool(status.st_mode & 0o100), time=time)
+
+
+def _member(name: str, mode: int, time: int = _TIME) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.mode, member.mtime = mode, time
+    return member
+
+
+def _pack_folder(folder: Path, max_bytes: int) -> bytes:
+    items, size = [], 0
+    for name, status in entries(folder):
+        size += status.st_size if stat.S_ISREG(status.st_mode) else 0
+        _check_size(size, max_bytes, folder)
+        items.append((name, folder / name))
+    return write(items)
+
+
+def _packed_again(path: Path, max_bytes: int) -> bytes:
+    """Return the content of somebody's archive in our form."""
+    try:
+        if path.name.lower().endswith(".zip"):
+            with zipfile.ZipFile(path) as zipped:
+                _check_size(sum(item.file_size for item in zipped.infolist()), max_bytes, path)
+                return _from_zip(zipped)
+        with tarfile.open(path) as archive:
+            _check_size(sum(member.size for member in archive), max_bytes, path)
+            return _repacked(archive)
+    except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise ArchiveError(f"{path} cannot be unpacked: {error}") from None
+
+
+def _from_zip(zipped: zipfile.ZipFile) -> bytes:
+    with _Writer() as writer:
+        for item in sorted(zipped.infolist(), key=lambda item: item.filename):
+            if not item.is_dir():
+                executable = bool((item.external_attr >> 16) & 0o100)
+                writer.add_bytes(item.filename, zipped.read(item), executable=executable)
+    return writer.body
+
+
+def _repacked(source: tarfile.TarFile) -> bytes:
+    with _Writer() as writer:
+        for member in sorted(source.getmembers(), key=lambda member: member.name):
+            if member.issym() or member.isdir():
+                writer.add_other(member)
+            elif (content := source.extractfile(member)) is not None:
+                writer.add_bytes(member.name, content.read(), executable=bool(member.mode & 0o100))
+    return writer.body
+
+
+def _check_size(size: int, max_bytes: int, source: Path | str) -> None:
+    if size > max_bytes:
+        raise ArchiveError(
+            f"{source} has more than {max_bytes / 2**20:g} MB of files: leave some out, or raise `max_mb`"
+        )
+
+
+def unpack(body: bytes, folder: Path, prefix: str = "") -> None:
+    """Unpack the members under a prefix into a folder; existing files are replaced, and nothing outside is touched.
+
+    Links come last, and a file is never written through one: an archive of what an agent made may hold any.
+    """
+    root = folder.resolve()
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        links = []
+        for member in archive:
+            name = member.name.removeprefix("./")
+            if not name.startswith(prefix):
+                continue
+            name = name[len(prefix) :]
+            if member.issym():
+                links.append((name, member.linkname))
+            elif member.isdir():
+                if Path(name).parts:
+                    _place(root, name, make_folder=True)
+            elif member.isreg():
+                _write_file(archive, member, _place(root, name))
+        for name, linkname in links:
+            _place(root, name).symlink_to(linkname)
+
+
+def _place(root: Path, name: str, *, make_folder: bool = False) -> Path:
+    """Return where a member goes, with its folder made; a file or link that is in its way is removed."""
+    parts = Path(name).parts
+    if Path(name).is_absolute() or ".." in parts or not parts:
+        raise ArchiveError(f"the archive has a file outside of its folder: {name}")
+    path = root
+    for part in parts if make_folder else parts[:-1]:
+        path = path / part
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            path.unlink()
+        path.mkdir(exist_ok=True)
+    if not make_folder:
+        path = path / parts[-1]
+        remove(path)
+    return path
+
+
+def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    source = archive.extractfile(member)
+    assert source is not None
+    with source, path.open("wb") as file:
+        shutil.copyfileobj(source, file)
+    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+    os.utime(path, (member.mtime, member.mtime))
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

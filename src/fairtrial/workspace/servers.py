@@ -1,0 +1,32 @@
+"""MCP servers in a workspace: which files they need there, and how they run in its sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from fairtrial.core.experiment import McpServer
+from fairtrial.core.workspace import Workspace
+from fairtrial.workspace.sandbox import basic_environment
+
+_MAX_PATH = 4000
+
+
+def files_of_servers(servers: Iterable[McpServer]) -> list[Path]:
+    """Return the files that servers are started from, which they must be able to read in a sandbox."""
+    named = [Path(server.cwd) / part for server in servers for part in (server.command, *server.args)]
+    return [path for path in named if len(str(path)) < _MAX_PATH and path.is_file()]
+
+
+def enclosed_server(server: McpServer, workspace: Workspace | None) -> McpServer:
+    """Return a server that runs in the sandbox of a trial, if there is one: what its tools do, the agent does."""
+    if workspace is None or workspace.spec.sandbox == "none" or server.transport != "stdio":
+        return server
+    environment = {**basic_environment(), **server.env}
+    scripts = files_of_servers([server])
+    by_path = {str(path): path for path in scripts}
+    arguments = [str(by_path.get(str(Path(server.cwd) / part), part)) for part in (server.command, *server.args)]
+    (command, *rest), variables = workspace.enclose(arguments, environment, read=scripts)
+    return replace(server, command=command, args=tuple(rest), env=variables, cwd=str(workspace.folder))
