@@ -26,7 +26,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     trials: int
     instruction_following: float
-    feasible: float
+    feasible: float | None  # None if no problem is known, only its baseline
     quality: float
     normalised_gap: float
     median_normalised_gap: float
@@ -36,6 +36,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     truncated: int
     misreported: int
     beaten: int
+    echoes: int  # answers that repeat the question
+    format_steps: float | None  # of 5: JSON, keys, length, types, nothing else
 
 
 class StyleResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,11 +166,13 @@ def _sliced(
 def _slice(trials: Sequence[TrialRecord], weights: tuple[float, float]) -> Slice:
     metrics = [trial.metrics for trial in trials]
     gaps = [values["normalised_gap"] for values in metrics]
+    feasible = [values["feasible"] for values in metrics if "feasible" in values]
+    steps = [values["format_steps"] for values in metrics if "format_steps" in values]  # older runs have none
     relative = [values["relative_gap"] for values in metrics if "relative_gap" in values]
     return Slice(
         trials=len(trials),
         instruction_following=fmean(values["instruction_following"] for values in metrics),
-        feasible=fmean(values["feasible"] for values in metrics),
+        feasible=fmean(feasible) if feasible else None,
         quality=fmean(values["quality"] for values in metrics),
         normalised_gap=fmean(gaps),
         median_normalised_gap=median(gaps),
@@ -178,6 +182,8 @@ def _slice(trials: Sequence[TrialRecord], weights: tuple[float, float]) -> Slice
         truncated=sum(values["truncated"] > 0 for values in metrics),
         misreported=sum(values.get("misreported_objective", 0.0) > 0 for values in metrics),
         beaten=sum(values["baseline_beaten"] > 0 for values in metrics),
+        echoes=sum(values.get("echo", 0.0) > 0 for values in metrics),
+        format_steps=fmean(steps) if steps else None,
     )
 
 

@@ -10,7 +10,7 @@ import click
 from fairtrial.cli.options import json_option, option, print_json, print_plain_json
 
 if TYPE_CHECKING:
-    from fairtrial.optim.problem import Baseline
+    from fairtrial.optim.problem import Baseline, Problem
 
 _COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
 
@@ -21,6 +21,7 @@ _COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
 @option("--list", "listed", is_flag=True, help="List every instance of the default suite.")
 @option("--verify", is_flag=True, help="Solve all instances again and compare.")
 @option("--text", is_flag=True, help="Print the problem as it is sent to models.")
+@option("--export", type=click.Path(), metavar="FILE", help="Write the problem as a problem file; - prints it.")
 @option(
     "--time-limit",
     type=click.FloatRange(min=1),
@@ -30,12 +31,23 @@ _COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
 )
 @json_option
 def command(
-    problem: str | None, output: str | None, listed: bool, verify: bool, text: bool, time_limit: float, as_json: bool
+    problem: str | None,
+    output: str | None,
+    listed: bool,
+    verify: bool,
+    text: bool,
+    export: str | None,
+    time_limit: float,
+    as_json: bool,
 ) -> int:
-    """Solve PROBLEM (such as box_qp-10) and write the solution to OUTPUT, in the format of an answer.
+    """Solve PROBLEM and write the solution to OUTPUT, in the format of an answer.
+
+    PROBLEM is built in (box_qp-10) or a file: YAML or JSON as described in the documentation, MPS, LP, or a Pyomo model
+    (model.py:name, which is executed).
 
     The reported gap says how closely the solution is certified. HiGHS solves linear and convex problems, SCIP all
-    others.
+    others; what neither certifies in time is searched from many starting points. Results are kept: with a longer time
+    limit, the search continues from what is known.
     """
     if listed:
         return _list(as_json=as_json)
@@ -43,16 +55,22 @@ def command(
         return _verify(time_limit, as_json=as_json)
     if problem is None:
         raise click.UsageError("missing problem; name one, or use --list or --verify")
-    from fairtrial.optim.catalogue import baselines, by_name
+    from fairtrial.config.problem_files import find_problem
+    from fairtrial.config.problems import CACHE
+    from fairtrial.optim.catalogue import baselines
+    from fairtrial.optim.certify import check_solved
     from fairtrial.optim.text import problem_text
     from fairtrial.workflows.folders import write_answer
 
-    chosen = by_name(problem)
+    chosen = find_problem(problem)
     if text:
         click.echo(problem_text(chosen))
         return 0
-    baseline = baselines([chosen], Path(".fairtrial/baselines"), time_limit=time_limit)[0]
-    answer = baseline.as_answer()
+    if export:
+        return _export(chosen, export)
+    baseline = baselines([chosen], CACHE, time_limit=time_limit)[0]
+    check_solved(baseline)
+    answer = baseline.as_reference(chosen)
     if output is not None:
         write_answer(Path(output), answer)
     if as_json:
@@ -63,14 +81,30 @@ def command(
     return 0
 
 
+def _export(problem: Problem, file: str) -> int:
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.optim.export import problem_yaml
+
+    if file == "-":
+        click.echo(problem_yaml(problem), nl=False)
+        return 0
+    try:
+        Path(file).write_text(problem_yaml(problem), "utf-8")
+    except OSError as error:
+        raise FairtrialError(f"{file} cannot be written: {error.strerror or error}") from None
+    click.echo(f"{problem.id} written to {file}", err=True)
+    return 0
+
+
 def _baseline_line(baseline: Baseline) -> str:
     if baseline.status == "infeasible":
         solver = f"{baseline.solver} {baseline.version}"
         return f"{baseline.problem}: infeasible, proved by {solver} in {baseline.seconds:.1f} s"
-    certified = "certified" if baseline.certified else f"not certified: the bound is {baseline.bound}"
-    gap = "no bound" if baseline.gap is None else f"gap {baseline.gap:.1e}"
     how = f"{baseline.solver} {baseline.version}, {baseline.seconds:.1f} s"
-    return f"{baseline.problem}: objective {baseline.objective}, {gap}, {certified} ({how})"
+    if baseline.certified:
+        return f"{baseline.problem}: objective {baseline.objective}, gap {baseline.gap:.1e}, certified ({how})"
+    bound = "no bound is known" if baseline.bound is None else f"the bound is {baseline.bound}, gap {baseline.gap:.1e}"
+    return f"{baseline.problem}: best known {baseline.objective}, not certified: {bound} ({how})"
 
 
 def _list(*, as_json: bool) -> int:

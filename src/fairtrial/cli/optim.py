@@ -33,8 +33,15 @@ def command() -> None:
 @option(
     "--style", "styles", multiple=True, metavar="S", help="A prompt style; may be repeated; default: polite and strict."
 )
+@option(
+    "--problems",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="A problem of your own (YAML, JSON, MPS, LP, model.py:name) or a folder of them; may be repeated.",
+)
 @option("--family", "families", multiple=True, metavar="F", help="Only this family; may be repeated.")
-@option("--n", "sizes", multiple=True, type=click.IntRange(min=3), help="Only this size; may be repeated.")
+@option("--n", "sizes", multiple=True, type=click.IntRange(min=1), help="Only this size; may be repeated.")
 @option(
     "--difficulty",
     "difficulties",
@@ -42,7 +49,7 @@ def command() -> None:
     type=click.Choice(["easy", "medium", "hard"]),
     help="Only this difficulty; may be repeated.",
 )
-@option("--count", type=click.IntRange(min=1), help="Number of instances; default: 30.")
+@option("--count", type=click.IntRange(min=1), help="Number of instances; default: 30, or all of --problems.")
 @option(
     "--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Number of answers to every problem."
 )
@@ -54,6 +61,7 @@ def command() -> None:
 def run(
     targets: tuple[str, ...],
     styles: tuple[str, ...],
+    problems: tuple[str, ...],
     families: tuple[str, ...],
     sizes: tuple[int, ...],
     difficulties: tuple[str, ...],
@@ -74,7 +82,13 @@ def run(
 
     load_dotenv()
     check_outputs(outputs)
-    chosen = {"family": list(families), "n": list(sizes), "difficulty": list(difficulties), "count": count}
+    chosen = {
+        "problems": list(problems),
+        "family": list(families),
+        "n": list(sizes),
+        "difficulty": list(difficulties),
+        "count": count,
+    }
     selection = {name: value for name, value in chosen.items() if value}
     text = yaml.safe_dump(
         {
@@ -119,10 +133,22 @@ def export(run: str, folder: str, store: str | None) -> None:
     show_default=True,
     help="Weights of instruction following and of solution quality.",
 )
+@option(
+    "--time-limit",
+    type=click.FloatRange(min=1),
+    default=60.0,
+    show_default=True,
+    help="Time limit for solving one problem of the folder, in seconds.",
+)
 @store_option
 @json_option
-def evaluate(folder: str, weights: tuple[float, float], store: str | None, as_json: bool) -> None:
-    """Evaluate a FOLDER of answers made by any tool (INSTANCE/STYLE_1.json, …) and store it as a run."""
+def evaluate(folder: str, weights: tuple[float, float], time_limit: float, store: str | None, as_json: bool) -> None:
+    """Evaluate a FOLDER of answers made by any tool and store it as a run.
+
+    FOLDER has instances (INSTANCE/problem.yaml, baseline.json, polite_1.json, strict_1.json, …), or is one. With a
+    problem file, objective and constraints are computed from each answer; with baseline.json alone, format, gap and
+    distance are measured.
+    """
     from pathlib import Path
 
     import msgspec
@@ -130,9 +156,13 @@ def evaluate(folder: str, weights: tuple[float, float], store: str | None, as_js
     from fairtrial import pipeline
     from fairtrial.analyse.optimisation import optimisation_report
     from fairtrial.cli.options import run_coroutine
-    from fairtrial.workflows.folders import read_folder
+    from fairtrial.core.text import printable
+    from fairtrial.workflows.folders import describe_folder, read_folder
 
-    stored_run = run_coroutine(pipeline.arun(read_folder(Path(folder)), store=open_store(store, create=True)))
+    suite = read_folder(Path(folder), time_limit=time_limit)
+    for line in describe_folder(Path(folder), suite):
+        click.echo(printable(line), err=True)
+    stored_run = run_coroutine(pipeline.arun(suite, store=open_store(store, create=True)))
     report = optimisation_report(stored_run, weights)
     print_json(msgspec.to_builtins(report)) if as_json else print_report(report)
 
@@ -193,10 +223,14 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
         rows = [[arm.arm, *_cells(arm.by[by][value])] for arm in report.arms if by and value in arm.by[by]]
         console.print(table(_COLUMNS, rows))
     for arm in report.arms:
-        if arm.overall.truncated or arm.overall.misreported:
-            console.print(
-                f"{arm.arm}: {arm.overall.truncated} answers cut off, {arm.overall.misreported} objectives misreported"
-            )
+        faults = {
+            "answers repeat the question": arm.overall.echoes,
+            "answers cut off": arm.overall.truncated,
+            "objectives misreported": arm.overall.misreported,
+        }
+        if any(faults.values()):
+            told = ", ".join(f"{count} {words}" for words, count in faults.items() if count)
+            console.print(Text(printable(f"{arm.arm}: {told}")))
     if report.beaten:
         shown = ", ".join(report.beaten[:5])
         console.print(Text(f"BASELINE BEATEN by {len(report.beaten)} answers: {shown}", style="bold red"))
@@ -212,7 +246,7 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
 def _cells(slice_: Slice) -> list[str]:
     return [
         f"{100 * slice_.instruction_following:.0f} %",
-        f"{100 * slice_.feasible:.0f} %",
+        "–" if slice_.feasible is None else f"{100 * slice_.feasible:.0f} %",
         f"{slice_.normalised_gap:.3f}",
         f"{slice_.median_normalised_gap:.3f}",
         f"{slice_.quality:.1f}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,8 @@ from fairtrial.cli.options import json_option, load_dotenv, option, print_json, 
 if TYPE_CHECKING:
     from fairtrial.config import Suite
     from fairtrial.toolbox.preflight import Inventory
+
+_OBJECTIVE = re.compile(rb"(?:^|[{,])\s*[\"']?(?:objective|variables)[\"']?\s*:", re.MULTILINE)
 
 
 @click.command()
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, as_json: bool) -> int:
     """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, provider keys, prices.
 
-    No model is called and nothing is spent.
+    No model is called and nothing is spent. SUITE may be an optimisation problem instead (YAML, JSON, MPS, LP).
     """
     if schema:
         from fairtrial.config.schema import suite_schema
@@ -32,6 +35,8 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, as_js
         return 0
     if suite is None:
         raise click.UsageError("missing suite file; name one, or use --schema")
+    if _is_problem(suite):
+        return _report_problem(suite, as_json=as_json)
     load_dotenv(suite)
     report = _report_json if as_json else _report
     return report(suite, placeholders=no_keys, servers=servers)
@@ -42,6 +47,49 @@ def _tools_of_servers(suite: Suite) -> list[Inventory]:
     from fairtrial.toolbox.preflight import preflight
 
     return asyncio.run(preflight(suite.arms, suite.variables.hide))
+
+
+def _is_problem(file: str) -> bool:
+    """Return whether a file is an optimisation problem rather than a suite, without importing what problems need."""
+    from pathlib import Path
+
+    if file.endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
+        return True
+    path = Path(file)
+    try:
+        if not path.is_file() or not _OBJECTIVE.search(path.read_bytes()):
+            return False
+    except OSError:
+        return False  # reading it as a suite says what is wrong
+    from fairtrial.config.problem_files import is_problem_file
+
+    return is_problem_file(path)
+
+
+def _report_problem(file: str, *, as_json: bool) -> int:
+    from fairtrial.config.problem_files import find_problem
+    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
+    from fairtrial.core.text import counted
+    from fairtrial.optim.structure import kind
+
+    try:
+        problem = find_problem(file)
+    except FairtrialError as error:
+        if not as_json:
+            raise
+        problems = error.problems if isinstance(error, ProblemsError) else [Problem(str(error), file=file)]
+        print_json({"valid": False, "problems": problems})
+        return 1
+    words = kind(problem.objective, problem.constraints, problem.integers)
+    if as_json:
+        facts = {"id": problem.id, "n": problem.n, "constraints": len(problem.constraints), "kind": words}
+        more = {"sense": problem.sense, "convex": problem.convex, "difficulty": problem.difficulty}
+        print_json({"valid": True, "problems": [], **facts, **more})
+        return 0
+    size = f"{counted(problem.n, 'variable')}, {counted(len(problem.constraints), 'constraint')}"
+    shape = f"{words}{', convex' if problem.convex and words != 'linear' else ''}"
+    click.echo(f"{file} is valid: {problem.sense} `{problem.id}`, {size}, {shape}, {problem.difficulty}")
+    return 0
 
 
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:

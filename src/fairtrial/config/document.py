@@ -314,8 +314,15 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
     shorthand: ClassVar[str] = "kind"
     kind: Literal["optimisation", "code_arena"]
     ids: Annotated[str | list[str], Meta(description="Exactly these cases, such as box_qp-10 or calculator.")] = []
+    problems: Annotated[
+        str | list[str],
+        Meta(description="Problems of your own: files (YAML, JSON, MPS, LP, `model.py:name`) and folders of them."),
+    ] = []
+    answers: Annotated[
+        str | None, Meta(description="A folder of answers: its instances are the cases (`fairtrial optim evaluate`).")
+    ] = None
     family: str | list[str] = []
-    n: Annotated[int, Meta(ge=3)] | list[Annotated[int, Meta(ge=3)]] = []
+    n: Annotated[int, Meta(ge=1)] | list[Annotated[int, Meta(ge=1)]] = []
     difficulty: Literal["easy", "medium", "hard"] | list[Literal["easy", "medium", "hard"]] = []
     count: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=1)] = 1

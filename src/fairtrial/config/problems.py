@@ -1,4 +1,4 @@
-"""Built-in optimisation problems as cases: the text is the input; problem and baseline are metadata."""
+"""Optimisation problems as cases: the text is the input; problem and baseline are metadata."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.config.answer_folder import read_instances
 from fairtrial.config.document import SuiteEntry
+from fairtrial.config.problem_files import find_problems
 from fairtrial.core.experiment import Case
-from fairtrial.optim.catalogue import Selection, baselines, by_name, select
+from fairtrial.optim.catalogue import Selection, baselines, by_name, matching, select
 from fairtrial.optim.certify import check_solved
 from fairtrial.optim.problem import Baseline, Problem
 from fairtrial.optim.text import problem_text
@@ -18,22 +20,61 @@ from fairtrial.optim.text import problem_text
 CACHE = Path(".fairtrial/baselines")
 
 
-def problem_cases(entry: SuiteEntry, first: int) -> list[Case]:
+def problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     """Return the selected instances; baselines that are neither included nor cached are solved now."""
-    problems = [by_name(name) for name in _as_tuple(entry.ids)] or select(
-        Selection(
-            family=_as_tuple(entry.family),
-            n=_as_tuple(entry.n),
-            difficulty=_as_tuple(entry.difficulty),
-            count=entry.count,
-            seed=entry.seed,
-        )
-    )
+    if entry.answers is not None:
+        return answer_cases(folder / entry.answers, first, entry.time_limit)
+    problems = _selected(entry, folder)
     solved = baselines(problems, CACHE, time_limit=entry.time_limit, watch=_show_progress)
     for baseline in solved:
         check_solved(baseline)
     pairs = zip(problems, solved, strict=True)
     return [_case(problem, baseline, position) for position, (problem, baseline) in enumerate(pairs, first)]
+
+
+def answer_cases(folder: Path, first: int, time_limit: float) -> list[Case]:
+    """Return the instances of a folder of answers; without a problem, the baseline is all that a case has."""
+    instances = read_instances(folder)
+    problems = [one.problem for one in instances if one.problem is not None]
+    solved = {one.problem: one for one in baselines(problems, CACHE, time_limit=time_limit, watch=_show_progress)}
+    cases = []
+    for position, one in enumerate(instances, first):
+        baseline = solved.get(one.name, one.reference)
+        assert baseline is not None
+        check_solved(baseline)
+        if one.problem is not None:
+            cases.append(_case(one.problem, baseline, position))
+        else:
+            cases.append(_case_without_problem(one.name, baseline, position))
+    return cases
+
+
+def _case_without_problem(name: str, baseline: Baseline, position: int) -> Case:
+    return Case(
+        id=name,
+        input=f"An optimisation problem of which only the baseline is known: {name}",
+        tags=(f"n{len(baseline.x or ())}",),
+        category=name,
+        cluster=name,
+        scorer={"type": "optimisation"},
+        metadata={"baseline": msgspec.to_builtins(baseline)},
+        position=position,
+    )
+
+
+def _selected(entry: SuiteEntry, folder: Path) -> list[Problem]:
+    """Return the problems of the files if there are any, else the named ones, else the matching built-in ones."""
+    selection = Selection(
+        family=_as_tuple(entry.family),
+        n=_as_tuple(entry.n),
+        difficulty=_as_tuple(entry.difficulty),
+        count=entry.count,
+        seed=entry.seed,
+    )
+    if entry.problems:
+        own = find_problems(list(_as_tuple(entry.problems)), folder)
+        return matching(own, selection, ids=_as_tuple(entry.ids))
+    return [by_name(name) for name in _as_tuple(entry.ids)] or select(selection)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -189,7 +189,7 @@ class Suite:
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
         self._dataset = self._open_dataset(document.dataset) if document.dataset else None
-        self._built_in = _built_in_cases(document) if document.suite else []
+        self._built_in = _built_in_cases(document, folder) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # the cases checked so far: all of them, unless there are very many
         self.check_later: Callable[[Case], list[str]] | None = None  # returns the problems of a case not yet checked
@@ -380,7 +380,7 @@ class Suite:
         return content_hash([self.name, self.text, self.dataset_sha256, folder, arms, selection])[:32]
 
 
-def _built_in_cases(document: SuiteDocument) -> list[Case]:
+def _built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
     assert document.suite is not None
     first = len(document.cases)
     if document.suite.kind == "code_arena":
@@ -388,7 +388,7 @@ def _built_in_cases(document: SuiteDocument) -> list[Case]:
         return [_inline_case(entry, first + number, Path(), fetch=False) for number, entry in entries]
     from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
 
-    return problem_cases(document.suite, first)
+    return problem_cases(document.suite, first, folder)
 
 
 def _inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> Case:

@@ -34,14 +34,15 @@ def _load_by_name(name: str, folder: Path) -> Callable[..., Any]:
     if not colon:
         raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
     is_file = module_name.endswith(".py")
-    module = _load_file(folder / module_name) if is_file else _load_module(module_name, folder)
+    module = load_file(folder / module_name) if is_file else _load_module(module_name, folder)
     function = getattr(module, attribute, None)
     if not callable(function):
         raise ValueError(f"{module_name} has no function `{attribute}`")
     return function  # type: ignore[no-any-return]  # callable() is all that can be checked
 
 
-def _load_file(path: Path) -> ModuleType:
+def load_file(path: Path) -> ModuleType:
+    """Execute a user's Python file and return it as a module; raise ValueError if that fails."""
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     _make_importable(path.parent)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from fairtrial.optim.problem import Baseline
+
 _FENCE = re.compile(r"```[a-zA-Z0-9]*\s*\n(.*?)(?:```|\Z)", re.DOTALL)
 _MAX_FAILED_BRACES = 200  # braces that start no object; real answers have far fewer
+_SHORTEST_LINE = 8  # characters; shorter lines may be in any answer
+STEPS = ("JSON", "keys", "length", "types", "nothing else")
+_FAULTS = (
+    ("missing_x", "missing_objective_value"),
+    ("wrong_length", "x_not_a_list"),
+    ("strings_in_x", "not_finite", "wrong_types_in_x", "objective_not_a_number", "unknown_status"),
+)
 _STATUSES = ("optimal", "infeasible", "timeout")
 _DECODER = json.JSONDecoder(parse_constant=float)  # NaN and Infinity are parsed, then reported as findings
 
@@ -24,6 +33,8 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     violations: float | None  # the largest that the answer claims
     findings: tuple[str, ...]
     only_json: bool  # whether the answer is nothing but the object
+    echo: bool = False  # whether it repeats the question instead of answering
+    steps: int = 0  # of STEPS, how many were taken before the first fault
 
     @property
     def follows(self) -> bool:
@@ -31,11 +42,17 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         return not self.findings
 
 
-def read_answer(text: str, n: int, *, truncated: bool = False) -> Answered:
-    """Find the object in an answer and check it. A cut-off answer is recognised even if nothing can be parsed."""
-    answer, only_json = _object(text)
+def read_answer(text: str, n: int, *, truncated: bool = False, prompt: str = "") -> Answered:
+    """Find the object in an answer and check it. A cut-off answer is recognised even if nothing can be parsed.
+
+    Args:
+        prompt: What was asked: lines that only repeat it are no part of the answer.
+    """
+    own, repeated = _without_prompt(text, prompt)
+    answer, only_json = _object(own)
+    only_json = only_json and own.strip() == text.strip()
     if answer is None:
-        reason = "truncated" if truncated or _looks_truncated(text) else "no_json"
+        reason = "echo" if repeated else "truncated" if truncated or _looks_truncated(own) else "no_json"
         return _unreadable((reason,))
     findings = ["truncated"] if truncated else []
     status = _status(answer, findings)
@@ -52,11 +69,61 @@ def read_answer(text: str, n: int, *, truncated: bool = False) -> Answered:
         violations=_claimed(answer.get("constraint_violations")),
         findings=tuple(findings),
         only_json=only_json,
+        steps=_steps(findings, only_json=only_json),
     )
 
 
 def _unreadable(findings: tuple[str, ...]) -> Answered:
-    return Answered(x=None, objective=None, status=None, violations=None, findings=findings, only_json=False)
+    echo = "echo" in findings
+    return Answered(x=None, objective=None, status=None, violations=None, findings=findings, only_json=False, echo=echo)
+
+
+def _steps(findings: list[str], *, only_json: bool) -> int:
+    """Return how far an answer keeps to the format; each step requires those before it."""
+    for number, faults in enumerate(_FAULTS, 1):
+        if any(finding in faults for finding in findings):
+            return number
+    return len(STEPS) if only_json else len(STEPS) - 1
+
+
+def _without_prompt(text: str, prompt: str) -> tuple[str, bool]:
+    """Return a text without the lines of the prompt, and whether it has most of them."""
+    lines = [line.strip() for line in prompt.splitlines() if len(line.strip()) >= _SHORTEST_LINE]
+    found = [line for line in lines if line in text]
+    if not found:
+        return text, False
+    for line in sorted(found, key=len, reverse=True):
+        text = text.replace(line, "")
+    return text, 2 * sum(map(len, found)) >= sum(map(len, lines))
+
+
+def read_reference(text: str, name: str) -> Baseline:
+    """Return a solution from a file in the format of an answer; raise ValueError if it is none."""
+    answer, _ = _object(text)
+    values = None if answer is None else answer.get("x")
+    if answer is None or ("x" not in answer and "objective_value" not in answer):
+        raise ValueError("it needs a JSON object with `x` and `objective_value`")
+    findings: list[str] = []
+    status = _status(answer, findings)
+    x = _point(answer, len(values) if isinstance(values, list) else 0, findings, absent=status == "infeasible")
+    objective = _number(answer.get("objective_value"))
+    if status != "infeasible" and (x is None or objective is None):
+        raise ValueError(f"`x` must be a list of numbers and `objective_value` a number ({', '.join(findings)})")
+    return Baseline(
+        problem=name,
+        status="infeasible" if status == "infeasible" else "optimal" if status == "optimal" else "feasible",
+        x=x,
+        objective=objective,
+        bound=_number(answer.get("bound")),
+        gap=None,
+        certified=False,  # whoever wrote the file says so, and nobody can check it
+        solver="baseline.json",
+        version="",
+        seconds=0.0,
+        random_objective=_number(answer.get("random_objective")),
+        digest="",
+        sense=_sense(answer.get("sense")),
+    )
 
 
 def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
@@ -70,6 +137,10 @@ def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
         if chosen := [item for item in candidates if matches(item)]:
             return chosen[-1], False
     return None, False
+
+
+def _sense(value: Any) -> Literal["minimise", "maximise"] | None:
+    return value if value in ("minimise", "maximise") else None
 
 
 def _is_point(item: dict[str, Any]) -> bool:

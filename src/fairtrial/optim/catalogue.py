@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.registry import nearest
 from fairtrial.optim.families import DEFAULT, FAMILIES, FIXED, can_make, make
 from fairtrial.optim.model import pyomo
 from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
@@ -58,6 +58,18 @@ def select(selection: Selection) -> list[Problem]:
     if count < len(matching):  # spread over all kinds, not just the first ones
         return [matching[len(matching) * place // count] for place in range(count)]
     return matching + _more(matching, selection, count - len(matching))
+
+
+def matching(problems: Sequence[Problem], selection: Selection, ids: Sequence[str] = ()) -> list[Problem]:
+    """Return those of some problems that match a selection, or have these ids; at most `count`."""
+    unknown = [name for name in ids if name not in {problem.id for problem in problems}]
+    if unknown:
+        hint = nearest(unknown[0], [problem.id for problem in problems])
+        raise FairtrialError(f"there is no problem `{unknown[0]}` in these files{hint}")
+    chosen = [p for p in problems if (p.id in ids if ids else _matches(p, selection))]
+    if not chosen:
+        raise FairtrialError("no problem in these files matches: choose other values of family, n or difficulty")
+    return chosen if selection.count is None else chosen[: selection.count]
 
 
 def _matches(problem: Problem, selection: Selection) -> bool:
@@ -106,35 +118,47 @@ def shipped() -> dict[str, Baseline]:
 def baselines(
     problems: Sequence[Problem], cache: Path | None = None, *, time_limit: float = 60.0, watch: Watch | None = None
 ) -> list[Baseline]:
-    """Return a baseline for each problem: shipped, else from the cache, else solved now, in parallel."""
+    """Return a baseline for each problem: shipped, else from the cache, else solved now, in parallel.
+
+    One that is not certified is taken from the cache if it was given this much time; with more time, the search goes on
+    from what is known.
+    """
     digests = [problem_digest(problem) for problem in problems]
-    by_digest = {digest: known for digest in digests if (known := shipped().get(digest) or _cached(cache, digest))}
-    missing = [problem for problem, digest in zip(problems, digests, strict=True) if digest not in by_digest]
+    known = {digest: one for digest in digests if (one := shipped().get(digest) or _cached(cache, digest))}
+    done = {digest: one for digest, one in known.items() if one.certified or one.time_limit >= time_limit}
+    missing = {digest: problem for problem, digest in zip(problems, digests, strict=True) if digest not in done}
     if missing:
         pyomo()  # if it is missing, fail here with a clear message rather than in the pool
-    for number, baseline in enumerate(_solve_all(missing, time_limit), 1):
-        by_digest[baseline.digest] = baseline
+    tasks = [(problem, known.get(digest)) for digest, problem in missing.items()]
+    for number, baseline in enumerate(_solve_all(tasks, time_limit), 1):
+        done[baseline.digest] = baseline
         _write_to_cache(cache, baseline)
         if watch:
-            watch(number, len(missing))
-    return [by_digest[digest] for digest in digests]
+            watch(number, len(tasks))
+    return [
+        msgspec.structs.replace(done[digest], problem=problem.id)  # the same problem may have another name
+        for digest, problem in zip(digests, problems, strict=True)
+    ]
 
 
-def _solve_all(problems: Sequence[Problem], time_limit: float) -> Any:
+Task = tuple[Problem, Baseline | None]  # a problem, and what is known of it
+
+
+def _solve_all(tasks: Sequence[Task], time_limit: float) -> Iterator[Baseline]:
     from fairtrial.optim.certify import baseline
 
-    if len(problems) < 2:
-        return (baseline(problem, time_limit=time_limit) for problem in problems)
-    return _in_parallel(problems, time_limit)
+    if len(tasks) < 2:
+        return (baseline(problem, time_limit=time_limit, known=known) for problem, known in tasks)
+    return _in_parallel(tasks, time_limit)
 
 
-def _in_parallel(problems: Sequence[Problem], time_limit: float) -> Any:
+def _in_parallel(tasks: Sequence[Task], time_limit: float) -> Iterator[Baseline]:
     from multiprocessing import get_context
 
     from fairtrial.optim.certify import baseline
 
-    with ProcessPoolExecutor(min(len(problems), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(baseline, problem, time_limit=time_limit) for problem in problems]
+    with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(baseline, problem, time_limit=time_limit, known=known) for problem, known in tasks]
         for future in futures:
             yield future.result()
 
@@ -150,7 +174,7 @@ def _cached(cache: Path | None, digest: str) -> Baseline | None:
 
 
 def _write_to_cache(cache: Path | None, baseline: Baseline) -> None:
-    if cache is None or not baseline.certified:  # with more time it may be certified later
+    if cache is None:
         return
     cache.mkdir(parents=True, exist_ok=True)
     partial = cache / f".{baseline.digest}.{os.getpid()}.part"
@@ -169,7 +193,8 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
 def verify_all(time_limit: float = 60.0) -> Iterator[BaselineCheck]:
     """Solve the default suite again and compare it with the shipped baselines."""
     problems = [make(*key) for key in DEFAULT]
-    for problem, new in zip(problems, _solve_all(problems, time_limit), strict=True):
+    solved = _solve_all([(problem, None) for problem in problems], time_limit)
+    for problem, new in zip(problems, solved, strict=True):
         old = shipped().get(problem_digest(problem))
         yield _compare_baselines(problem, old, new)
 
@@ -202,7 +227,7 @@ def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> st
 
 def write_shipped(time_limit: float = 300.0) -> None:
     """Solve the default suite and write the shipped baselines: `python -m fairtrial.optim.catalogue`."""
-    solved = list(_solve_all([make(*key) for key in DEFAULT], time_limit))
+    solved = list(_solve_all([(make(*key), None) for key in DEFAULT], time_limit))
     lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in solved)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
 

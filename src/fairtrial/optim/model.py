@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.optim.problem import Expression, Problem
+from fairtrial.optim.formula import FUNCTIONS, Interpreter
+from fairtrial.optim.problem import UNBOUNDED, Expression, Problem
 
 
 def pyomo() -> Any:
@@ -25,7 +28,7 @@ def pyomo_model(problem: Problem) -> Any:
     model.x = pe.Var(
         range(problem.n),
         domain=lambda _, i: pe.Integers if i in integers else pe.Reals,
-        bounds=lambda _, i: (problem.lower[i], problem.upper[i]),
+        bounds=lambda _, i: (_bound(problem.lower[i]), _bound(problem.upper[i])),
     )
     sense = pe.minimize if problem.sense == "minimise" else pe.maximize
     model.objective = pe.Objective(expr=pyomo_expression(problem.objective, model.x, pe), sense=sense)
@@ -54,4 +57,19 @@ def pyomo_expression(body: Expression, x: Any, pe: Any) -> Any:
             term = term * x[i] ** p
         terms.append(term)
     terms += [wave.weight * pe.cos(wave.rate * x[wave.variable] + wave.shift) for wave in body.waves]
+    if body.formulas:
+        terms += _formulas(body, x, pe)
     return sum(terms)
+
+
+def _formulas(body: Expression, x: Any, pe: Any) -> list[Any]:
+    variables = np.empty(len(x), dtype=object)
+    variables[:] = [x[i] for i in range(len(x))]
+    functions = {name: getattr(pe, name) for name in FUNCTIONS if name != "abs"}
+    functions["abs"] = lambda value: (value**2) ** 0.5  # SCIP reads this as an absolute value; of `abs` Pyomo says no
+    interpreter = Interpreter({"x": variables}, functions)
+    return [formula.weight * interpreter.value(formula.text) for formula in body.formulas]
+
+
+def _bound(value: float) -> float | None:
+    return None if abs(value) >= UNBOUNDED else value

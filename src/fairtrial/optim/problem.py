@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,7 +12,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.optim.slopes import formula_gradient, formula_value
+
 Floats = NDArray[np.float64]
+UNBOUNDED = 1e20  # bounds of this size and more are none, as in solvers: JSON has no ∞
+_VARIABLE = re.compile(r"\bx\[(\d+)\]")
 Relation = Literal["<=", ">=", "=="]
 
 
@@ -39,6 +44,23 @@ class Wave(msgspec.Struct, frozen=True, array_like=True):
     shift: float = 0.0
 
 
+class Formula(msgspec.Struct, frozen=True, array_like=True):
+    """weight · text, an expression over x[0], x[1], … that is none of the other terms."""
+
+    weight: float
+    text: str
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """The variables that occur in it."""
+        return tuple(dict.fromkeys(int(number) for number in _VARIABLE.findall(self.text)))
+
+    def renumbered(self, places: Mapping[int, int]) -> Formula:
+        """Return the formula with other indices of its variables."""
+        text = _VARIABLE.sub(lambda match: f"x[{places[int(match[1])]}]", self.text)
+        return msgspec.structs.replace(self, text=text)
+
+
 class Expression(msgspec.Struct, frozen=True, kw_only=True):
     """A sum of terms of every kind. Variables are counted from 0 here, and from 1 in texts."""
 
@@ -48,9 +70,10 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
     squares: tuple[Square, ...] = ()
     monomials: tuple[Monomial, ...] = ()
     waves: tuple[Wave, ...] = ()
+    formulas: tuple[Formula, ...] = ()
 
     def value(self, x: Floats) -> float:
-        """Return the value of the expression at a point."""
+        """Return the value of the expression at a point; not a number where it is not defined, as log(-1)."""
         total = self.constant
         total += math.fsum(c * x[i] for i, c in self.linear)
         total += math.fsum(q * x[i] * x[j] for i, j, q in self.quadratic)
@@ -59,6 +82,7 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         for monomial in self.monomials:
             total += monomial.weight * math.prod(float(x[i]) ** p for i, p in monomial.powers)
         total += math.fsum(wave.weight * math.cos(wave.rate * x[wave.variable] + wave.shift) for wave in self.waves)
+        total += math.fsum(formula.weight * formula_value(formula.text, x) for formula in self.formulas)
         return float(total)
 
     def gradient(self, x: Floats) -> Floats:
@@ -79,6 +103,8 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
                 slope[i] += monomial.weight * p * float(x[i]) ** (p - 1) * others
         for wave in self.waves:
             slope[wave.variable] -= wave.weight * wave.rate * math.sin(wave.rate * x[wave.variable] + wave.shift)
+        for formula in self.formulas:
+            slope += formula.weight * formula_gradient(formula.text, x)
         return slope
 
     def coefficients(self) -> Iterator[float]:
@@ -89,6 +115,7 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
             yield from (square.weight * c for _, c in square.linear)
         yield from (monomial.weight for monomial in self.monomials)
         yield from (wave.weight for wave in self.waves)
+        yield from (formula.weight for formula in self.formulas)
 
     def groups(self) -> Iterator[tuple[int, ...]]:
         """Yield the variables that occur together in a term."""
@@ -97,11 +124,41 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         yield from (tuple(i for i, _ in square.linear) for square in self.squares)
         yield from (tuple(i for i, _ in monomial.powers) for monomial in self.monomials)
         yield from ((wave.variable,) for wave in self.waves)
+        yield from (formula.variables for formula in self.formulas)
 
     @property
     def is_linear(self) -> bool:
         """Whether all terms are linear."""
-        return not (self.quadratic or self.squares or self.monomials or self.waves)
+        return not (self.quadratic or self.squares) and self.is_quadratic
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether all terms are linear, quadratic or squares of linear sums."""
+        return not (self.monomials or self.waves or self.formulas)
+
+    def negative(self) -> Expression:
+        """Return the expression with the opposite sign."""
+        return Expression(
+            constant=-self.constant,
+            linear=tuple((i, -c) for i, c in self.linear),
+            quadratic=tuple((i, j, -q) for i, j, q in self.quadratic),
+            squares=tuple(msgspec.structs.replace(s, weight=-s.weight) for s in self.squares),
+            monomials=tuple(msgspec.structs.replace(m, weight=-m.weight) for m in self.monomials),
+            waves=tuple(msgspec.structs.replace(w, weight=-w.weight) for w in self.waves),
+            formulas=tuple(msgspec.structs.replace(f, weight=-f.weight) for f in self.formulas),
+        )
+
+    def normal(self) -> Expression:
+        """Return the expression without terms whose coefficient is 0, and with 0 where there was -0."""
+        squares = (Square(s.weight, tuple(t for t in s.linear if t[1]), s.constant + 0.0) for s in self.squares)
+        return msgspec.structs.replace(
+            self,
+            constant=self.constant + 0.0,
+            linear=tuple(term for term in self.linear if term[1]),
+            quadratic=tuple(term for term in self.quadratic if term[2]),
+            squares=tuple(squares),
+            waves=tuple(Wave(w.weight, w.variable, w.rate, w.shift + 0.0) for w in self.waves),
+        )
 
 
 class Constraint(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,12 +176,14 @@ class Constraint(msgspec.Struct, frozen=True, kw_only=True):
     def violation(self, x: Floats) -> float:
         """Return the violation at a point, scaled by the row's norm; 0 if the constraint holds."""
         gap = self.body.value(x) - self.bound
+        if math.isnan(gap):
+            return math.inf
         excess = {"<=": gap, ">=": -gap, "==": abs(gap)}[self.relation]
         return max(0.0, excess) / self.norm
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A problem instance. `convex` and `tight` determine its difficulty."""
+    """A problem instance. `convex` and `tight` determine its difficulty, unless it is stated."""
 
     id: str
     family: str
@@ -138,11 +197,17 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     constraints: tuple[Constraint, ...] = ()
     convex: bool = True
     tight: bool = False
-    floor: float | None = None  # a lower bound of the objective known by construction
+    floor: float | None = None  # a bound of the objective known by construction
+    names: tuple[str, ...] = ()  # of the variables, in a problem from a file
+    text: str = ""  # what is asked, if it is not made from the rest
+    level: str = ""  # a stated difficulty
+    tolerance: float = 1e-6  # of violations
 
     @property
     def difficulty(self) -> str:
         """easy: small, convex, few constraints; hard: non-convex or a tight feasible region; medium: the rest."""
+        if self.level:
+            return self.level
         if self.tight or (not self.convex and not (self.integers and self.n <= 10)):
             return "hard"
         small = self.n <= 10 and self.convex and len(self.constraints) <= self.n and self._plain
@@ -150,12 +215,13 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def _plain(self) -> bool:
-        return not (self.integers or self.objective.waves or self.objective.monomials)
+        return not self.integers and self.objective.is_quadratic
 
     @cached_property
     def box(self) -> tuple[Floats, Floats]:
-        """The bounds as arrays."""
-        return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+        """The bounds as arrays; ±∞ where there is none."""
+        low, high = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+        return np.where(low <= -UNBOUNDED, -np.inf, low), np.where(high >= UNBOUNDED, np.inf, high)
 
     def value(self, x: Floats) -> float:
         """Return the objective at a point."""
@@ -205,15 +271,28 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     random_objective: float | None  # the mean of random feasible points: "no better than chance"
     digest: str  # of the problem that was solved
+    time_limit: float = 0.0  # seconds it was given
+    sense: Literal["minimise", "maximise"] | None = None  # if it is all that is known of a problem
 
     def as_answer(self) -> dict[str, Any]:
         """Return the baseline in the format of an answer."""
         status = "infeasible" if self.status == "infeasible" else "optimal" if self.certified else "timeout"
         return {"x": self.x, "objective_value": self.objective, "status": status}
 
+    def as_reference(self, problem: Problem) -> dict[str, Any]:
+        """Return the baseline as an answer, with what other answers can be held against."""
+        more = {"sense": problem.sense, "bound": self.bound, "random_objective": self.random_objective}
+        return {**self.as_answer(), **more}
+
 
 def problem_digest(problem: Problem) -> str:
-    """Return a 16-character hash of a problem, which identifies the problem of a baseline."""
+    """Return a 16-character hash of what is solved, whatever it is called: a baseline belongs to it."""
     import hashlib
 
-    return hashlib.sha256(msgspec.json.encode(problem, order="deterministic")).hexdigest()[:16]
+    rows = [
+        (msgspec.structs.replace(row.body.normal(), constant=0.0), row.relation, row.bound - row.body.constant + 0.0)
+        for row in problem.constraints
+    ]
+    bounds = [[bound + 0.0 for bound in side] for side in (problem.lower, problem.upper)]
+    solved = (problem.sense, bounds, problem.integers, problem.objective.normal(), rows)
+    return hashlib.sha256(msgspec.json.encode(solved, order="deterministic")).hexdigest()[:16]

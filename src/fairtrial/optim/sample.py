@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +19,49 @@ _SEED = 20
 _ISOTROPIC = 0.3  # share of steps in any direction
 
 
-def random_objective(problem: Problem) -> float | None:
+def random_objective(problem: Problem, time_limit: float = 60.0) -> float | None:
     """Return the mean objective of seeded random feasible points; None if none was found."""
-    points = random_points(problem)
-    return float(np.mean([problem.value(point) for point in points])) if len(points) else None
+    values = [problem.value(point) for point in random_points(problem, time_limit)]
+    finite = [value for value in values if math.isfinite(value)]
+    return float(np.mean(finite)) if finite else None
 
 
-def random_points(problem: Problem) -> list[Floats]:
+def random_points(problem: Problem, time_limit: float = 60.0) -> list[Floats]:
     """Return points from the whole box if enough of them are feasible; else from a random walk inside linear
     constraints; else the corners that a solver finds in random directions."""
     rng = np.random.default_rng(_SEED)
+    deadline = time.monotonic() + time_limit
+    low, high = finite_box(problem)
+    problem = msgspec.structs.replace(problem, lower=tuple(low.tolist()), upper=tuple(high.tolist()))
     points = _rejection_sample(problem, rng)
     if len(points) >= _POINTS // 4:
         return points
     if all(row.body.is_linear for row in problem.constraints) and not problem.integers:
-        return _random_walk(problem, rng)
-    return _corners(problem, rng)
+        return _random_walk(problem, rng, deadline)
+    return _corners(problem, rng, deadline)
+
+
+def finite_box(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the bounds, with finite ones where a variable has none.
+
+    These are what the linear constraints imply, found by linear programmes; where they imply nothing, ten times the
+    largest number among bounds and right-hand sides, at least 100.
+    """
+    low, high = (side.copy() for side in problem.box)
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return low, high
+    rows = tuple(row for row in problem.constraints if row.body.is_linear)
+    numbers = [abs(row.bound) for row in problem.constraints] + [abs(b) for b in (*low, *high) if math.isfinite(b)]
+    far = 10 * max([10.0, *numbers])
+    for side, sense in ((low, "minimise"), (high, "maximise")):
+        for i in np.flatnonzero(np.isinf(side)):
+            goal = Expression(linear=((int(i), 1.0),))
+            linear = msgspec.structs.replace(problem, objective=goal, sense=sense, constraints=rows, integers=())
+            end = solve(linear, 5.0) if rows else None
+            edge = float(end.x[i]) if end is not None and end.x is not None else math.inf
+            side[i] = edge if abs(edge) <= far * 100 else (-far if sense == "minimise" else far)
+    # A side that only the constraints bound may lie beyond the other one.
+    return np.minimum(low, high), np.maximum(low, high)
 
 
 def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats]:
@@ -40,7 +70,7 @@ def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats
     points = []
     for _ in range(_TRIES):
         x = rng.uniform(low, high)
-        x[integers] = rng.integers(low[integers].astype(int), high[integers].astype(int) + 1)
+        x[integers] = rng.integers(np.ceil(low[integers]).astype(int), np.floor(high[integers]).astype(int) + 1)
         if problem.violations(x).largest <= 1e-9:
             points.append(x)
             if len(points) == _POINTS:
@@ -48,14 +78,14 @@ def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats
     return points
 
 
-def _random_walk(problem: Problem, rng: np.random.Generator) -> list[Floats]:
+def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) -> list[Floats]:
     """Hit and run: from a point inside, move in a random direction to a random feasible position on that line.
 
     Directions connect corners of the region, so that thin and high-dimensional regions are crossed too; they do not
     depend on the current position, which keeps the sampling unbiased.
     """
     matrix, low, high = _rows(problem)
-    corners = _corners(problem, rng, count=min(60, 2 * problem.n))
+    corners = _corners(problem, rng, deadline, count=min(60, 2 * problem.n))
     if len(corners) < 2:
         return corners
     x = np.mean(corners, axis=0)  # the mean of corners lies inside
@@ -104,13 +134,16 @@ def _null_space(matrix: Floats) -> Floats:
     return np.asarray(directions[rank:].T, dtype=np.float64)
 
 
-def _corners(problem: Problem, rng: np.random.Generator, count: int = 20) -> list[Floats]:
+def _corners(problem: Problem, rng: np.random.Generator, deadline: float, count: int = 20) -> list[Floats]:
     """Return corners of the feasible region: the furthest points in random directions, found by a solver."""
     corners: list[Floats] = []
     for _ in range(count):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
         direction = Expression(linear=tuple((i, float(c)) for i, c in enumerate(rng.normal(size=problem.n))))
         directed = msgspec.structs.replace(problem, objective=direction, sense="minimise")
-        point = solve(directed, 20.0).x
+        point = solve(directed, min(20.0, max(1.0, left))).x
         if point is not None:
             corners.append(np.asarray(point))
     return corners

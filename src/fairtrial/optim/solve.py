@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ CERTIFIED = 1e-6  # the largest relative gap of a certified optimum
 class Solution(NamedTuple):
     """The result of a solver for one problem."""
 
-    status: str  # optimal, feasible, infeasible, unknown
+    status: str  # optimal, feasible, infeasible, unbounded, unknown
     x: list[float] | None
     bound: float | None
     solver: str
@@ -28,9 +29,26 @@ class Solution(NamedTuple):
 
 def solve(problem: Problem, time_limit: float) -> Solution:
     """Solve a problem with the right solver: HiGHS cannot solve non-convex ones, and SCIP is slow on convex ones."""
-    linear = problem.objective.is_linear and all(row.body.is_linear for row in problem.constraints)
-    convex = problem.convex and all(row.body.is_linear for row in problem.constraints)
-    return _highs(problem, time_limit) if linear or (convex and not problem.integers) else _scip(problem, time_limit)
+    if is_linear(problem):
+        return _highs(problem, time_limit)
+    if not problem.convex or problem.integers or not all(row.body.is_linear for row in problem.constraints):
+        return _scip(problem, time_limit)
+    if problem.sense == "maximise":
+        turned = msgspec.structs.replace(problem, sense="minimise", objective=problem.objective.negative())
+        solution = solve(turned, time_limit)
+        return solution._replace(bound=None if solution.bound is None else -solution.bound)
+    started = time.monotonic()
+    solution = _highs(problem, time_limit)
+    if solution.bound is None and solution.status in ("optimal", "feasible"):
+        # Without bounds of the variables, a tangent plane may have no minimum: SCIP has bounds of its own.
+        other = _scip(problem, max(1.0, time_limit - (time.monotonic() - started)))
+        return solution._replace(bound=other.bound, solver=f"{solution.solver}, {other.solver}")
+    return solution
+
+
+def is_linear(problem: Problem) -> bool:
+    """Return whether objective and constraints are linear."""
+    return problem.objective.is_linear and all(row.body.is_linear for row in problem.constraints)
 
 
 def _highs(problem: Problem, time_limit: float) -> Solution:
@@ -42,7 +60,6 @@ def _highs(problem: Problem, time_limit: float) -> Solution:
     solution = _run("highs", problem, time_limit, {**tight, "mip_rel_gap": 1e-9, "mip_feasibility_tolerance": 1e-9})
     if solution.x is None or problem.objective.is_linear:
         return solution
-    assert problem.sense == "minimise"  # no family maximises a convex objective
     return solution._replace(bound=_convex_bound(problem, np.asarray(solution.x), time_limit))
 
 
@@ -58,6 +75,8 @@ def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | Non
     if duals is None:
         return None
     lowest = max(_dual_bound(problem, slope, sign * np.asarray(duals)) for sign in (1.0, -1.0))
+    if lowest == -math.inf:
+        return None
     return problem.value(x) - float(slope @ x) + lowest
 
 
@@ -70,7 +89,9 @@ def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
         for i, c in row.body.linear:
             rest[i] -= y * c
     low, high = problem.box
-    return float(total + np.sum(np.minimum(rest * low, rest * high)))
+    with np.errstate(invalid="ignore"):  # 0·∞ of a variable that does not matter
+        ends = np.where(rest == 0, 0.0, np.minimum(rest * low, rest * high))
+    return float(total + np.sum(ends))
 
 
 def _scip(problem: Problem, time_limit: float) -> Solution:
@@ -103,12 +124,25 @@ def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]
     infeasible = (TerminationCondition.provenInfeasible, TerminationCondition.locallyInfeasible)
     if results.termination_condition in infeasible:
         return Solution("infeasible", None, None, label, version)
+    if results.termination_condition == TerminationCondition.unbounded:
+        return Solution("unbounded", None, None, label, version)
+    if results.termination_condition == TerminationCondition.infeasibleOrUnbounded:
+        feasibility = msgspec.structs.replace(problem, objective=Expression())
+        known = any(problem.objective.groups()) and _run(name, feasibility, time_limit, options).x is not None
+        return Solution("unbounded" if known else "infeasible", None, None, label, version)
     if results.solution_status not in (SolutionStatus.optimal, SolutionStatus.feasible):
         return Solution("unknown", None, None, label, version)
     results.solution_loader.load_vars()
-    x = [float(model.x[i].value) for i in range(problem.n)]
+    x = [_value(model.x[i]) for i in range(problem.n)]
     status = "optimal" if results.solution_status == SolutionStatus.optimal else "feasible"
     return Solution(status, x, _finite(results.objective_bound), label, version, _duals(model, results))
+
+
+def _value(variable: Any) -> float:
+    """Return the value of a variable; of one that is in no expression, the one nearest to 0."""
+    if variable.value is not None:
+        return float(variable.value)
+    return float(min(max(0.0, variable.lb or 0.0), math.inf if variable.ub is None else variable.ub))
 
 
 def _duals(model: Any, results: Any) -> list[float] | None:

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Sequence
 
 from fairtrial.optim.families import FAMILIES
-from fairtrial.optim.problem import Constraint, Expression, Problem
+from fairtrial.optim.problem import Constraint, Expression, Problem, problem_digest
+
+_VARIABLE = re.compile(r"\bx\[(\d+)\]")
+_FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?")
 
 # It contains no complete object, so an answer that only repeats the question does not follow the format.
 FORMAT = (
     "Give your answer as one JSON object, the last thing you write: "
     '{{"x": [x_1, ..., x_{n}], "objective_value": f(x), "status": "optimal"}}. '
-    '"x" has exactly {n} numbers; bounds and constraints must hold to within 1e-6. "status" is "optimal", or "timeout" '
-    'if you are not sure. If no point satisfies all constraints, "status" is "infeasible", and "x" and '
+    '"x" has exactly {n} numbers; bounds and constraints must hold to within {tolerance}. "status" is "optimal", or '
+    '"timeout" if you are not sure. If no point satisfies all constraints, "status" is "infeasible", and "x" and '
     '"objective_value" are null.'
 )
 
 
 def label(problem: Problem) -> str:
     """Return a neutral name: the name of the family would reveal that a problem is infeasible."""
+    if not problem.seed:  # from a file
+        return f"P-{problem_digest(problem)[:6]}"
     return f"P{list(FAMILIES).index(problem.family) + 1}-{problem.n}-{problem.seed}"
 
 
 def problem_text(problem: Problem) -> str:
     """Return the problem and the format instructions, which are the same in every style."""
-    return f"{statement(problem)}\n\n{FORMAT.format(n=problem.n)}"
+    tolerance = f"{problem.tolerance:g}".replace("e-0", "e-")
+    return f"{statement(problem)}\n\n{FORMAT.format(n=problem.n, tolerance=tolerance)}"
 
 
 def statement(problem: Problem) -> str:
-    """Return the problem without the format instructions."""
+    """Return the problem without the format instructions; a text of its own says what the numbers of x are."""
+    if problem.text:
+        return f"{problem.text}\n\n{_order(problem)}"
     lines = [
         f"Problem {label(problem)}.",
         f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.",
@@ -48,6 +58,15 @@ def constraint_texts(problem: Problem) -> list[str]:
     return [_constraint(row, problem.n) for row in problem.constraints]
 
 
+def _order(problem: Problem) -> str:
+    """Say which variable each number of x belongs to."""
+    groups: dict[str, list[str]] = {}
+    for name in problem.names:
+        groups.setdefault(name.partition("[")[0], []).append(name)
+    listed = (names if len(names) <= 8 else (*names[:2], "...", names[-1]) for names in groups.values())
+    return f'In "x", give the values in this order: {", ".join(name for names in listed for name in names)}.'
+
+
 def _domain(problem: Problem) -> str:
     if not problem.integers:
         return "real numbers"
@@ -57,12 +76,26 @@ def _domain(problem: Problem) -> str:
 
 
 def _bounds(problem: Problem) -> Iterator[str]:
-    pairs = list(zip(problem.lower, problem.upper, strict=True))
+    low, high = problem.box
+    pairs = list(zip(low.tolist(), high.tolist(), strict=True))
     if len(set(pairs)) == 1:
-        yield f"Bounds: {number(pairs[0][0])} <= x_i <= {number(pairs[0][1])} for every i."
-        return
-    listed = "; ".join(f"({i}, {number(low)}, {number(high)})" for i, (low, high) in enumerate(pairs, 1))
-    yield f"Bounds, as triplets (i, lower, upper): {listed}."
+        bounds = _interval("x_i", *pairs[0])
+        yield f"Bounds: {bounds} for every i." if bounds else "The variables have no bounds."
+    elif not any(math.isinf(bound) for pair in pairs for bound in pair):
+        listed = "; ".join(f"({i}, {number(low)}, {number(high)})" for i, (low, high) in enumerate(pairs, 1))
+        yield f"Bounds, as triplets (i, lower, upper): {listed}."
+    else:
+        listed = "; ".join(text for i, pair in enumerate(pairs, 1) if (text := _interval(f"x_{i}", *pair)))
+        free = ", ".join(f"x_{i}" for i, pair in enumerate(pairs, 1) if pair == (-math.inf, math.inf))
+        yield f"Bounds: {listed}." + (f" Without bounds: {free}." if free else "")
+
+
+def _interval(name: str, low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return ""
+    if low == -math.inf:
+        return f"{name} <= {number(high)}"
+    return f"{name} >= {number(low)}" if high == math.inf else f"{number(low)} <= {name} <= {number(high)}"
 
 
 def _constraint(row: Constraint, n: int) -> str:
@@ -101,7 +134,14 @@ def _terms(body: Expression, n: int) -> list[str]:
             for wave in body.waves
         )
         terms.append(f"sum over (i, a, b, c) of a*cos(b*x_i + c), with (i, a, b, c) in [{listed}]")
+    terms += [_times(item.weight, _formula(item.text)) for item in body.formulas]
     return terms
+
+
+def _formula(text: str) -> str:
+    """Return a formula as people write it: x_1 for x[0], ^ for powers, 2 for 2.0."""
+    text = _VARIABLE.sub(lambda match: f"x_{int(match[1]) + 1}", text).replace("**", "^")
+    return _FLOAT.sub(lambda match: number(float(match[0])), text)
 
 
 def _power(i: int, p: int) -> str:

@@ -15,7 +15,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """An answer compared with the problem and its baseline. Values that need a point are None without one."""
 
     quality: float  # 0–100
-    feasible: bool
+    feasible: bool | None  # None if the problem is not known
     violation: float | None
     objective: float | None
     absolute_gap: float | None
@@ -45,7 +45,7 @@ def verify(
     feasible = violation <= tolerance
     sign = 1.0 if problem.sense == "minimise" else -1.0
     deficit = sign * (objective - baseline.objective)  # positive: worse than the baseline
-    gap = normalised_gap(problem, baseline, objective)
+    gap = normalised_gap(baseline, objective)
     quality = 100 * (1 - gap) if feasible else 50 * (1 - gap) * max(0.0, 1 - violation)
     # A tolerance helps a little, so beating the baseline requires feasibility without one.
     beaten = violation <= 1e-9 and deficit < -1e-6 * max(1.0, abs(baseline.objective))
@@ -66,12 +66,47 @@ def verify(
     )
 
 
+def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tolerance: float = 1e-3) -> Verified:
+    """Hold an answer against a baseline alone, without its problem: the objective is the one that it claims.
+
+    Whether the point is feasible cannot be known. The gap is normalised as always if the baseline has a random
+    objective and a sense, else it is the relative gap, at most 1.
+    """
+    if baseline.status == "infeasible":
+        return _infeasible(answered)
+    if answered.x is None or baseline.x is None or baseline.objective is None:
+        return msgspec.structs.replace(_without_point(answered), feasible=None)
+    if answered.objective is None:
+        note = "no objective was claimed, and without the problem none can be computed"
+        return msgspec.structs.replace(_without_point(answered, note=note), feasible=None)
+    deficit = abs(answered.objective - baseline.objective)
+    relative = deficit / max(abs(baseline.objective), 1e-8)
+    gap = min(1.0, relative)
+    if baseline.sense is not None and baseline.random_objective not in (None, baseline.objective):
+        gap = normalised_gap(baseline, answered.objective)
+    return Verified(
+        quality=100 * (1 - gap),
+        feasible=None,
+        violation=None,
+        objective=None,
+        absolute_gap=deficit,
+        relative_gap=relative,
+        normalised_gap=gap,
+        distance=float(np.linalg.norm(np.subtract(answered.x, baseline.x))),
+        misreported_objective=None,
+        misreported_violations=None,
+        status_right=None,
+        beaten=False,
+        note=f"against baseline.json alone: claims {answered.objective:.6g}, baseline {baseline.objective:.6g}",
+    )
+
+
 def _evaluate(problem: Problem, x: Floats) -> tuple[float, float]:
     """Return the objective and the largest violation; infinite if the numbers are too large to compute with."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return problem.value(x), problem.violations(x).largest
-    except (OverflowError, ValueError):
+    except (ArithmeticError, ValueError):
         return math.inf, math.inf
 
 
@@ -82,7 +117,7 @@ def _status_right(status: str | None, *, near: bool) -> bool | None:
     return near if status == "optimal" else not near and status == "timeout"
 
 
-def normalised_gap(problem: Problem, baseline: Baseline, objective: float) -> float:
+def normalised_gap(baseline: Baseline, objective: float) -> float:
     """Return 0 at the optimum and 1 for no better than random feasible points, clipped to that range."""
     assert baseline.objective is not None
     chance = baseline.random_objective

@@ -53,6 +53,6 @@ class Replay(Target):
 
 def answer_files(folder: Path, prefix: str) -> list[Path]:
     """Return the files with answers to one case that have this prefix, in numerical order."""
-    pattern = re.compile(rf"{re.escape(prefix)}_[^_]+\.(json|txt|md)")
+    pattern = re.compile(rf"{re.escape(prefix)}(_[^_]+\.(json|txt|md)|\.json)")
     files = [path for path in folder.iterdir() if pattern.fullmatch(path.name)] if folder.is_dir() else []
     return sorted(files, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(path.stem)])

@@ -200,8 +200,8 @@ def residuals(case: Case, answer: str) -> list[Residual] | None:
     from fairtrial.optim.text import constraint_texts
 
     problem, _ = problem_of(case)
-    point = read_answer(answer, problem.n).x
-    if point is None:
+    point = None if problem is None else read_answer(answer, problem.n, prompt=case.input).x
+    if problem is None or point is None:
         return None
     violations = problem.violations(np.asarray(point, dtype=np.float64))
     texts = [f"({number}) {text}" for number, text in enumerate(constraint_texts(problem), 1)]

@@ -11,12 +11,12 @@ import yaml
 
 from fairtrial.analyse import Run
 from fairtrial.config import Suite, parse_suite
+from fairtrial.config.answer_folder import Instance, disagreement, read_instances
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.catalogue import by_name
+from fairtrial.optim.export import problem_yaml
 from fairtrial.optim.problem import Baseline
+from fairtrial.scorers.optimisation import problem_of
 from fairtrial.targets.replay import answer_files
-
-_ANSWER = re.compile(r"(.+)_[^_]+\.(json|txt|md)")
 
 
 def write_answer(path: Path, answer: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ def write_folder(run: Run, folder: Path) -> int:
             continue
         instance = folder / trial.case_id
         if not (instance / "baseline.json").exists():
-            write_answer(instance / "baseline.json", _baseline(run, trial.case_id).as_answer())
+            _write_instance(run, trial.case_id, instance)
         style = f"{trial.target}-{trial.condition}" if several_targets else trial.condition
         name = _file_name(style, names)
         (instance / f"{name}_{trial.repeat}.json").write_text(trial.answer, "utf-8")
@@ -49,12 +49,19 @@ def write_folder(run: Run, folder: Path) -> int:
     return count
 
 
-def _baseline(run: Run, case_id: str) -> Baseline:
-    """Return the baseline that the run was scored against."""
+def _write_instance(run: Run, case_id: str, folder: Path) -> None:
+    """Write the baseline that the run was scored against, and the problem if it is not built in."""
     for first in range(0, run.plan.case_count, 250):
         for case in run.store.cases(run.plan.id, first, 250):
             if case.id == case_id and case.metadata and "baseline" in case.metadata:
-                return msgspec.convert(case.metadata["baseline"], Baseline)
+                problem, baseline = problem_of(case)
+                if problem is None:
+                    write_answer(folder / "baseline.json", baseline.as_answer())
+                    return
+                write_answer(folder / "baseline.json", baseline.as_reference(problem))
+                if not problem.seed:
+                    (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
+                return
     raise FairtrialError(f"run {run.id} is not a run of optimisation problems: `{case_id}` has no baseline")
 
 
@@ -67,28 +74,55 @@ def _file_name(style: str, names: dict[str, str]) -> str:
     return names[style]
 
 
-def read_folder(folder: Path) -> Suite:
-    """Build a suite that replays the answers in a folder, with one arm per style."""
-    if not folder.is_dir():
-        raise FairtrialError(f"there is no folder {folder}")
-    instances = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    if not instances:
-        raise FairtrialError(f"{folder} has no instance folders; each must be named after a problem, such as box_qp-10")
+def read_folder(folder: Path, *, time_limit: float = 60.0) -> Suite:
+    """Build a suite that replays the answers in a folder, with one arm per style.
+
+    The folder has instance folders, or is one itself.
+    """
+    instances = read_instances(folder)
+    root = folder.resolve().parent if instances[0].folder == folder.resolve() else folder.resolve()
     styles: dict[str, int] = {}
-    for name in instances:
-        by_name(name)
-        files = [path.name for path in (folder / name).iterdir() if path.name != "baseline.json"]
-        for style in {match[1] for file in files if (match := _ANSWER.fullmatch(file))}:
-            styles[style] = max(styles.get(style, 0), len(answer_files(folder / name, style)))
+    for instance in instances:
+        for style in instance.styles:
+            styles[style] = max(styles.get(style, 0), len(answer_files(instance.folder, style)))
     if not styles:
         raise FairtrialError(f"{folder} has no answers: add files like polite_1.json next to baseline.json")
     document = {
         "name": folder.resolve().name,
         "targets": [
-            {"id": style, "target": f"replay:{folder.resolve()}", "options": {"prefix": style}, "repeats": repeats}
+            {"id": style, "target": f"replay:{root}", "options": {"prefix": style}, "repeats": repeats}
             for style, repeats in sorted(styles.items())
         ],
-        "suite": {"kind": "optimisation", "ids": instances, "styles": []},
+        "suite": {
+            "kind": "optimisation",
+            "answers": str(folder.resolve()),
+            "styles": [],
+            "time_limit": time_limit,
+        },
         "retry": {"attempts": 1},
     }
     return parse_suite(yaml.safe_dump(document, sort_keys=False), file=str(folder), folder=folder)
+
+
+def describe_folder(folder: Path, suite: Suite) -> list[str]:
+    """Say what the answers of a folder are held against, and where its baselines are not what its problems have."""
+    instances = read_instances(folder)
+    known = [one for one in instances if one.problem is not None]
+    lines = []
+    if known:
+        kinds = ", ".join(dict.fromkeys(one.known_by for one in known))
+        lines.append(f"{_listed(known)}: the problem is known ({kinds}); objective and constraints are computed from x")
+    if alone := [one for one in instances if one.problem is None]:
+        lines.append(
+            f"{_listed(alone)}: no problem file, only baseline.json; format, gap of the claimed objective and distance "
+            "are measured, feasibility cannot be"
+        )
+    solved = {case.id: msgspec.convert((case.metadata or {})["baseline"], Baseline) for case in suite.cases()}
+    lines += [f"{one.name}: {told}" for one in known if (told := disagreement(one, solved[one.name]))]
+    lines += [f"{one.name}: no answers" for one in instances if not one.styles]
+    return lines
+
+
+def _listed(instances: list[Instance]) -> str:
+    names = [one.name for one in instances]
+    return ", ".join(names if len(names) <= 4 else [*names[:3], f"and {len(names) - 3} more"])
