@@ -1,0 +1,79 @@
+"""Coroutines for people who do not write `await`, and async twins of functions that only read and compute."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    pass
+
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine and return its result, even if an event loop is already running (as in a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    return _in_thread(work)
+
+
+def _in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread with a loop of its own; an interrupt ends it and keeps what is done."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def noted() -> T:
+        started.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await work
+
+    def target() -> None:
+        try:
+            results.append(asyncio.run(noted()))
+        except BaseException as error:  # whatever it is, it is raised where the caller waits
+            errors.append(error)
+
+    thread = threading.Thread(target=target, name="fairtrial-loop", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        for loop, task in started:
+            if task is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def twin(function: Callable[P, T], name: str) -> Callable[P, Awaitable[T]]:
+    """Return the async twin of a function that reads and computes: the same in a thread."""
+
+    @functools.wraps(function)
+    async def twin(*args: P.args, **keywords: P.kwargs) -> T:
+        return await asyncio.to_thread(function, *args, **keywords)
+
+    twin.__name__ = twin.__qualname__ = name
+    twin.__doc__ = f"{function.__doc__}\n\n    The async twin of `{function.__name__}`.\n    "
+    return twin
+
+
+def waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+    """Return the sync twin of an async function."""
+
+    @functools.wraps(function)
+    def twin(*args: P.args, **keywords: P.kwargs) -> T:
+        return wait_for(function(*args, **keywords))
+
+    twin.__name__ = twin.__qualname__ = name
+    return twin
