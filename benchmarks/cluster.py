@@ -109,7 +109,8 @@ def run_one(seed: int, nodes: RayNodes, folder: Path) -> Ending:
 def _server(seed: int, share: float) -> Iterator[str]:
     command = [sys.executable, "-m", "benchmarks.billing", "--seed", str(seed), "--share", str(share)]
     command += ["--answer", "Question answered"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    root = Path(__file__).parent.parent
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=root) as server:
         assert server.stdout is not None
         try:
             yield server.stdout.readline().strip()

@@ -355,7 +355,7 @@ def test_scorers_and_doctor(cli, finished):
         assert name in out
     assert json.loads(cli("scorers", "--json")[1])["numeric"]["reproducibility"] == "deterministic"
     code, out, _ = cli("doctor")
-    assert code == 0 and "fairtrial" in out and "1 runs" in out and "set OPENAI_API_KEY" in out
+    assert code == 0 and "fairtrial" in out and ", 1 run" in out and "set OPENAI_API_KEY" in out
     assert json.loads(cli("doctor", "--json")[1])["findings"]
 
 

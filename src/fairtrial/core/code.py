@@ -63,9 +63,34 @@ def _make_importable(folder: Path) -> None:
         sys.path.append(str(folder.resolve()))
 
 
+def _prefer_own(name: str, folder: Path) -> None:
+    """Have a module of this folder found before one of the same name in the folder of another suite."""
+    own = next((path for path in (folder / f"{name}.py", folder / name / "__init__.py") if path.is_file()), None)
+    spec = None if own is None else importlib.util.find_spec(name)
+    if own is None or spec is None or spec.origin is None or _is_installed(spec.origin):
+        return
+    found = Path(spec.origin).resolve()
+    if found == own.resolve():
+        return
+    for loaded in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
+        del sys.modules[loaded]
+    other = str(found.parent.parent if found.name == "__init__.py" else found.parent)
+    sys.path.remove(str(folder.resolve()))
+    sys.path.insert(sys.path.index(other) if other in sys.path else len(sys.path), str(folder.resolve()))
+
+
+def _is_installed(origin: str) -> bool:
+    """Return whether a module came with Python or was installed."""
+    if origin in ("built-in", "frozen"):
+        return True
+    path = Path(origin).resolve()
+    return "site-packages" in path.parts or path.is_relative_to(Path(sys.base_prefix).resolve())
+
+
 def _load_module(name: str, folder: Path) -> ModuleType:
-    _make_importable(folder)
     try:
+        _make_importable(folder)
+        _prefer_own(name.partition(".")[0], folder)
         return importlib.import_module(name)
     except Exception as error:  # a user's module may raise anything
         raise ValueError(f"module `{name}` cannot be imported: {type(error).__name__}: {error}") from error

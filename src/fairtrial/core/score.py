@@ -106,7 +106,9 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
         usage = self.answer.usage if self.answer else None
         if usage is None:
             return None
-        return {**msgspec.structs.asdict(usage), "total": usage.prompt + usage.completion}
+        counts = msgspec.structs.asdict(usage)
+        del counts["cache_write_1h"]  # a part of `cache_write`, for its price
+        return {**counts, "total": usage.prompt + usage.completion}
 
     def facts(self) -> dict[str, Any]:
         """Return what users' own code may ask for, by name."""

@@ -85,17 +85,12 @@ class Reader:
         row = await self._read(self._store.cached_answer, trial_id, self._job.run_id, self._job.series_id)
         if row is None:
             return None
-        answer = self.answer(row)
-        if answer.trace is None:  # of a model: only agents change anything
-            return answer
         changes = await self._read(self._changes, row["run_id"], place_of(row))
-        return msgspec.structs.replace(answer, changes=changes)
+        return msgspec.structs.replace(self.answer(row), changes=changes)
 
     async def with_changes(self, trial: Trial) -> Trial:
         """Return the trial with what its agent changed so far, which is only read for a trial that is carried out."""
         if trial.stored is not None:
-            if trial.stored.trace is None:
-                return trial
             changes = await self._read(self._changes, self._job.run_id, trial.place)
             return msgspec.structs.replace(trial, stored=msgspec.structs.replace(trial.stored, changes=changes))
         if not trial.turns:

@@ -11,7 +11,7 @@ import msgspec
 
 from fairtrial.core import registry
 from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Turn
-from fairtrial.core.errors import ProblemsError
+from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
@@ -71,6 +71,7 @@ class Engine:
         self._reader = Reader(store, self.job, scoring.number, self._order)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
         self._executor = self._executor_of(targets, scoring)
+        self._with_workspaces = {arm.target.id for arm in job.arms if _uses_workspace(arm.target.kind)}
         progress.held = self._executor.held
 
     def _executor_of(self, targets: dict[str, Target], scoring: Scoring) -> Executor:
@@ -201,7 +202,7 @@ class Engine:
         """Carry out one trial: ask, store, score, store, count."""
         if trial.stored is not None and self.job.settings.judges:
             trial = msgspec.structs.replace(trial, judgements=await self._reader.judgements(trial))
-        if registry.load("targets", trial.arm.target.kind).uses_workspace:
+        if trial.arm.target.id in self._with_workspaces:
             trial = await self._reader.with_changes(trial)
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
@@ -302,3 +303,11 @@ def _first_exception(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _uses_workspace(kind: str) -> bool:
+    """Return whether targets of a kind work in a folder; those that another tool asked are of no kind that is known."""
+    try:
+        return bool(registry.load("targets", kind).uses_workspace)
+    except FairtrialError:
+        return False
