@@ -60,14 +60,20 @@ const use = (part) => {
   for (const kind of ["input", "change"]) part.dispatchEvent(new Event(kind, {bubbles: true}));
   part.click();
 };
-const tell = () => {
+const look = () => {
   const tags = {}, shown = document.body.innerText.replace(/\\d+/g, "#");
   for (const part of document.body.querySelectorAll("*")) tags[part.localName] = (tags[part.localName] ?? 0) + 1;
-  parent.postMessage({place: %d, told: JSON.stringify([document.title, errors, tags, shown])}, "*");
+  return JSON.stringify([document.title, errors, tags, shown]);
 };
+// What a page does in answer to a click may take a moment: it is told once five looks in a row were the same.
+const settle = (last, same, looks) => setTimeout(() => {
+  const now = look(), count = now === last ? same + 1 : 0;
+  if (count >= 5 || looks >= 50) parent.postMessage({place: %d, told: now}, "*");
+  else settle(now, count, looks + 1);
+}, 200);
 addEventListener("load", () => setTimeout(() => {
   [...document.querySelectorAll("button, summary, a, th, input, select, textarea")].slice(0, 40).forEach(use);
-  setTimeout(tell, 200);
+  settle("", 0, 0);
 }, 200)); }</script>"""
 
 
