@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -97,7 +97,8 @@ def _table(*columns: str) -> Table:
     for column in columns:
         numbers = column in ("window", "in", "out", "cached", "models")
         narrow = numbers or column == "model"
-        table.add_column(column, justify="right" if numbers else "left", no_wrap=narrow, overflow="fold")
+        justify: Literal["left", "right"] = "right" if numbers else "left"
+        table.add_column(column, justify=justify, no_wrap=narrow, overflow="fold", min_width=len(column))
     return table
 
 

@@ -76,12 +76,12 @@ class Ladder:
         budget: Purse,
         price: Price | Awaitable[Price | None],
         lookup: Lookup | None = None,
-        place: Gate | None = None,
+        room: Gate | None = None,
         workspaces: Workspaces | None = None,
     ) -> None:
-        """`place` is what calls to the target take of the machine."""
+        """`room` is what calls to the target take of the machine."""
         self._target, self._settings = target, settings
-        self._place: Gate = place or nullcontext()
+        self._room: Gate = room or nullcontext()
         self._gate, self._limiter, self._budget = gate, limiter, budget
         self._lookup, self._workspaces = lookup, workspaces
         self._pace = pace or Pace()
@@ -224,7 +224,7 @@ class Ladder:
 
     async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
         """limited: respect the limits of the account, the concurrency of lane and run, and what the machine has."""
-        async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate, self._place:
+        async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate, self._room:
             attempt.begun = True
             result = await self._placed(request)
         self._pace.used(result.usage)

@@ -128,7 +128,7 @@ class LocalExecutor:
             budget=self._budget,
             price=price_of(target, settings.prices),
             lookup=lookup if settings.cache else None,
-            place=self._room.place(target.spec.resources or {}),
+            room=self._room.place(target.spec.resources or {}),
             workspaces=self._workspaces,
         )
 
