@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
-from threading import Semaphore
+from threading import Event, Semaphore
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from fairtrial.analyse import Run
 from fairtrial.store import Store
 from fairtrial.targets import mock
+from fairtrial.web import orders
 from fairtrial.web.serving import serve_site
 from tests.ports import free_port
 
@@ -145,3 +146,24 @@ async def test_the_main_journey_needs_only_the_keyboard(site: str, visitor: Any,
     await tab_to(page, "nav a[href='/board']")
     await page.keyboard.press("Enter")
     await page.get_by_role("heading", name="Standings").wait_for()
+
+
+async def test_a_page_does_not_wait_for_the_order_of_its_cases(
+    run_suite: Any, site: str, visitor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a million trials, sorting takes longer than a page may: the page comes first, its cases when they are ready."""
+    cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "good" if n % 2 else "bad"} for n in range(4)]
+    run = await run_suite(targets=[{"id": "one", "target": "mock:one", "options": {"answer": "good"}}], cases=cases)
+    ready, sort = Event(), orders.ordered_cases
+    monkeypatch.setattr(orders, "ordered_cases", lambda *args: ready.wait(60) and sort(*args))
+    page = visitor
+    await page.goto(f"{site}/runs/{run.id}?sort=mean#cases")
+    await page.locator("#case-rows .spinner").wait_for()
+    ready.set()
+    await page.locator("#grid tbody tr").nth(3).wait_for()
+    order = await page.locator("#grid tbody th small").all_text_contents()
+    assert order == ["c0", "c2", "c1", "c3"]
+    assert await page.locator("#grid-card header").count() == 1  # only the rows were replaced
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await page.locator("#panel .trial").wait_for()

@@ -105,14 +105,15 @@ def latest_suites(store: Store, count: int) -> list[str]:
 def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
     """Return the categories, difficulties and tags of a plan's cases."""
     table = schema.cases
-    values = {}
+    # In one pass: of 100,000 cases each takes a while.
+    query = select(table.c.category, table.c.difficulty, table.c.tags).where(table.c.plan_id == plan_id).distinct()
     with store.reading() as connection:
-        for name in ("category", "difficulty"):
-            query = select(table.c[name]).where(table.c.plan_id == plan_id, table.c[name].is_not(None)).distinct()
-            values[name] = sorted(row[0] for row in connection.execute(query))
-        query = select(table.c.tags).where(table.c.plan_id == plan_id, table.c.tags.is_not(None)).distinct()
-        values["tag"] = sorted({tag for row in connection.execute(query) for tag in decode(row[0]) or ()})
-    return values
+        categories, difficulties, tags = (set(column) for column in zip(*connection.execute(query), strict=True))
+    return {
+        "category": sorted(categories - {None}),
+        "difficulty": sorted(difficulties - {None}),
+        "tag": sorted({tag for body in tags - {None} for tag in decode(body) or ()}),
+    }
 
 
 def ordered_cases(store: Store, run: RunRecord, filters: CaseQuery) -> array[int]:

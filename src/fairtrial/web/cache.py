@@ -21,7 +21,7 @@ from fairtrial.store.cache import cached, keep
 from fairtrial.web.compute import ComputeProcess
 
 T = TypeVar("T")
-_VERSION = f"{version('fairtrial')}/7"  # raise the number whenever a computation changes
+_VERSION = f"{version('fairtrial')}/8"  # raise the number whenever a computation changes
 _MAX_REMEMBERED = 200
 _MAX_DRAWN = 20
 _LARGE = 2000  # trials; numbers about more are computed in a separate process
@@ -94,6 +94,14 @@ class NumberCache:
             while len(self._drawn) > _MAX_DRAWN:
                 self._drawn.popitem(last=False)
         return made
+
+    def constant(self, name: str, compute: Callable[[], T]) -> T:
+        """Return a value that never changes, computed when first asked for."""
+        key = (name, "")
+        with self._lock:
+            if key in self._remembered:
+                return self._remembered[key]  # type: ignore[no-any-return]
+        return self._remember(key, compute())
 
     def _start(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -11,24 +10,26 @@ from starlette.datastructures import QueryParams
 from fairtrial.analyse import Run
 from fairtrial.store import browsing
 from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
+from fairtrial.web.cache import patience
 from fairtrial.web.site import Site, url
 
 CASES = 25
 _FEWEST_CASES, _MAX_CELLS = 10, 600  # of one page: with many arms, it has fewer cases
 _MAX_ANSWERS = 8  # arms up to which there is room for their answers
 _SNIPPET = 140  # characters of an answer
-_ORDERS: dict[Any, Sequence[int]] = {}  # of finished runs
-_ORDERS_LOCK = Lock()
-_MAX_ORDERS = 50
 
 
 def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the values of one page of the grid; its columns are the arms in this order, then those not named in it."""
+    """Return the values of one page of the grid; its columns are the arms in this order, then those not named in it.
+
+    There is no `grid` yet while the cases are being put in order.
+    """
     query = case_query(params)
     number = page_number(params)
     size = max(_FEWEST_CASES, min(CASES, _MAX_CELLS // len(run.plan_arms)))
-    everything = ordered(site, run, query)
-    positions = everything[(number - 1) * size : number * size]
+    everything = site.orders.get(run, query, wait=patience(params))
+    positions = [] if everything is None else everything[(number - 1) * size : number * size]
+    total = None if everything is None else len(everything)
     cases = site.store.cases_at(run.plan.id, positions)
     cells: dict[tuple[int, int], Cell] = {
         (cell.case, cell.arm): cell for cell in browsing.cells(site.store, run.record, positions)
@@ -39,7 +40,9 @@ def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -
     texts = {} if view else browsing.snippets(site.store, run.record, positions, _SNIPPET)
     kept = {**query._asdict(), "show": "" if query.show == "all" else query.show, "view": view}
     return {
-        "grid": [
+        "grid": None
+        if everything is None
+        else [
             (
                 case,
                 [
@@ -52,28 +55,11 @@ def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -
         "columns": columns,
         "case_query": query,
         "kept": kept,
-        "kinds": browsing.kinds_of_cases(site.store, run.plan.id),
-        "grid_total": len(everything),
-        "pager": pager(f"/runs/{run.id}", kept, number, len(everything), size, anchor="#cases"),
+        "kinds": site.cache.constant(f"kinds/{run.plan.id}", lambda: browsing.kinds_of_cases(site.store, run.plan.id)),
+        "grid_total": total,
+        "grid_later": url(f"/runs/{run.id}", **kept, page=number, wait=1),
+        "pager": pager(f"/runs/{run.id}", kept, number, total or 0, size, anchor="#cases"),
     }
-
-
-def ordered(site: Site, run: Run, query: CaseQuery) -> Sequence[int]:
-    """Return the positions of the matching cases in order; those of a finished run are cached."""
-    if query == CaseQuery():
-        return range(run.plan.case_count)
-    if run.status == "running":
-        return browsing.ordered_cases(site.store, run.record, query)
-    key = (site.store.path, run.id, browsing.stamp(site.store, run.record), query)
-    with _ORDERS_LOCK:
-        positions = _ORDERS.get(key)
-    if positions is None:
-        positions = browsing.ordered_cases(site.store, run.record, query)
-        with _ORDERS_LOCK:
-            _ORDERS[key] = positions
-            while len(_ORDERS) > _MAX_ORDERS:
-                del _ORDERS[next(iter(_ORDERS))]
-    return positions
 
 
 def case_query(params: QueryParams) -> CaseQuery:

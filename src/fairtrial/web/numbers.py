@@ -28,7 +28,9 @@ from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.tiers import moved_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
-from fairtrial.store.browsing import show_counts
+from fairtrial.store import totals
+from fairtrial.store.browsing import show_counts, stored_trials
+from fairtrial.store.votes import pair_count
 
 MOST_PAIRS = 60  # that are shown in words, with other tests; the matrix has every one
 _MAX_CASES = 100  # in each direction
@@ -40,21 +42,36 @@ def summary(runs: Sequence[Run]) -> RunSummary:
     return runs[0].summary()
 
 
-class RunNumbers(msgspec.Struct):
+class RunNumbers(msgspec.Struct, kw_only=True):
     """What the page of a run shows first: who leads, all cases, and how many of them each filter shows."""
 
     summary: RunSummary
     overview: Overview
     kinds: KindMeans
     counts: dict[str, int]
+    waiting: bool  # whether some trials have not been run
+    pairs: int  # of answers to the same case, which people can vote on
     spreads: dict[str, Spread] = {}
 
 
 def run_numbers(runs: Sequence[Run]) -> RunNumbers:
     """Return the numbers of one run."""
     run = runs[0]
-    counts = show_counts(run.store, run.record)
-    return RunNumbers(run.summary(), run_overview(run), by_kind(run), counts, run_spreads(run))
+    return RunNumbers(
+        summary=run.summary(),
+        overview=run_overview(run),
+        kinds=by_kind(run),
+        counts=show_counts(run.store, run.record),
+        waiting=has_waiting(run),
+        pairs=pair_count(run.store, run.id),
+        spreads=run_spreads(run),
+    )
+
+
+def has_waiting(run: Run) -> bool:
+    """Return whether some trials of a run have not been run."""
+    planned = sum(totals.planned_trials(run.store, run.plan.id, run.plan_arms))
+    return stored_trials(run.store, run.id) < planned
 
 
 class RunVariance(msgspec.Struct):

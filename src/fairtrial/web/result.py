@@ -47,10 +47,9 @@ def numbers_of(cache: NumberCache, run: Run, *, wait: float) -> RunNumbers | Non
     return cache.get(f"run/{run.id}", [run], RunNumbers, numbers.run_numbers, wait=wait)
 
 
-def result_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] | None:
-    """Return the values of the result; None until they are computed."""
-    known = numbers_of(cache, run, wait=wait)
-    return None if known is None else cache.drawn(f"result/{run.id}", known, lambda: _drawn(run, known))
+def result_of(cache: NumberCache, run: Run, known: RunNumbers) -> dict[str, Any]:
+    """Return the values of the result."""
+    return cache.drawn(f"result/{run.id}", known, lambda: _drawn(run, known))
 
 
 def _drawn(run: Run, known: RunNumbers) -> dict[str, Any]:

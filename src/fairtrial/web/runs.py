@@ -15,7 +15,7 @@ from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
 from fairtrial.analyse.wording.tiers import headline_parts, interval_words, standing_words
 from fairtrial.core.errors import FairtrialError
-from fairtrial.store import browsing, totals
+from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import delete_kept_workspaces, scored_by
 from fairtrial.store.naming import check_tag
@@ -25,7 +25,7 @@ from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
-from fairtrial.web.numbers import SeriesNumbers
+from fairtrial.web.numbers import RunNumbers, SeriesNumbers, has_waiting
 from fairtrial.web.result import details_of, numbers_of, result_of, variance_of
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
@@ -93,6 +93,7 @@ class Runs:
         run = self._site.run(request.path_params["run"])
         task = self._site.tasks.of_run(run.id)
         series = self._series_runs(run.record.series_id) if run.record.series_id else []
+        known = None if run.status == "running" else numbers_of(self._site.cache, run, wait=PATIENCE)
         return self._site.page(
             request,
             "run.html.j2",
@@ -101,19 +102,18 @@ class Runs:
             arms=run.plan_arms,
             tags=[name for name, tagged in self._site.store.tags().items() if tagged == run.id],
             task=task,
-            waiting=run.status in ("interrupted", "incomplete") and has_waiting(run),
+            waiting=run.status in ("interrupted", "incomplete") and (known.waiting if known else has_waiting(run)),
             progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series,
             run_again=self._run_again_url(run),
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
-            result=None if run.status == "running" else result_of(self._site.cache, run, wait=PATIENCE),
-            **self._grid(run, request.query_params),
+            result=result_of(self._site.cache, run, known) if known else None,
+            **self._grid(run, request.query_params, known),
         )
 
-    def _grid(self, run: Run, params: QueryParams) -> dict[str, Any]:
+    def _grid(self, run: Run, params: QueryParams, known: RunNumbers | None) -> dict[str, Any]:
         """Return the values of the grid, with its arms in the order of the ranking where that is known."""
-        known = numbers_of(self._site.cache, run, wait=0.0) if run.status != "running" else None
         order = [one.label for one in known.overview.tiers.places] if known else []
         return {**grid(self._site, run, params, order), "counts": known.counts if known else {}}
 
@@ -125,7 +125,8 @@ class Runs:
     def _result(self, request: Request) -> Response:
         """Show the result once it is computed."""
         run = self._site.run(request.path_params["run"])
-        result = result_of(self._site.cache, run, wait=LONG)
+        known = numbers_of(self._site.cache, run, wait=LONG)
+        result = result_of(self._site.cache, run, known) if known else None
         return self._site.page(request, "parts/run_result.html.j2", run=run.record, result=result)
 
     def _details(self, request: Request) -> Response:
@@ -264,12 +265,6 @@ def await_run(task: Task) -> Response:
     """Redirect to the run that a task starts, or to the task's page if the run does not begin at once."""
     task.begun.wait(_START_SECONDS)
     return go_to(task.address)
-
-
-def has_waiting(run: Run) -> bool:
-    """Return whether some trials of a run have not been run."""
-    planned = sum(totals.planned_trials(run.store, run.plan.id, run.plan_arms))
-    return browsing.stored_trials(run.store, run.id) < planned
 
 
 def has_scorer(run: Run, *names: str) -> bool:

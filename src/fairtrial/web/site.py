@@ -28,6 +28,7 @@ from fairtrial.providers import models
 from fairtrial.store import Store
 from fairtrial.web.cache import NumberCache
 from fairtrial.web.markdown import render_markdown
+from fairtrial.web.orders import CaseOrders
 from fairtrial.web.preview import Previews
 from fairtrial.web.tasks import Tasks
 
@@ -41,7 +42,7 @@ class Site:
     def __init__(self, store: Store, folder: Path, *, preview_port: int = 0) -> None:
         self.store, self.folder = store, folder.resolve()
         self.previews, self._preview_port = Previews(), preview_port
-        self.cache, self.tasks = NumberCache(store), Tasks(store)
+        self.cache, self.orders, self.tasks = NumberCache(store), CaseOrders(store), Tasks(store)
         self.before_visits: list[Callable[[], Any]] = []  # what sections load while nobody waits for it
         self._templates = Environment(
             loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -68,6 +69,7 @@ class Site:
         """Interrupt all running tasks and save what they did."""
         self.tasks.close()
         self.cache.close()
+        self.orders.close()
 
     def run(self, name: str) -> Run:
         """Return a run by its id, as used in URLs."""

@@ -17,7 +17,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
 from fairtrial.store.files import attachments, contents
-from fairtrial.web.grid import case_query, is_position, ordered
+from fairtrial.web.grid import case_query, is_position
 from fairtrial.web.optimisation import residuals
 from fairtrial.web.site import Site, url
 from fairtrial.webpage.extract import extract
@@ -108,7 +108,7 @@ class Trials:
     def _neighbours(self, request: Request, run: Run, position: int) -> dict[str, Any]:
         """Return the cases before and after this one among those that match the filter."""
         query = case_query(request.query_params)
-        positions = ordered(self._site, run, query)
+        positions = self._site.orders.get(run, query) or ()
         current = positions.index(position) if position in positions else -1
         kept = {**query._asdict(), "show": "" if query.show == "all" else query.show}
 

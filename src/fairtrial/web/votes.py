@@ -17,9 +17,10 @@ from fairtrial.analyse.figures import board_forest, small_board
 from fairtrial.analyse.pair_board import PairBoard, has_judge
 from fairtrial.analyse.sent import Exchange
 from fairtrial.analyse.wording.pair_boards import board_headline, board_next_step, concord_words, counted
-from fairtrial.store.votes import WORTH, has_pairs, judged_votes, pair_count, vote_of_id, voted_runs
+from fairtrial.store.votes import WORTH, has_pairs, judged_votes, vote_of_id, voted_runs
 from fairtrial.web import numbers
 from fairtrial.web.cache import PATIENCE, NumberCache, patience
+from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.seal import SANDBOX
@@ -97,7 +98,6 @@ class Votes:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._booths: dict[tuple[str, str], Booth] = {}
-        self._totals: dict[tuple[str, float | None], int] = {}
         self.routes = [
             Route("/runs/{run}/vote", self._show, methods=["GET"]),
             Route("/runs/{run}/vote", form_view(self._vote), methods=["POST"]),
@@ -114,15 +114,9 @@ class Votes:
         return self._booths[key]
 
     def _total(self, run: Run) -> int | None:
-        """Return the number of pairs of a run that has ended: counting those of 100,000 trials takes a while."""
-        if run.status == "running":
-            return None
-        key = (run.id, run.record.ended_at)
-        if key not in self._totals:
-            if len(self._totals) >= _MAX_BOOTHS:
-                self._totals.clear()
-            self._totals[key] = pair_count(run.store, run.id)
-        return self._totals.get(key)
+        """Return the number of pairs if the run has been analysed: counting those of a million trials takes a while."""
+        known = None if run.status == "running" else numbers_of(self._site.cache, run, wait=0.0)
+        return known.pairs if known else None
 
     def _show(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])

@@ -15,23 +15,27 @@ export function say(message) {
   document.getElementById("say").textContent = message;
 }
 
-// Load the parts of a page that take longer to compute than a page may take to load.
+// Load the parts of a page that take longer to compute than a page may take to load: rows one after another, for they
+// would take all connections; parts at the same time, for one must not wait for a slower one.
 async function fetchPending(root = document) {
-  for (const place of root.querySelectorAll("[data-pending]")) {
-    const address = place.dataset.pending;
-    delete place.dataset.pending;
-    try {
-      const reply = await fetch(address, { headers: { Accept: "text/html" } });
-      if (!reply.ok) throw new Error(String(reply.status));
-      const part = new DOMParser().parseFromString(place.tagName === "TR" ? `<table><tbody>${await reply.text()}</tbody></table>` : await reply.text(), "text/html");
-      const fresh = part.getElementById(place.closest("section[id]")?.id ?? ""); // the same section of a whole page
-      const nodes = place.tagName === "TR" ? [...part.querySelectorAll("tr")] : fresh ? [...fresh.childNodes] : [...part.body.childNodes];
-      localTimes(part);
-      place.replaceWith(...nodes);
-      document.dispatchEvent(new Event("part-loaded"));
-    } catch {
-      place.textContent = "Loading failed; reload the page to try again.";
-    }
+  for (const place of root.querySelectorAll("[data-pending]:not(tr)")) fetchPart(place);
+  for (const place of root.querySelectorAll("tr[data-pending]")) await fetchPart(place);
+}
+
+async function fetchPart(place) {
+  const address = place.dataset.pending;
+  delete place.dataset.pending;
+  try {
+    const reply = await fetch(address, { headers: { Accept: "text/html" } });
+    if (!reply.ok) throw new Error(String(reply.status));
+    const part = new DOMParser().parseFromString(place.tagName === "TR" ? `<table><tbody>${await reply.text()}</tbody></table>` : await reply.text(), "text/html");
+    const fresh = part.getElementById(place.closest("section[id]")?.id ?? ""); // the same section of a whole page
+    const nodes = place.tagName === "TR" ? [...part.querySelectorAll("tr")] : fresh ? [...fresh.childNodes] : [...part.body.childNodes];
+    localTimes(part);
+    place.replaceWith(...nodes);
+    document.dispatchEvent(new Event("part-loaded"));
+  } catch {
+    place.textContent = "Loading failed; reload the page to try again.";
   }
 }
 

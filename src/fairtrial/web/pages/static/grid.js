@@ -1,15 +1,10 @@
 // The grid: keyboard, and a panel with the whole trial beside it.
 import { localTimes, say, typing } from "./app.js";
 
-const grid = document.getElementById("grid");
-const panel = document.getElementById("panel");
+let grid = null;
+let panel = null;
 const MOVES = { j: [1, 0], ArrowDown: [1, 0], k: [-1, 0], ArrowUp: [-1, 0], l: [0, 1], ArrowRight: [0, 1], h: [0, -1], ArrowLeft: [0, -1] };
 let open = null; // the cell whose trial the panel shows
-
-// The page reloads when a run ends: restore the focus in the grid.
-const focused = sessionStorage.getItem("focus");
-sessionStorage.removeItem("focus");
-if (focused) grid?.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 
 function links(row) {
   return [...row.querySelectorAll("a")];
@@ -50,19 +45,19 @@ function close() {
   open = null;
 }
 
-grid?.addEventListener("click", (event) => {
+function openHere(event) {
   const cell = event.target.closest("td.cell a");
   if (!cell || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   show(cell);
-});
+}
 
-panel?.addEventListener("click", (event) => {
+function press(event) {
   const button = event.target.closest("[data-panel-do]");
   if (!button) return;
   if (button.dataset.panelDo === "close") close();
   else step({ next: [1, 0], before: [-1, 0] }[button.dataset.panelDo]);
-});
+}
 
 function step(move) {
   const next = moved(open, move);
@@ -82,3 +77,19 @@ document.addEventListener("keydown", (event) => {
   if (open) return step(move);
   moved(inside ? document.activeElement : null, move)?.focus();
 });
+
+// The grid may come after the page, when many cases have to be put in order first.
+function start() {
+  const found = document.getElementById("grid");
+  if (!found || found === grid) return;
+  [grid, panel] = [found, document.getElementById("panel")];
+  grid.addEventListener("click", openHere);
+  panel.addEventListener("click", press);
+  // The page reloads when a run ends: restore the focus in the grid.
+  const focused = sessionStorage.getItem("focus");
+  sessionStorage.removeItem("focus");
+  if (focused) grid.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+}
+
+start();
+document.addEventListener("part-loaded", start);
