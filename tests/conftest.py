@@ -107,6 +107,15 @@ def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def own_garbage_collector() -> Iterator[None]:
+    """Commands tune the collector for a process that soon ends; thousands of tests in one process would keep everything."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gc.freeze", lambda: None)
+        patch.setattr("gc.set_threshold", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def prepared_statements() -> Iterator[None]:
     """Thousands of stores are opened, each with an engine that would prepare the same statements anew: they share them."""
     engines: list[Any] = []

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def _stored(folder: Path) -> int:
     import sqlite3
 
     try:
-        with sqlite3.connect(f"file:{folder}/.fairtrial/fairtrial.db?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{folder}/.fairtrial/fairtrial.db?mode=ro", uri=True)) as connection:
             return connection.execute("select count(*) from trials").fetchone()[0]
     except sqlite3.OperationalError:
         return 0

@@ -5,6 +5,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ CASES = 400
 def stored(folder: Path) -> dict[str, str]:
     """Every stored prompt with its answer."""
     try:
-        with sqlite3.connect(f"file:{folder}/.fairtrial/fairtrial.db?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{folder}/.fairtrial/fairtrial.db?mode=ro", uri=True)) as connection:
             rows = connection.execute(
                 "select cases.input, trials.answer from trials join cases on cases.position = trials.case_position"
             )
@@ -28,7 +29,7 @@ def stored(folder: Path) -> dict[str, str]:
 
 def count_stored(folder: Path) -> int:
     try:
-        with sqlite3.connect(f"file:{folder}/.fairtrial/fairtrial.db?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{folder}/.fairtrial/fairtrial.db?mode=ro", uri=True)) as connection:
             return int(connection.execute("select count(*) from trials where answer is not null").fetchone()[0])
     except sqlite3.OperationalError:
         return 0
@@ -68,6 +69,6 @@ async def test_kill_and_resume(tmp_path, write_suite, model_server):
     final = stored(tmp_path)
     assert len(final) == CASES
     assert all(answer == f"42: {prompt}" for prompt, answer in final.items())
-    with sqlite3.connect(tmp_path / ".fairtrial" / "fairtrial.db") as connection:
+    with closing(sqlite3.connect(tmp_path / ".fairtrial" / "fairtrial.db")) as connection:
         assert connection.execute("select count(*), count(value) from scores").fetchone() == (CASES, CASES)
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_workers_are_processes_that_share_the_work_and_end_with_it(tmp_path, wri
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "40 of 40 scored" in done.stdout
-    with sqlite3.connect(tmp_path / ".fairtrial" / "fairtrial.db") as connection:
+    with closing(sqlite3.connect(tmp_path / ".fairtrial" / "fairtrial.db")) as connection:
         pids = {int(notes) for (notes,) in connection.execute("select notes from scores")}
     assert len(pids) == 2
     for pid in pids:

@@ -122,10 +122,14 @@ def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
 
 
 def open_store(url: str | None, *, create: bool = False) -> Store:
-    """Open the store that a command works on."""
+    """Open the store that a command works on; it is closed when the command ends."""
     from fairtrial.store import Store
 
-    return Store(url, create=create)
+    store = Store(url, create=create)
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.find_root().call_on_close(store.close)
+    return store
 
 
 def print_json(value: dict[str, Any]) -> None:
