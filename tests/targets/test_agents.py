@@ -84,7 +84,7 @@ class TestGates:
         baseline, with_facts = run.arms
         assert baseline.tools is None and with_facts.scored == 20
         used = with_facts.tools.used
-        assert 3 < used < 17 and with_facts.tools.marked == 20 - used
+        assert 0 < used < 20 and with_facts.tools.marked == 20 - used
         assert with_facts.tools.when_used.count == used and with_facts.tools.tools == {"facts.lookup": (used, 0)}
         marked = [trial.missing for trial in run.trials() if trial.condition == "with-facts"]
         assert marked.count("no tool was used") == 20 - used

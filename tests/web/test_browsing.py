@@ -167,3 +167,25 @@ async def test_a_page_does_not_wait_for_the_order_of_its_cases(
     await page.keyboard.press("j")
     await page.keyboard.press("Enter")
     await page.locator("#panel .trial").wait_for()
+
+
+async def test_what_is_typed_before_the_script_is_there_counts(site: str, visitor: Any, write_suite: Any) -> None:
+    write_suite(targets=[{"id": "one", "target": "mock:echo"}], cases=[{"input": "Hello", "expected": "Hello"}])
+    page, there = visitor, asyncio.Event()
+
+    async def late(route: Any) -> None:
+        await there.wait()
+        await route.continue_()
+
+    await page.route("**/static/new_run.js", late)
+    await page.goto(f"{site}/new?file=suite.yaml", wait_until="commit")
+    await page.get_by_label("Repeats", exact=True).fill("2")
+    there.set()
+    await page.locator("#estimate dd", has_text="2").first.wait_for()
+
+    there.clear()
+    await page.route("**/static/suite.js", late)
+    await page.goto(f"{site}/suites/edit?file=suite.yaml", wait_until="commit")
+    await page.get_by_label("Target", exact=True).fill("mock:nobody")
+    there.set()
+    await page.get_by_text("a mock needs `answer` or `answers`").first.wait_for()

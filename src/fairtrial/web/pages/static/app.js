@@ -129,6 +129,15 @@ export function lost(message) {
   place.hidden = !message;
 }
 
+// What was typed before the page's script had loaded counts as typed now.
+export function catchUp(root) {
+  for (const field of root.querySelectorAll("input, textarea, select")) {
+    const chosen = field.options ? [...field.options].some((one) => one.selected !== one.defaultSelected) && field.selectedIndex > 0 : false;
+    const edited = field.options ? chosen : field.checked !== field.defaultChecked || field.value !== field.defaultValue;
+    if (edited) for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
+  }
+}
+
 export function typing(event) {
   return event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, [contenteditable], dialog");
 }

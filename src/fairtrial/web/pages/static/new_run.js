@@ -1,4 +1,5 @@
 // The run settings and their estimate.
+import { catchUp } from "./app.js";
 import { describe, search } from "./models.js";
 
 const form = document.getElementById("arena");
@@ -60,5 +61,6 @@ if (form) {
     clearTimeout(timer);
     timer = setTimeout(estimate, 300);
   });
+  catchUp(form);
   lock();
 }

@@ -1,4 +1,6 @@
 // Planning: moving a slider or choosing other arms asks the server again and replaces the answer.
+import { catchUp } from "./app.js";
+
 const section = document.getElementById("planned");
 let timer = 0;
 let latest = 0;
@@ -25,3 +27,5 @@ section?.addEventListener("input", (event) => {
   clearTimeout(timer);
   timer = setTimeout(() => renew(form), 250);
 });
+
+if (section) catchUp(section);

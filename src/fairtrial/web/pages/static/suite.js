@@ -1,6 +1,6 @@
 // The text is the state; the form is a view of it. Changing a field sends a change of the text.
 import "./models.js";
-import { say } from "./app.js";
+import { catchUp, say } from "./app.js";
 import { post } from "./talk.js";
 
 const text = document.getElementById("text");
@@ -383,6 +383,7 @@ async function check() {
 }
 
 queue = queue.then(check);
+catchUp(form);
 
 async function store() {
   flush();
