@@ -71,7 +71,7 @@ WORK = {
     "by kind": by_kind,
     "compare": compared,
     "rank": lambda run: rank(scores_of(run)),
-    "power": lambda run: plan_power(scores_of(run), choose(scores_of(run))),
+    "power": lambda run: plan_power(scores_of(run), choose(scores_of(run))[:1]),
     "variance": arm_variances,
     "cases": lambda run: analyse_cases(scores_of(run)),
     "latency and cost": lambda run: [arm.means(name) for arm in scores_of(run).arms for name in arm.values],

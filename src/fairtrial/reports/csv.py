@@ -18,6 +18,7 @@ _FORMULA = r"(?='*(?:[=+@]|-(?! )))"
 _BEGINNING = re.compile(r"(?:^|[;\t\r\n])[ \"]*" + _FORMULA)
 _MARKED = re.compile(r"((?:^|[;\t\r\n])[ \"]*)'" + _FORMULA)
 _ODD_START = re.compile(r"'*[-\t\r]")
+_SUSPECT = re.compile(r"[=+@\-\t\r]")  # most texts have none of these, and need no closer look
 
 
 def write(run: Run, file: IO[str]) -> None:
@@ -32,9 +33,9 @@ def write(run: Run, file: IO[str]) -> None:
 
 def cell(value: Any) -> Any:
     """Return a value that is safe to open in a spreadsheet."""
-    if isinstance(value, list | tuple | dict):
+    if isinstance(value, (list, tuple, dict)):
         return msgspec.json.encode(value).decode() if value else ""
-    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+    if not isinstance(value, str) or not _SUSPECT.search(value) or _NUMBER.fullmatch(value):
         return value
     # Text from a model must not become a formula in a spreadsheet.
     marked = _BEGINNING.sub(r"\g<0>'", value)
