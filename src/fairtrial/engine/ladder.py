@@ -23,6 +23,7 @@ from fairtrial.core.money import Cost
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.engine.budget import Need
+from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace, Size
 from fairtrial.engine.retry import Retries
@@ -134,6 +135,7 @@ class Ladder:
 
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, Cost]:
         """afforded: reserve the maximum cost first, then replace it by the actual cost."""
+        raise_if_cancelled()
         if self._budget.limited:
             await self._load_price()
         reserved = await self._budget.reserve(self._need(request))
@@ -144,7 +146,8 @@ class Ladder:
             request = msgspec.structs.replace(request, allowance=_Allowance(reserved, self._price))
         try:
             result = await self._limited(request, attempt)
-            await self._load_price()
+            if self._pending_price is not None:
+                await to_the_end(self._load_price())  # the answer has been paid for: it must be stored
             cost = self._cost(request, result, reserved)
             return result, cost
         except asyncio.CancelledError:
@@ -156,7 +159,7 @@ class Ladder:
 
     async def _load_price(self) -> None:
         if self._pending_price is not None:
-            self._price = await self._pending_price
+            self._price = await asyncio.shield(self._pending_price)  # other calls wait for it too
             self._pending_price = None
 
     def _need(self, request: Request) -> Need:

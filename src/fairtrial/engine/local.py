@@ -27,6 +27,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.engine.bench import embedding_of, embedding_request
+from fairtrial.engine.cancelling import raise_if_cancelled
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
 from fairtrial.engine.ladder import Gate, Ladder, Lookup, Purse, price_of
@@ -188,6 +189,7 @@ class LocalExecutor:
             if outcome.turns:
                 trial = msgspec.structs.replace(trial, turns=outcome.turns)
             answer = await reports.answered(trial, outcome)
+            raise_if_cancelled()
             if answer is None:
                 return
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
