@@ -16,7 +16,6 @@ async def test_answers_that_wait_for_their_price_are_stored(monkeypatch):
 
     def slow_list(*_):
         listed.wait(60)
-        return None
 
     monkeypatch.setattr(ladder, "find_price", slow_list)
 

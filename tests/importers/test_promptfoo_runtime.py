@@ -17,6 +17,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.importers import write_suite
 from fairtrial.importers._promptfoo import runtime_http, runtime_models
 from fairtrial.importers.promptfoo import Promptfoo
+from tests.ports import free_port
 
 CORPUS = Path(__file__).parent.parent / "data" / "promptfoo"
 ASKED = [{"role": "user", "content": "Add 2 and 3"}]
@@ -196,6 +197,9 @@ def test_a_token_is_asked_for_first():
 def test_spans_that_a_provider_sends_are_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     imported("more-checks", tmp_path)
+    port = str(free_port())  # that of the configuration may be taken on this machine
+    for file in (*tmp_path.rglob("*.py"), *tmp_path.rglob("*.yaml")):
+        file.write_text(file.read_text().replace("43181", port))
     document = yaml.safe_load((tmp_path / "suite.yaml").read_text())
     (case,) = document["cases"]
     parts = case["scorer"]["scorers"]
