@@ -198,7 +198,8 @@ def test_spans_that_a_provider_sends_are_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     imported("more-checks", tmp_path)
     port = str(free_port())  # that of the configuration may be taken on this machine
-    for file in (*tmp_path.rglob("*.py"), *tmp_path.rglob("*.yaml")):
+    monkeypatch.setenv("SPANS_PORT", port)
+    for file in tmp_path.rglob("*.py"):
         file.write_text(file.read_text().replace("43181", port))
     document = yaml.safe_load((tmp_path / "suite.yaml").read_text())
     (case,) = document["cases"]

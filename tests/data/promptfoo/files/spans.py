@@ -1,4 +1,5 @@
 import json
+import os
 import urllib.request
 
 
@@ -20,5 +21,6 @@ def call_api(prompt, options, context):
     spans[0]["attributes"] = [tool, {"key": "tool.arguments", "value": {"stringValue": '{"who": "Ann"}'}}]
     body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
     headers = {"Content-Type": "application/json"}
-    urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:43181/v1/traces", body, headers))
+    address = f"http://127.0.0.1:{os.environ.get('SPANS_PORT', '43181')}/v1/traces"
+    urllib.request.urlopen(urllib.request.Request(address, body, headers))
     return {"output": prompt}
