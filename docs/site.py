@@ -48,6 +48,8 @@ NAVIGATION: dict[str, Any] = {
         "Datasets": "docs/datasets.md",
         "Targets": "docs/targets.md",
         "Agents at work": "docs/workspaces.md",
+        "Optimisation problems": "docs/problems.md",
+        "The politeness studies": "docs/politeness.md",
         "Judges": "docs/judges.md",
         "Runs": "docs/runs.md",
         "More than one process": "docs/cluster.md",

@@ -11,6 +11,7 @@ from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.importers import NO_JUDGE, Imported, suite_text
+from tests.importers.optimisation_benchmarks import write
 
 EXAMPLES = {
     "benchmaker": json.dumps({
@@ -25,7 +26,13 @@ EXAMPLES = {
     "promptfoo": yaml.safe_dump({
         "providers": ["echo"], "prompts": ["{{q}}"], "tests": [{"vars": {"q": "x"}, "assert": [{"type": "equals", "value": "x"}]}],
     }),
+    "complexor": "ComplexOR",
+    "industryor": json.dumps({"en_question": "The least x?", "en_answer": "1", "difficulty": "Easy", "id": 3}),
+    "mamo": json.dumps({"id": 1, "Question": "The least x?", "Answer": "1", "Type": "easy_lp"}),
+    "nlp4lp": json.dumps({"description": "The least x?", "parameters": "{}", "solution": '{"objective": 1}'}),
+    "optibench": json.dumps([{"question": "The least x?", "results": {"x": "1"}, "type": "linear-table", "index": 0}]),
 }  # fmt: skip
+FOLDERS = {"complexor"}  # whose example is a folder
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8)
 KEYS = st.sampled_from(
     ["name", "testCases", "prompt", "providers", "prompts", "tests", "vars", "assert", "type", "value", "dataset",
@@ -48,7 +55,10 @@ class TestEveryImporter:
     def test_its_example_becomes_a_suite_that_loads(self, name, tmp_path):
         (tmp_path / "d.jsonl").write_text('{"q": "x", "a": "x"}\n')
         path = tmp_path / "theirs.yaml"
-        path.write_text(EXAMPLES[name])
+        if name in FOLDERS:
+            path = write(tmp_path, EXAMPLES[name])
+        else:
+            path.write_text(EXAMPLES[name])
         imported = self.read(name, path)
         assert isinstance(imported, Imported) and all(isinstance(item, str) for item in imported.findings)
         text = suite_text(imported).replace(NO_JUDGE, "mock:judge")

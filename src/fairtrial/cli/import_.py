@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,15 @@ _KINDS = {  # what is imported, if it is not a suite: modules of their own
     "traces": "Make cases of recorded calls: OpenTelemetry, Langfuse, Logfire.",
 }
 _TOOLS = ("k-eval", "benchmaker", "promptfoo")
+_LABELLED = ("industryor", "mamo", "nlp4lp", "complexor", "optibench")  # benchmarks of optimisation
+_REASONS_SHOWN = 20
 
 
 class _Imports(click.Group):
     """Every name that is none of the kinds above is a tool, whose suite is converted."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_KINDS, *_TOOLS]
+        return [*_KINDS, *_TOOLS, *_LABELLED]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _KINDS:
@@ -35,7 +38,9 @@ class _Imports(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("What to import"):
-            formatter.write_dl([*_KINDS.items(), *((tool, f"Convert a suite of {tool}.") for tool in _TOOLS)])
+            tools = [(tool, f"Convert a suite of {tool}.") for tool in _TOOLS]
+            labelled = [(name, f"Convert the data of {name}, and certify its labels.") for name in _LABELLED]
+            formatter.write_dl([*_KINDS.items(), *tools, *labelled])
 
 
 @click.group(cls=_Imports, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -53,8 +58,20 @@ def _suite_command(tool: str) -> click.Command:
     )
     @option("--force", is_flag=True, help="Overwrite an existing file.")
     @option("--run-code", is_flag=True, help="promptfoo: run the configuration's own programs that make tests.")
-    def convert(file: Path, output: Path, force: bool, run_code: bool) -> None:
-        _convert(tool, file, output, force=force, run_code=run_code)
+    @option(
+        "--sandbox",
+        type=click.Choice(["bubblewrap", "none"]),
+        default="bubblewrap",
+        help="Benchmarks: where their reference programs are run; with none, these have your rights.",
+    )
+    @option(
+        "--answer",
+        type=click.Choice(["value", "code"]),
+        default="value",
+        help="Benchmarks: ask for the optimal value, or for a program that finds it.",
+    )
+    def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> None:
+        _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
 
     return convert
 
@@ -65,7 +82,7 @@ Everything that has no counterpart here is listed; nothing is dropped silently. 
 --no-keys` does; code of the original that it needs is written beside it."""
 
 
-def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool) -> None:
+def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> None:
     from fairtrial.core import registry
     from fairtrial.core.errors import FairtrialError
     from fairtrial.importers import write_suite
@@ -75,11 +92,17 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
         raise FairtrialError(f"--run-code is for suites with programs that make tests, which {tool} does not have")
     if run_code:
         importer.run_code = True
+    if answer == "code":
+        if not hasattr(importer, "answer"):
+            raise FairtrialError(f"--answer is for benchmarks of optimisation, which {tool} is not")
+        importer.answer = answer
     _refuse_existing([output], force=force)
     try:
         imported = importer.read(file)
     except RecursionError:
         raise FairtrialError(f"{file} is nested too deeply") from None
+    if tool in _LABELLED or imported.references:
+        imported = _certify(imported, sandbox)
     written = [output.parent / name for name in imported.files]
     _refuse_existing(written, force=force)
     write_suite(imported, output, source=file.name, tool=tool)
@@ -89,6 +112,26 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
     _list("not converted", imported.findings)
     _list("works differently", imported.differences)
     _check(output)
+
+
+def _certify(imported: Any, sandbox: Any) -> Any:
+    """Certify the labels of a benchmark, and say how many are right."""
+    from fairtrial.config.problems import show_progress
+    from fairtrial.workflows.labels import certify_labels
+
+    imported, labels = certify_labels(
+        imported, sandbox=sandbox, watch=lambda done, count: show_progress(done, count, "certifying labels")
+    )
+    kinds = Counter(label.kind for label in labels)
+    click.echo(
+        f"labels: {kinds['certified']} certified, {kinds['wrong']} wrong, "
+        f"{kinds['not-certified']} as published, not certified",
+        err=True,
+    )
+    reasons = Counter(label.reason for label in labels if label.kind == "not-certified")
+    shown = [f"{counted(number, 'label')}: {reason}" for reason, number in reasons.most_common(_REASONS_SHOWN)]
+    _list("not certified", shown)
+    return imported
 
 
 def _list(title: str, items: list[str]) -> None:

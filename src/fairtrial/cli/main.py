@@ -40,6 +40,7 @@ COMMANDS = {
     "arena": "Let models write web pages, and score them in a real browser.",
     "vote": "Vote between answers without knowing which arm wrote them.",
     "serve": "Start the web interface: suites, runs, comparisons, judges, votes.",
+    "replicate": "Repeat the politeness studies on any model: 50 questions, five tones, ten runs.",
     "optim": "Compare prompt styles on optimisation problems.",
     "baseline": "Solve an optimisation problem and certify the solution.",
     "import": "Import results of other tools, or convert their suites.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.cli.optim_generate import command as generate
 from fairtrial.cli.options import (
     json_option,
     load_dotenv,
@@ -26,6 +27,9 @@ _COLUMNS = ("arm", "follows", "feasible", "gap", "median", "quality", "composite
 @click.group()
 def command() -> None:
     """Compare prompt styles on optimisation problems with certified baselines."""
+
+
+command.add_command(generate)
 
 
 @command.command("run")

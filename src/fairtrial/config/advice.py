@@ -11,7 +11,8 @@ from fairtrial.providers.params import unsupported_params
 
 def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
-    messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
+    messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite)]
+    messages += [*_dropped_params(suite), *_unconfined_code(suite)]
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")
         if temperature and "temperature" not in unsupported_params(judge.target, judge.params):
@@ -36,6 +37,16 @@ def _dropped_params(suite: Suite) -> Iterator[str]:
     for name, target, params in sent:
         if dropped := unsupported_params(target, params):
             yield f"{name} does not accept {' and '.join(dropped)}: not sent, and not part of the record"
+
+
+def _unconfined_code(suite: Suite) -> Iterator[str]:
+    """Warn about programs of models that no sandbox keeps from the rest of the machine."""
+    for scorer in suite.build_scorers():
+        if getattr(scorer, "answer", "") == "code" and getattr(scorer, "sandbox", "") == "none":
+            from fairtrial.workspace.program import UNPROTECTED
+
+            yield UNPROTECTED
+            return
 
 
 def _unseen_pages(suite: Suite) -> Iterator[str]:

@@ -10,7 +10,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
 from fairtrial.suites import code_arena
 
-_FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles")
+_FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles", "answer", "sandbox", "seconds", "memory_mb")
 _MAX_TOKENS = 8192  # a page is longer than the usual answer
 _TIMEOUT = 300.0  # seconds; a page also takes longer
 

@@ -327,6 +327,16 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
     count: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=1)] = 1
     time_limit: Annotated[float, Meta(gt=0, description="Seconds to solve a baseline that is not included.")] = 60.0
+    answer: Annotated[
+        Literal["point", "code"],
+        Meta(description="What is asked for: the numbers, or a program that finds them and is run in a sandbox."),
+    ] = "point"
+    sandbox: Annotated[
+        Literal["bubblewrap", "none"],
+        Meta(description="What keeps programs from the rest of the machine; with none, they have your rights."),
+    ] = "bubblewrap"
+    seconds: Annotated[float, Meta(gt=0, description="Processor time of each program.")] = 60.0
+    memory_mb: Annotated[float, Meta(gt=0, description="Memory of each program.")] = 2048.0
     styles: Annotated[
         list[str] | None, Meta(description="Styles used as conditions if the suite has no `conditions`.")
     ] = None

@@ -54,6 +54,9 @@ class ProblemDocument(Document, frozen=True, kw_only=True):
     difficulty: Literal["easy", "medium", "hard"] | None = None
     tolerance: Annotated[float, Meta(gt=0, description="The largest violation of a feasible answer.")] = 1e-6
     family: Annotated[str, Meta(description="Problems of one family are one cluster in comparisons.")] = ""
+    variant_of: Annotated[
+        str, Meta(description="The id of the problem that this one is another wording of; both are one group.")
+    ] = ""
     bound: Annotated[float | None, Meta(description="A bound of the objective that is known by construction.")] = None
 
 
@@ -140,6 +143,7 @@ class _Reader:
             text=document.text.strip(),
             level=document.difficulty or "",
             tolerance=document.tolerance,
+            variant_of=document.variant_of,
         )
 
     def _add_variable(self, entry: VariableEntry, index: int) -> None:

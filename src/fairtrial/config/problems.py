@@ -15,6 +15,7 @@ from fairtrial.core.experiment import Case
 from fairtrial.optim.catalogue import Selection, baselines, by_name, matching, select
 from fairtrial.optim.certify import check_solved
 from fairtrial.optim.problem import Baseline, Problem
+from fairtrial.optim.program import program_text
 from fairtrial.optim.text import problem_text
 
 CACHE = Path(".fairtrial/baselines")
@@ -25,18 +26,25 @@ def problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     if entry.answers is not None:
         return answer_cases(folder / entry.answers, first, entry.time_limit)
     problems = _selected(entry, folder)
-    solved = baselines(problems, CACHE, time_limit=entry.time_limit, watch=_show_progress)
+    solved = baselines(problems, CACHE, time_limit=entry.time_limit, watch=show_progress)
     for baseline in solved:
         check_solved(baseline)
     pairs = zip(problems, solved, strict=True)
-    return [_case(problem, baseline, position) for position, (problem, baseline) in enumerate(pairs, first)]
+    cases = [_case(problem, baseline, position) for position, (problem, baseline) in enumerate(pairs, first)]
+    if entry.answer == "code":
+        cases = [_asking_for_code(case, problem, entry) for case, problem in zip(cases, problems, strict=True)]
+    if len({problem.family for problem in problems}) > 1:
+        return cases
+    # One cluster has no interval. Within one family, its problems are the sample, each with its other wordings.
+    groups = [problem.group for problem in problems]
+    return [msgspec.structs.replace(case, cluster=group) for case, group in zip(cases, groups, strict=True)]
 
 
 def answer_cases(folder: Path, first: int, time_limit: float) -> list[Case]:
     """Return the instances of a folder of answers; without a problem, the baseline is all that a case has."""
     instances = read_instances(folder)
     problems = [one.problem for one in instances if one.problem is not None]
-    solved = {one.problem: one for one in baselines(problems, CACHE, time_limit=time_limit, watch=_show_progress)}
+    solved = {one.problem: one for one in baselines(problems, CACHE, time_limit=time_limit, watch=show_progress)}
     cases = []
     for position, one in enumerate(instances, first):
         baseline = solved.get(one.name, one.reference)
@@ -96,12 +104,20 @@ def _case(problem: Problem, baseline: Baseline, position: int) -> Case:
     )
 
 
-def _show_progress(done: int, count: int) -> None:
+def _asking_for_code(case: Case, problem: Problem, entry: SuiteEntry) -> Case:
+    """Return a case that asks for a program in place of the numbers; it is scored by what the program returns."""
+    limits = {"seconds": entry.seconds, "memory_mb": entry.memory_mb}
+    room = {"cpu": 1.0}  # a program for each processor: more at once would only be slower
+    scorer = {"type": "optimisation", "answer": "code", "sandbox": entry.sandbox, "resources": room, **limits}
+    return msgspec.structs.replace(case, input=program_text(problem, **limits), scorer=scorer)
+
+
+def show_progress(done: int, count: int, what: str = "solving baselines") -> None:
     """Show the progress of solving, which takes a while: as a bar, or in a log as one line each."""
     if sys.stderr.isatty():
         bar = "█" * (20 * done // count)
         end = "\n" if done == count else ""
-        sys.stderr.write(f"\rsolving baselines {bar:░<20} {done} of {count}{end}")
+        sys.stderr.write(f"\r{what} {bar:░<20} {done} of {count}{end}")
     else:
-        sys.stderr.write(f"solving baselines: {done} of {count}\n")
+        sys.stderr.write(f"{what}: {done} of {count}\n")
     sys.stderr.flush()

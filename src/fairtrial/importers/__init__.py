@@ -28,6 +28,15 @@ class FileRef(NamedTuple):
         return self.form.format(path)
 
 
+class Reference(NamedTuple):
+    """A program of the original that builds the model of a question; it is run in a sandbox, to certify the answer."""
+
+    program: str
+    call: str = ""  # a function in it, with its arguments; empty: the program itself
+    arguments: dict[str, Any] = {}
+    files: dict[str, bytes] = {}  # that it reads
+
+
 class Imported(NamedTuple):
     """An imported suite, and what could not be carried over from the original."""
 
@@ -35,6 +44,7 @@ class Imported(NamedTuple):
     findings: list[str]
     differences: list[str] = []  # settings that mean something else here
     files: dict[str, list[str | FileRef]] = {}  # by name, in pieces, what must stand beside the suite
+    references: dict[str, Reference] = {}  # by the id of the case
 
 
 class Foreign(NamedTuple):

@@ -48,7 +48,7 @@ def read_answer(text: str, n: int, *, truncated: bool = False, prompt: str = "")
     Args:
         prompt: What was asked: lines that only repeat it are no part of the answer.
     """
-    own, repeated = _without_prompt(text, prompt)
+    own, repeated = without_prompt(text, prompt)
     answer, only_json = _object(own)
     only_json = only_json and own.strip() == text.strip()
     if answer is None:
@@ -86,7 +86,7 @@ def _steps(findings: list[str], *, only_json: bool) -> int:
     return len(STEPS) if only_json else len(STEPS) - 1
 
 
-def _without_prompt(text: str, prompt: str) -> tuple[str, bool]:
+def without_prompt(text: str, prompt: str) -> tuple[str, bool]:
     """Return a text without the lines of the prompt, and whether it has most of them."""
     lines = [line.strip() for line in prompt.splitlines() if len(line.strip()) >= _SHORTEST_LINE]
     found = [line for line in lines if line in text]

@@ -12,6 +12,7 @@ from fairtrial.optim.problem import UNBOUNDED, Expression, Problem, Square
 
 _SHORT = 6  # terms that are written out; longer sums become vectors and matrices
 _NAME = "x"
+_WIDTH = 110
 
 
 def problem_yaml(problem: Problem) -> str:
@@ -35,9 +36,16 @@ def problem_yaml(problem: Problem) -> str:
         document["tolerance"] = problem.tolerance
     if problem.floor is not None:
         document["bound"] = problem.floor
+    if problem.variant_of:
+        document["variant_of"] = problem.variant_of
     if not document["constraints"]:
         del document["constraints"]
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return document_yaml(document)
+
+
+def document_yaml(document: dict[str, Any]) -> str:
+    """Return the document of a problem as the text of a file."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -56,6 +64,12 @@ def _represent_dict(dumper: yaml.SafeDumper, items: dict[str, Any]) -> yaml.Node
     return dumper.represent_mapping("tag:yaml.org,2002:map", items.items(), flow_style="name" in items)
 
 
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    long = len(text) > _WIDTH and " " in text
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=">" if long else None)
+
+
+_Dumper.add_representer(str, _represent_text)
 _Dumper.add_representer(list, _represent_list)
 _Dumper.add_representer(dict, _represent_dict)
 

@@ -202,6 +202,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     text: str = ""  # what is asked, if it is not made from the rest
     level: str = ""  # a stated difficulty
     tolerance: float = 1e-6  # of violations
+    variant_of: str = ""  # the problem that this one is another wording of
+
+    @property
+    def group(self) -> str:
+        """The problem and its other wordings, which are not independent of each other."""
+        return self.variant_of or self.id
 
     @property
     def difficulty(self) -> str:

@@ -74,6 +74,8 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
     """
     if baseline.status == "infeasible":
         return _infeasible(answered)
+    if baseline.x is None and baseline.objective is not None and answered.objective is not None:
+        return _compare_values(baseline.objective, answered.objective)
     if answered.x is None or baseline.x is None or baseline.objective is None:
         return msgspec.structs.replace(_without_point(answered), feasible=None)
     if answered.objective is None:
@@ -98,6 +100,28 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
         status_right=None,
         beaten=False,
         note=f"against baseline.json alone: claims {answered.objective:.6g}, baseline {baseline.objective:.6g}",
+    )
+
+
+def _compare_values(published: float, claimed: float) -> Verified:
+    """Hold a value against a published one, if that is all that is known; where it comes from cannot be verified."""
+    deficit = abs(claimed - published)
+    relative = deficit / max(abs(published), 1e-8)
+    gap = min(1.0, relative)
+    return Verified(
+        quality=100 * (1 - gap),
+        feasible=None,
+        violation=None,
+        objective=None,
+        absolute_gap=deficit,
+        relative_gap=relative,
+        normalised_gap=gap,
+        distance=None,
+        misreported_objective=None,
+        misreported_violations=None,
+        status_right=None,
+        beaten=False,
+        note=f"value {claimed:.6g}, published {published:.6g}",
     )
 
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.score import Scale, Score, ScoreContext
+from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.text import clipped
 from fairtrial.optim.answer import STEPS, Answered, read_answer
 from fairtrial.optim.problem import Baseline, Problem
+from fairtrial.optim.program import (
+    FAILURES,
+    MEMORY_MB,
+    RUNNER,
+    SECONDS,
+    answered_by,
+    find_program,
+    valued_by,
+    variable_names,
+    without_program,
+)
 from fairtrial.optim.verify import Verified, compare_with_baseline, verify
+from fairtrial.workspace.program import Sandbox, missing_sandbox, run_program
 
-_UNREADABLE = {"no_json", "truncated", "echo"}
+_UNREADABLE = {"no_json", "truncated", "echo", *FAILURES}
+_MAX_OUTPUT = 2000
 _KEYS, _TYPES = STEPS.index("keys") + 1, STEPS.index("types") + 1
 
 
@@ -26,6 +41,10 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
     Metrics: instruction following and each of its checks, how many steps of the format were kept in their order
     (`format_steps`: JSON, keys, length, types, nothing else), echoes of the question, feasibility, gaps, distance,
     misreported values. Of a case with a baseline but no problem, feasibility is unknown, and gaps are as claimed.
+
+    With `answer: code`, the answer is a program: it is run in a `sandbox` with `seconds` of processor time and
+    `memory_mb`, and what it returns is verified in the same way. An answer without a program scores 0, and so does a
+    program that crashes or exceeds its limits; the notes say why.
     """
 
     guide: ClassVar = Guide(
@@ -37,11 +56,16 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
     sees_all: ClassVar[bool] = True
     tolerance: Annotated[float, msgspec.Meta(gt=0)] | None = None  # None: the problem's own, 1e-6 unless it says so
     report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
+    answer: Literal["point", "code"] = "point"
+    sandbox: Sandbox = "bubblewrap"  # for code; none: it runs with the user's rights
+    seconds: Annotated[float, msgspec.Meta(gt=0)] = SECONDS
+    memory_mb: Annotated[float, msgspec.Meta(gt=0)] = MEMORY_MB
 
     def scales(self) -> dict[str, Scale]:
         """Return the scales, worst to best; the worst is None if unbounded."""
         steps = ("valid_json", "right_keys", "right_length", "right_types", "only_json")
-        rates = ("instruction_following", *steps, "feasible", "status_right")
+        of_code = ("has_code", "code_ran") if self.answer == "code" else ()
+        rates = ("instruction_following", *steps, "feasible", "status_right", *of_code)
         faults = ("echo", "truncated", "misreported_objective", "misreported_violations")
         gaps = ("relative_gap", "absolute_gap", "violation", "l2_distance")
         return {
@@ -58,12 +82,46 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
             problem_of(case)
         except (KeyError, TypeError, msgspec.ValidationError):
             yield "the optimisation scorer needs a problem and its baseline; use `suite: optimisation`"
+        if self.answer == "code" and (reason := missing_sandbox(self.sandbox)):
+            yield reason
 
-    async def score(self, context: ScoreContext) -> Score:
+    async def score(self, context: ScoreContext) -> Score | Unscored:
         problem, baseline = problem_of(context.case)
+        if self.answer == "code":
+            return await self._score_code(context, problem, baseline)
         truncated = context.finish_reason == "length"
         n = len(baseline.x or ()) if problem is None else problem.n
         answered = read_answer(context.response, n, truncated=truncated, prompt=_asked(context))
+        return self._scored(problem, baseline, answered)
+
+    async def _score_code(self, context: ScoreContext, problem: Problem | None, baseline: Baseline) -> Score | Unscored:
+        """Run the program in an answer, and score what it returns as if that were the answer."""
+        if reason := await asyncio.to_thread(missing_sandbox, self.sandbox):
+            return Unscored(kind="sandbox", message=reason)
+        program, only_code, echo = find_program(context.response, _asked(context))
+        n = len(baseline.x or ()) if problem is None else problem.n
+        if program is None:
+            answered = without_program(echo=echo, truncated=context.finish_reason == "length")
+            why = f"there is no program in the answer ({answered.findings[0]})"
+            return _with_code(self._scored(problem, baseline, answered), why, {"program": None}, ran=False)
+        names = variable_names(problem) if problem else ()
+        try:
+            ran = await run_program(
+                program, RUNNER, self.sandbox, seconds=self.seconds, memory_mb=self.memory_mb, task={"names": names}
+            )
+        except TimeoutError:
+            message = f"the program used less than its {self.seconds:g} s of processor time, and still did not end"
+            return Unscored(kind="timeout", message=message)
+        if problem is None and baseline.x is None:  # of a published benchmark, only the value is known
+            answered, failure = valued_by(ran.result, only_code=only_code)
+        else:
+            answered, failure = answered_by(ran.result, n, only_code=only_code)
+        if context.finish_reason == "length":
+            answered = msgspec.structs.replace(answered, findings=("truncated", *answered.findings))
+        details = {"program": program, "output": clipped(ran.output, _MAX_OUTPUT), "sandbox": self.sandbox}
+        return _with_code(self._scored(problem, baseline, answered), failure, details, ran=not failure)
+
+    def _scored(self, problem: Problem | None, baseline: Baseline, answered: Answered) -> Score:
         if problem is None:
             verified = compare_with_baseline(baseline, answered)
         else:
@@ -78,6 +136,17 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
             details={"findings": list(answered.findings), **_details(answered, verified, baseline)},
             metrics=_metrics(answered, verified),
         )
+
+
+def _with_code(score: Score, failure: str, details: dict[str, Any], *, ran: bool) -> Score:
+    """Add what is known of the program to a score; why it returned nothing comes first."""
+    metrics = {**score.metrics, "has_code": float(details["program"] is not None), "code_ran": float(ran)}
+    return msgspec.structs.replace(
+        score,
+        notes=failure or score.notes,
+        details={**(score.details or {}), **details},
+        metrics=metrics,
+    )
 
 
 def problem_of(case: Case) -> tuple[Problem | None, Baseline]:

@@ -25,7 +25,15 @@ from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
 from fairtrial.stats.planning import cases_for_equivalence, cases_for_gate, chance_to_see, detectable, power
 from fairtrial.stats.ratings import Gap, Ratings, bradley_terry, elo
-from fairtrial.stats.runs import MultiRunStats, RunMeansTest, effect_words, multi_run, run_means_test
+from fairtrial.stats.runs import (
+    MultiRunStats,
+    PairedRunsTest,
+    RunMeansTest,
+    effect_words,
+    multi_run,
+    paired_runs_test,
+    run_means_test,
+)
 from fairtrial.stats.sequence import Sequence, confidence_sequence
 from fairtrial.stats.variance import Components, variance_components, variance_of_repeats
 
@@ -47,6 +55,7 @@ __all__ = [
     "MultiRunStats",
     "Orders",
     "Paired",
+    "PairedRunsTest",
     "Ratings",
     "RunMeansTest",
     "Sequence",
@@ -76,6 +85,7 @@ __all__ = [
     "mean_difference",
     "multi_run",
     "paired",
+    "paired_runs_test",
     "pass_at_k",
     "pass_hat_k",
     "power",

@@ -94,6 +94,36 @@ def run_means_test(a: ArrayLike, b: ArrayLike) -> RunMeansTest | None:
     )
 
 
+class PairedRunsTest(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms compared run by run with the paired Student t-test."""
+
+    difference: Measured
+    t_statistic: float
+    freedom: int
+    p_value: float
+    note: str = ""
+
+
+def paired_runs_test(a: ArrayLike, b: ArrayLike) -> PairedRunsTest | None:
+    """Run the t-test on the differences of run means, the first run of a with the first of b; None with fewer than two.
+
+    Its sample are runs of the same cases: it says nothing about other cases, for which see `paired`.
+    """
+    differences = np.subtract(a, b, dtype=np.float64)
+    n = len(differences)
+    if n < 2:
+        return None
+    mean, spread = float(differences.mean()), float(np.std(differences, ddof=1))
+    note = ""
+    if spread > 1e-12:
+        t = mean / (spread / math.sqrt(n))
+        p = t_two_sided(t, n - 1)
+    else:
+        note = "the difference is the same in all runs: run-to-run variation cannot be estimated"
+        t, p = (0.0, 1.0) if abs(mean) < 1e-12 else (math.copysign(math.inf, mean), 0.0)
+    return PairedRunsTest(difference=mean, t_statistic=t, freedom=n - 1, p_value=p, note=note)
+
+
 def effect_words(d: float) -> str:
     """Return Cohen's word for the size of a standardised difference."""
     return next((word for bound, word in _WORDS if abs(d) < bound), "large")
