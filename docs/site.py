@@ -47,6 +47,7 @@ NAVIGATION: dict[str, Any] = {
         "Prompts and variables": "docs/prompts.md",
         "Datasets": "docs/datasets.md",
         "Targets": "docs/targets.md",
+        "Agents by name": "docs/agents.md",
         "Agents at work": "docs/workspaces.md",
         "Optimisation problems": "docs/problems.md",
         "The politeness studies": "docs/politeness.md",

@@ -37,7 +37,7 @@ _PATIENCE = 240_000  # milliseconds
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30  # bytes that the folders of all tests may take
 _COLD = "TESTS_ARE_NOT_COMPILED"  # where the workers agree on who compiles them
-_OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_")
+_OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_", "GEMINI_", "GOOGLE_")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -214,7 +214,7 @@ async def model_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callabl
 
 @pytest.fixture
 async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Any]]:
-    """Serve a script as `openai:` and `anthropic:`."""
+    """Serve a script as `openai:` and `anthropic:`, and as the model of every agent."""
     async with AsyncExitStack() as stack:
 
         async def serve(script: Script = look_up) -> Scripted:
@@ -222,6 +222,8 @@ async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., 
             for name, path in (("OPENAI", "/v1"), ("ANTHROPIC", "")):
                 monkeypatch.setenv(f"{name}_BASE_URL", served.url + path)
                 monkeypatch.setenv(f"{name}_API_KEY", "sk-test-key-0001")
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", served.url)
+            monkeypatch.setenv("GEMINI_API_KEY", "sk-test-key-0001")
             return served
 
         yield serve

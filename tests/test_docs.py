@@ -1,6 +1,7 @@
 """The documentation is true: reference pages are current, links lead somewhere, commands exist, examples run."""
 
 import json
+import os
 import re
 import sys
 from functools import reduce
@@ -24,7 +25,7 @@ PAGES = [
     for page in REPO.rglob("*.md")
     if not any(part.startswith(".") or part == "build" for part in page.relative_to(REPO).parts)
 ]
-KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "LAB_KEY"), "sk-docs-12345678")
+KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LAB_KEY"), "sk-docs-12345678")
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
@@ -94,11 +95,16 @@ def suites_in(page: Path) -> list[str]:
         REPO / "docs/tutorial-models.md",
         REPO / "docs/judges.md",
         REPO / "docs/tutorial-agents.md",
+        REPO / "docs/agents.md",
         REPO / "docs/cluster.md",
     ],
     ids=lambda page: page.name,
 )
-def test_suites_in_the_documentation_are_right(page, tmp_path):
+def test_suites_in_the_documentation_are_right(page, tmp_path, monkeypatch):
+    for name in ("codex", "gemini", "opencode"):  # programs that need not be installed here
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (tmp_path / "questions.csv").write_text("question,answer,topic\nWhat is the capital of Italy?,Rome,geo\n")
     suites = suites_in(page)
     assert suites

@@ -1,6 +1,11 @@
-"""A small MCP server on stdin and stdout: what is known about a product that nobody outside has heard of."""
+"""A small MCP server on stdin and stdout: what is known about a product that nobody outside has heard of.
+
+With a folder as its argument, it can also write files there.
+"""
 
 import re
+import sys
+from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
 
@@ -30,9 +35,18 @@ def topics() -> list[str]:
     return sorted(FACTS)
 
 
+def save(name: str, text: str) -> str:
+    """Write a text into a file."""
+    (FOLDER / Path(name).name).write_text(text, "utf-8")
+    return f"written to {Path(name).name}"
+
+
 def _words(text: str) -> set[str]:
     return {word.removesuffix("s") for word in re.findall(r"[a-z]{4,}", text.lower())} - {"lumen"}
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        FOLDER = Path(sys.argv[1])
+        server.tool()(save)
     server.run()

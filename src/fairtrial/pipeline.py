@@ -42,7 +42,7 @@ from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
-from fairtrial.store.files import kept_workspaces
+from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.waiting import Waiting
@@ -211,7 +211,9 @@ async def work_on(
     if watch is not None:
         record = store.find_run(job.run_id)
         progress.title = f"{record.suite_name}, run {record.number}"
-    job = msgspec.structs.replace(job, workspaces=kept_workspaces(store, job.run_id))
+    job = msgspec.structs.replace(
+        job, workspaces=kept_workspaces(store, job.run_id), journals=kept_journals(store, job.run_id)
+    )
     ledger.settle_crash(store, job.run_id)
     spent = ledger.charged(store, job.run_id, job.series_id) if job.settings.budget_usd is not None else 0.0
     engine = Engine(job, targets, store, scoring, feed, progress, spent=spent)

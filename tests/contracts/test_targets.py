@@ -16,7 +16,8 @@ from tests.servers.vendors import vendors
 CHAT = {"model": "m", "messages": "{{ messages }}"}
 
 KINDS = registry.builtin_names("targets")
-OUTSIDE = {"local", "claude_code", "litellm"}  # weights, a program, a library: tests/targets asks the real ones
+OUTSIDE = {"local", "litellm"}  # weights, a library: tests/targets asks the real ones
+OUTSIDE |= {"claude_code", "codex", "gemini_cli", "opencode"}  # programs: test_agents.py asks the real ones
 HERE = {"openai_api", "anthropic_api", "tool_agent", "replay", "python_call", "command", "mock", "http"}
 HERE |= {"openai_responses_api", "google_api", "vertex_api", "azure_api", "bedrock_api", "mistral_api"}
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-BEHAVE = os.environ.get("BEHAVE", "")
+UNTIL = os.environ.get("BEHAVE_UNTIL")  # a file with which it begins to behave well
+BEHAVE = "" if UNTIL and Path(UNTIL).exists() else os.environ.get("BEHAVE", "")
 
 
 def lookup(topic: str) -> str:

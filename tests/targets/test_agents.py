@@ -554,13 +554,12 @@ async def _gone(mark: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-@pytest.mark.parametrize("target", ["tool-agent:openai:m", "claude-code:m"])
-async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_path, target):
-    """The server hangs in a call while its grandparent is killed without a word."""
+async def test_kill_minus_nine_leaves_no_process_behind(write_suite, model, tmp_path):
+    """The server hangs in a call while its parent is killed without a word; agents by name: contracts/test_agents.py."""
     await model()
     mark, hangs = new_mark(), tmp_path / "hangs"
     suite = write_suite(
-        targets=[target],
+        targets=["tool-agent:openai:m"],
         mcp_servers={"facts": hanging(mark, hangs)},
         conditions={"with-facts": {"mcp": ["facts"]}},
         cases=CASES,

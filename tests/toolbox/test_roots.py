@@ -59,6 +59,8 @@ class TestLeash:
         echo = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read()); sys.stdout.write('|the end')"
         config = supervised_config(McpServer(name="s", command=sys.executable, args=("-c", echo), env={"A": "1"}))
         assert config["env"] == {"A": "1", "FAIRTRIAL_HIDE": "roots"}
+        told = supervised_config(McpServer(name="s", command="x", roots=True))
+        assert "FAIRTRIAL_HIDE" not in told["env"]
         given = b"x" * 300_000 + b"\n" + json.dumps(hello(**ROOTS)).encode() + b"\nhalf"
         done = subprocess.run(
             [config["command"], *config["args"]], input=given, capture_output=True, env=config["env"], check=True
@@ -86,6 +88,34 @@ def note(tmp_path) -> Path:
     folder.mkdir()
     (folder / "note.txt").write_text("the code is 4711")
     return folder / "note.txt"
+
+
+class TestToolAgent:
+    @pytest.mark.parametrize("roots", [True, False])
+    async def test_a_server_that_wants_it_works_in_the_workspace(self, run_suite, model, tmp_path, roots):
+        """Its own folder is another one; with `roots` it reads what the agent works on."""
+        (tmp_path / "start").mkdir()
+        (tmp_path / "start" / "note.txt").write_text("the code is 4711")
+
+        def script(turn):
+            if len(turn.results) == 2:
+                return Say(turn.results[-1])
+            folder = (
+                turn.results[0].partition(" not in ")[2] if turn.results else "/elsewhere"
+            )  # it says what it may read
+            return Say("", (("shelf__read", {"path": f"{folder}/note.txt"}),))
+
+        await model(script)
+        server = {"command": sys.executable, "args": [SHELF, str(tmp_path / "own")], "roots": roots}
+        run = await run_suite(
+            targets=["tool-agent:openai:m"],
+            mcp_servers={"shelf": server},
+            workspace={"files": str(tmp_path / "start")},
+            conditions={"with-shelf": {"mcp": ["shelf"]}},
+            cases=CASES,
+        )
+        (trial,) = run.trials()
+        assert ("4711" in trial.answer) == roots, trial.answer
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ async def test_waiting_for_servers_is_no_latency(model, tmp_path, monkeypatch):
     served = await model(lambda turn: Say("4711"))
 
     @asynccontextmanager
-    async def slow(servers):
+    async def slow(servers, root):
         clock[0] += 100
         yield {}
 

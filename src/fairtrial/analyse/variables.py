@@ -10,6 +10,8 @@ from fairtrial.analyse.run import Run
 from fairtrial.store.outcomes import case_scorers
 from fairtrial.store.rows import decode
 
+_AGENTS = ("claude_code", "codex", "gemini_cli", "opencode", "tool_agent", "command")
+
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
     """Something that affects results: how well it is controlled, its impact, and how that is mitigated."""
@@ -70,7 +72,7 @@ def _scorers(run: Run) -> list[str]:
 
 def _targets(run: Run) -> Iterator[Variable]:
     targets = {arm.target.id: arm.target for arm in run.plan_arms}
-    agents = [name for name, target in targets.items() if target.kind in ("claude_code", "tool_agent", "command")]
+    agents = [name for name, target in targets.items() if target.kind in _AGENTS]
     models = [name for name in targets if name not in agents]
     if models:
         yield Variable(

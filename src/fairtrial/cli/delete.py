@@ -13,7 +13,7 @@ from fairtrial.cli.options import open_store, option, store_option
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete runs with all their answers and scores."""
-    from fairtrial.store.files import delete_kept_workspaces
+    from fairtrial.store.files import delete_kept_files
 
     opened = open_store(store)
     run_ids = list(dict.fromkeys(opened.find_run(name).id for name in runs))
@@ -22,5 +22,5 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     for run_id in run_ids:
         with opened.lease(run_id):
             opened.delete_run(run_id)
-            delete_kept_workspaces(opened, run_id)
+            delete_kept_files(opened, run_id)
         click.echo(f"deleted: {run_id}", err=True)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     help="With --trial: write its screenshots and code to this folder.",
 )
 @option("--cases", is_flag=True, help="Show a line for every case and arm.")
+@option("--sessions", is_flag=True, help="Show what agents are doing, or were doing when the run was interrupted.")
 @option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
 @option("--baseline", metavar="C", help="Show the gain of the other conditions over this one.")
 @option("--context", is_flag=True, help="Show suite, parameters, prompts and versions.")
@@ -61,6 +62,7 @@ def command(
     trial: str | None,
     pictures: Path | None,
     cases: bool,
+    sessions: bool,
     claims: bool,
     context: bool,
     baseline: str | None,
@@ -93,7 +95,11 @@ def command(
         case, arm = _next_case(stored_run, case, arm)
     if case is not None and arm is not None:
         trial = _find_trial(stored_run, case, arm)
-    if trial is not None:
+    if sessions:
+        from fairtrial.cli.session_page import show_sessions
+
+        show_sessions(stored_run, as_json=as_json)
+    elif trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
     elif as_json:
         _print_document(stored_run, wanted, by=by, baseline=baseline, cases=cases, context=context)

@@ -37,13 +37,13 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
     for line in joined_lines([fact for fact in facts if fact and fact != "–"], console.page_width):
         console.print(Text(f" {printable(line)}", "bold" if scored else f"bold {LOUD}"), soft_wrap=True)
     console.print()
-    _print_text(console, "asked", trial.input)
+    print_text(console, "asked", trial.input)
     _print_answer(console, show_expected(trial.expected) or None, trial.answer)
-    _print_text(console, "reason", trial.failure_message or trial.unscored_message, LOUD)
+    print_text(console, "reason", trial.failure_message or trial.unscored_message, LOUD)
     for reason in trial.tried:
-        _print_text(console, "tried", reason, LOUD)
+        print_text(console, "tried", reason, LOUD)
     _print_judges(console, run, trial)
-    _print_calls(console, trial.trace)
+    print_calls(console, trial.trace)
     _print_workspace(console, run, trial)
     _print_page(console, trial.details)
     _print_others(console, run, trial)
@@ -60,8 +60,8 @@ def _print_answer(console: Console, expected: str | None, answer: str | None) ->
     shown, said = _marked(expected, answer if answer != "" else "(empty)")
     short = max(len(expected or ""), len(answer or "")) <= _MAX_BESIDE
     if shown is None or said is None or not short or console.page_width < _WIDE:
-        _print_text(console, "expected", shown)
-        _print_text(console, "answered", said)
+        print_text(console, "expected", shown)
+        print_text(console, "answered", said)
         return
     width = (console.page_width - 2 * _INDENT - 3) // 2
     left, right = _wrapped(console, shown, width), _wrapped(console, said, width)
@@ -98,7 +98,7 @@ def _cost(trial: TrialRecord) -> str:
     return money(trial.cost_usd) if trial.cost_usd else ""
 
 
-def _print_text(console: Console, name: str, text: str | Text | None, style: str = "") -> None:
+def print_text(console: Console, name: str, text: str | Text | None, style: str = "") -> None:
     """Print a named text as it is, broken at words and indented."""
     if text is None:
         return
@@ -122,7 +122,7 @@ def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:
     console.print()
     comments = run.judgements(trial.trial_id)
     notes = f": {trial.notes}" if trial.notes else ""
-    _print_text(
+    print_text(
         console, "scored", f"{number(trial.score)} by {trial.scorer}{notes}" if trial.score is not None else None
     )
     for comment in comments:
@@ -131,21 +131,21 @@ def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:
         if isinstance(reasoning, dict):
             reasoning = "\n".join(f"{name}: {text}" for name, text in reasoning.items())
         said = f"\n{reasoning}" if reasoning and str(reasoning) not in notes else ""
-        _print_text(console, "judge", f"{value}, {comment['judge']}{said}")
+        print_text(console, "judge", f"{value}, {comment['judge']}{said}")
 
 
-def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
+def print_calls(console: Console, trace: dict[str, Any] | None) -> None:
     """Print the tool calls of an agent, one after the other on a line of time."""
     notes, calls = _listed(trace, "left_out"), _listed(trace, "tool_calls")
     if notes or calls:
         console.print()
     for note in notes:
-        _print_text(console, "note", str(note), LOUD)
+        print_text(console, "note", str(note), LOUD)
     starts = _starts(calls)
     for place, call in enumerate(calls):
         head = "tools" if place == 0 else ""
         if not isinstance(call, dict):  # a third-party agent may put anything here
-            _print_text(console, head, str(call))
+            print_text(console, head, str(call))
             continue
         name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
         arguments = " ".join(str(call.get("arguments") or "").split())
@@ -153,7 +153,7 @@ def _print_calls(console: Console, trace: dict[str, Any] | None) -> None:
         bar = f"{_bar(starts, place)}  " if starts else ""
         failed = " failed" if call.get("error") else " did not finish" if call.get("unfinished") else ""
         line = f"{bar}{name}({arguments}){failed}: {result[:_MAX_RESULT]}"
-        _print_text(console, head, line, LOUD if call.get("error") else "")
+        print_text(console, head, line, LOUD if call.get("error") else "")
 
 
 def _print_workspace(console: Console, run: Run, trial: TrialRecord) -> None:
@@ -163,16 +163,16 @@ def _print_workspace(console: Console, run: Run, trial: TrialRecord) -> None:
         return
     console.print()
     counts = [f"{len(changes[word])} {word}" for word in ("added", "modified", "removed") if changes.get(word)]
-    _print_text(console, "workspace", ", ".join(counts) or "nothing changed")
+    print_text(console, "workspace", ", ".join(counts) or "nothing changed")
     for line in str(changes.get("diff") or "").splitlines():
         style = {"+": FIRST, "-": LOUD, "@": QUIET}.get(line[:1], "")
         console.print(Text(f"{' ' * _INDENT}{printable(line)}", style), soft_wrap=True)
     check = (trial.details or {}).get("check")
     if isinstance(check, dict) and check.get("output"):
         console.print()
-        _print_text(console, "check", str(check["output"]))
+        print_text(console, "check", str(check["output"]))
     kept = run.kept_workspace(trial)
-    _print_text(console, "kept in", str(kept) if kept else None)
+    print_text(console, "kept in", str(kept) if kept else None)
 
 
 def _listed(trace: dict[str, Any] | None, name: str) -> list[Any]:
@@ -224,7 +224,7 @@ def _print_others(console: Console, run: Run, trial: TrialRecord) -> None:
     others = _values(each for _, each in run.placed_trials(position, 1) if each.arm != trial.arm)
     if others:
         console.print()
-        _print_text(console, "others", " · ".join(f"{name} {value}" for name, value in others.items()))
+        print_text(console, "others", " · ".join(f"{name} {value}" for name, value in others.items()))
 
 
 def _values(trials: Iterable[TrialRecord]) -> dict[str, str]:

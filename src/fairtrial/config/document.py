@@ -193,6 +193,9 @@ class McpEntry(Document, frozen=True, kw_only=True):
     )
     always_allow: Any = msgspec.field(default=None, name="alwaysAllow")
     timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds it may take to start.")] = 120.0
+    roots: Annotated[
+        bool, Meta(description="Tell it the folder in which the agent works, in the place of its own folders.")
+    ] = False
 
 
 class ConditionEntry(Document, frozen=True, kw_only=True):

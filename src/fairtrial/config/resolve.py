@@ -375,7 +375,14 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         return None
     if entry.command is None:
         kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
-        return McpServer(name=name, transport=kind, url=entry.url or "", headers=entry.headers, timeout=entry.timeout)
+        return McpServer(
+            name=name,
+            transport=kind,
+            url=entry.url or "",
+            headers=entry.headers,
+            timeout=entry.timeout,
+            roots=entry.roots,
+        )
     local = folder / entry.command
     # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
     program = str(local.absolute()) if "/" in entry.command and local.is_file() else shutil.which(entry.command)
@@ -389,6 +396,7 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         env=entry.env,
         cwd=entry.cwd or ".",
         timeout=entry.timeout,
+        roots=entry.roots,
     )
     return _with_place(server, folder)
 

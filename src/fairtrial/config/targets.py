@@ -14,6 +14,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
 from fairtrial.core.providers import (
+    AROUND_A_MODEL,
     Provider,
     api_kinds,
     find_provider,
@@ -40,8 +41,8 @@ class TargetResolver:
         if not entry.target:
             return None  # already reported as missing
         provider_name, model = split_name(entry.target)
-        if provider_name == "tool-agent":
-            return self._tool_agent(path, entry, model)
+        if provider_name in AROUND_A_MODEL:
+            return self._around_a_model(path, entry, provider_name, model)
         provider_name = provider_name if provider_name in self._own else plain_name(provider_name)
         provider = find_provider(provider_name, self._own, self._variables.environment)
         if provider is None:
@@ -81,24 +82,27 @@ class TargetResolver:
         runs_own_code = kind in registry.names("targets") and registry.load("targets", kind).runs_own_code
         return str(self._folder.resolve()) if runs_own_code else ""
 
-    def _tool_agent(self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, model: str) -> TargetSpec | None:
-        """Resolve the built-in agent with its model: `tool-agent:openai:gpt-5-mini`."""
+    def _around_a_model(
+        self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, agent: str, model: str
+    ) -> TargetSpec | None:
+        """Resolve an agent with its model: `tool-agent:openai:gpt-5-mini`."""
         model = model or str(entry.options.get("model") or "")
+        article = "an" if agent[0] in "aeiou" else "a"
         if not model:
-            self._source.problem((*path, "target"), "a tool-agent needs a model: `tool-agent:openai:gpt-5-mini`")
+            self._source.problem((*path, "target"), f"{article} {agent} needs a model: `{agent}:openai:gpt-5-mini`")
             return None
         model_entry = msgspec.structs.replace(entry, target=model, options={})
         model_spec = self.resolve(path, model_entry)
         if model_spec is None:
             return None
         if model_spec.kind not in api_kinds():
-            self._source.problem((*path, "target"), f"a tool-agent needs a model behind an API, not `{model}`")
+            self._source.problem((*path, "target"), f"{article} {agent} needs a model behind an API, not `{model}`")
             return None
         options = {name: value for name, value in entry.options.items() if name != "model"}
         spec = msgspec.structs.replace(
             model_spec,
             id=getattr(entry, "id", None) or entry.target,
-            kind="tool_agent",
+            kind=known_providers()[agent].kind,
             api=model_spec.kind,
             options=options,
         )

@@ -167,6 +167,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     timeout: float = 120.0  # seconds to start and to list its tools: npx, uvx and docker may have to download it
     tools: tuple[str, ...] = ()  # the tools it listed before the run
+    roots: bool = False  # whether it is told of the folder in which the agent works (what MCP calls a root)
 
     def __repr__(self) -> str:
         return f"<McpServer {self.name}: {self.transport}>"  # arguments, environment and headers may hold keys
@@ -181,6 +182,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
             "args": self.args,
             "cwd": self.cwd,
             "url": self.url,
+            **({"roots": True} if self.roots else {}),
         }
 
     @property

@@ -127,7 +127,18 @@ _OTHERS: dict[str, Provider] = {
         base_url="${ANTHROPIC_BASE_URL:-}",
         api_key="${ANTHROPIC_API_KEY:-}",
     ),
+    "codex": Provider(kind="codex", base_url="${OPENAI_BASE_URL:-}", api_key="${OPENAI_API_KEY:-}", prices="openai"),
+    "gemini-cli": Provider(
+        kind="gemini_cli",
+        base_url="${GOOGLE_GEMINI_BASE_URL:-}",
+        api_key="${GOOGLE_API_KEY:-}",
+        instead={"GOOGLE_API_KEY": ("${GEMINI_API_KEY}",)},
+        prices="google",
+    ),
+    "opencode": Provider(kind="opencode"),
 }
+# Agents around a model that is named as a target itself: `opencode:openai:gpt-5`.
+AROUND_A_MODEL = ("tool-agent", "opencode")
 # Names under which other tools know a provider.
 _SYNONYMS = {
     "gemini": "google",

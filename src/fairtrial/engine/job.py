@@ -37,6 +37,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False  # nothing of the run is stored yet, so no lookups are needed
     judged: bool = False  # whether any answer will need a judge
     workspaces: Path | None = None  # where workspaces of this run that are kept go
+    journals: Path | None = None  # where the journals of agents' sessions are
     stopped: str | None = None  # why the run stopped early before, if it did
     where: Where = HERE
 

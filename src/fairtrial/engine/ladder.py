@@ -271,7 +271,7 @@ class Ladder:
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""
         limit = self._settings.timeout or (_AGENT_TIMEOUT if self._target.agent else _TIMEOUT)
-        request = msgspec.structs.replace(request, journal=Journal())
+        request.journal.read = SoFar  # of an earlier attempt
         try:
             async with time_limit(limit):
                 return await self._called(request)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Request, Turn, Usage
+from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, Turn, Usage
 from fairtrial.core.experiment import Arm, JudgeSpec, Resources, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel, judge_of
@@ -30,6 +30,7 @@ from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.cancelling import raise_if_cancelled
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
+from fairtrial.engine.journals import Journals
 from fairtrial.engine.ladder import Gate, Ladder, Lookup, Purse, price_of
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace
@@ -82,6 +83,7 @@ class LocalExecutor:
         self._panel = Panel(judges=judges, how=job.settings.panel)
         self._workshop = Workshop()
         self._workspaces = Workspaces(load_file, job.workspaces)
+        self._journals = Journals(job.journals, job.variables.hide_all)
         self._user: SimulatedUser | None = None
 
     def _group(self) -> dict[str, Lane]:
@@ -183,12 +185,14 @@ class LocalExecutor:
         answer = trial.stored
         if answer is None:
             try:
-                outcome = await self._ask(trial, reports, listener)
+                outcome = await self._asked(trial, reports, listener)
             finally:
                 listener.end()
             if outcome.turns:
                 trial = msgspec.structs.replace(trial, turns=outcome.turns)
             answer = await reports.answered(trial, outcome)
+            if self._is_agent(trial):
+                await self._journals.forget(trial)
             raise_if_cancelled()
             if answer is None:
                 return
@@ -221,6 +225,15 @@ class LocalExecutor:
             return []
         return [await self._load_file(file) for file in trial.case.attach]
 
+    async def _asked(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
+        """Ask the target, and say if an earlier session on this trial was interrupted."""
+        resumed = self._is_agent(trial) and not self._job.fresh
+        interrupted = await self._journals.interrupted(trial) if resumed else ""
+        outcome = await self._ask(trial, reports, listener)
+        if not interrupted or outcome.cached:
+            return outcome
+        return msgspec.structs.replace(outcome, tried=(interrupted, *outcome.tried))
+
     async def _ask(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
         """Ask the target; in a conversation turn after turn, each durable before the next one."""
         ladder, turns = self._ladders[trial.arm.target.id], list(trial.turns)
@@ -240,11 +253,19 @@ class LocalExecutor:
                 )
             except TemplateError as error:
                 return _not_asked(Failure(kind="template", message=str(error)))
-            outcome = await ladder.ask(msgspec.structs.replace(request, listener=listener))
+            async with self._followed(trial, request.journal):
+                outcome = await ladder.ask(msgspec.structs.replace(request, listener=listener))
             if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
             turns.append(Turn(question=request.input, answer=outcome.result, cost=outcome.cost))
             await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)
+
+    def _followed(self, trial: Trial, journal: Journal) -> AbstractAsyncContextManager[None]:
+        """Keep a journal of what an agent does."""
+        return self._journals.follow(trial, journal) if self._is_agent(trial) else nullcontext()
+
+    def _is_agent(self, trial: Trial) -> bool:
+        return self._targets[trial.arm.target.id].agent
 
     def _is_last(self, trial: Trial, turn: int) -> bool:
         """Return whether the answer in this turn (from 1) is the one that is scored."""

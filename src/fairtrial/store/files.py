@@ -48,13 +48,23 @@ def stored_changes(store: Store, run_id: str, place: Place, turn: int | None = N
 
 def kept_workspaces(store: Store, run_id: str) -> Path:
     """Return where the workspaces of a run that are kept on disk are: beside the store."""
+    return _beside(store) / "workspaces" / run_id
+
+
+def kept_journals(store: Store, run_id: str) -> Path:
+    """Return where the journals of agents' sessions that have not ended are: beside the store."""
+    return _beside(store) / "journals" / run_id
+
+
+def _beside(store: Store) -> Path:
     file = Path(store.path)
-    return (file.parent if file.is_file() else Path(".fairtrial")).resolve() / "workspaces" / run_id
+    return (file.parent if file.is_file() else Path(".fairtrial")).resolve()
 
 
-def delete_kept_workspaces(store: Store, run_id: str) -> None:
-    """Remove the workspaces of a run that were kept on disk."""
-    shutil.rmtree(kept_workspaces(store, run_id), ignore_errors=True)
+def delete_kept_files(store: Store, run_id: str) -> None:
+    """Remove the workspaces and journals of a run that were kept on disk."""
+    for folder in (kept_workspaces(store, run_id), kept_journals(store, run_id)):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str], *, among: int | None = None) -> bool:

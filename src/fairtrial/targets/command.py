@@ -7,25 +7,30 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
+from fairtrial.agent.notes import Notes
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.code import hash_files
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.reported import as_answer
 from fairtrial.core.target import Options, Target
+from fairtrial.core.templates import TemplateError, fill, names_in
+from fairtrial.core.trace import Trace, waiting_for
 from fairtrial.core.workspace import WorkspaceSpec
-from fairtrial.toolbox.process import Tail, end, feed, read_bounded, start
+from fairtrial.targets._command_output import Output, Paths, TokenPaths, read_output
+from fairtrial.toolbox.process import Tail, end, feed, read_bounded, run, start
 from fairtrial.toolbox.supervised import private_temp_folder, supervised_config
 from fairtrial.workspace.sandbox import basic_environment
-from fairtrial.workspace.servers import files_of_servers
+from fairtrial.workspace.servers import files_of_servers, moved_server
 
 _MAX_OUTPUT = 16 * 2**20
+_VERSION_SECONDS = 60.0
+_VALUES = ("input", "system", "system_file", "mcp_file", "workspace", "home", "params", "vars", "case_id")
 # Where models are whose key a program is given, for `network: model`.
 _KEYS = {
     "ANTHROPIC_API_KEY": "https://api.anthropic.com",
@@ -38,16 +43,39 @@ _KEYS = {
 
 
 class CommandOptions(Options, frozen=True, kw_only=True):
-    """`command` is the program with its arguments, `prompt` how it gets the prompt, `output` the answer's format.
+    """`command` is the program with its arguments; `env` and `files` are what it finds around it.
+
+    Their texts are templates with `input`, `system`, `system_file`, `mcp_file`, `workspace`, `home` (where the files
+    are), `params`, `vars` and `case_id`. `prompt` says how it gets the prompt (default: on stdin, unless a template
+    has it), `output` what it writes, to stdout or to `output_file`; `answer`, `tokens`, `cost`, `tool_calls` and
+    `model` are paths into JSON. `version` is a command that prints the program's version.
 
     It works in the trial's workspace, or in `cwd`, a folder relative to the suite that all trials share.
     """
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
-    prompt: Literal["stdin", "argument"] = "stdin"
-    output: Literal["text", "json"] = "text"
+    prompt: Literal["stdin", "argument", "none"] | None = None
+    output: Output = "text"
+    output_file: str = ""
+    answer: str = ""
+    tokens: TokenPaths = TokenPaths()
+    cost: str = ""
+    tool_calls: str = ""
+    model: str = ""
+    files: dict[str, str] = {}
     env: dict[str, str] = {}
+    version: list[str] = []
     cwd: str | None = None
+
+    def paths(self) -> Paths:
+        """Where the answer and the rest stand in its output."""
+        return Paths(
+            answer=self.answer, tokens=self.tokens, cost=self.cost, tool_calls=self.tool_calls, model=self.model
+        )
+
+    def templates(self) -> list[str]:
+        """Every text that may be a template."""
+        return [*self.command, *self.files.values(), *self.env.values(), self.output_file]
 
 
 class Command(Target):
@@ -56,7 +84,7 @@ class Command(Target):
     FAIRTRIAL_SYSTEM_PROMPT has the system prompt. Files beside the suite that the command names are found there.
 
     If the condition has MCP servers, FAIRTRIAL_MCP_CONFIG is the path of a JSON file with them, in the format of
-    desktop clients.
+    desktop clients. What reaches those that are programs is recorded, whatever the program itself tells.
     """
 
     runs_own_code: ClassVar[bool] = True
@@ -66,6 +94,7 @@ class Command(Target):
     uses_tools: ClassVar[bool] = True
     uses_workspace: ClassVar[bool] = True
     agent: ClassVar[bool] = True
+    _version = "unknown"
 
     def __init__(self, spec: TargetSpec, options: CommandOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -76,6 +105,9 @@ class Command(Target):
         program = options.command[0]
         if shutil.which(program) is None and shutil.which(str(folder / program)) is None:
             yield f"there is no program `{program}`"
+        yield from options.paths().problems(options.output)
+        for text in options.templates():
+            yield from _template_problems(text)
 
     @classmethod
     def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
@@ -85,11 +117,20 @@ class Command(Target):
 
     @classmethod
     def tells_cost(cls, options: Any) -> bool:
-        return bool(options.output == "json")
+        return bool(options.cost or (options.output == "json" and not options.answer))
 
     @property
     def lane(self) -> str:
         return f"command:{self.spec.id}"
+
+    async def open(self, concurrency: int) -> None:
+        if self._options.version:
+            with suppress(TimeoutError):
+                ended = await run(self._options.version, self.folder, os.environ, _VERSION_SECONDS)
+                self._version = (ended.output or ended.errors).partition("\n")[0][:200] or "unknown"
+
+    def versions(self) -> dict[str, str]:
+        return {self.spec.id: self._version} if self._options.version else {}
 
     def sent(self, request: Request) -> dict[str, Any]:
         """Return the parameters set explicitly, passed in FAIRTRIAL_PARAMS; a program has its own defaults."""
@@ -114,19 +155,27 @@ class Command(Target):
         return _hosts(self._options.env)
 
     async def ask(self, request: Request) -> Answer | Failure:
-        with _mcp_config(request) as config:
-            return await self._run(request, config)
+        home = private_temp_folder("fairtrial-command")
+        try:
+            notes = Notes(home / "notes", request.mcp)
+            launch = self._launch(request, home, notes)
+            result = await self._run(request, launch, notes)
+        except TemplateError as error:
+            return Failure(kind="template", message=str(error))
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+        return result
 
-    async def _run(self, request: Request, config: dict[str, str]) -> Answer | Failure:
+    async def _run(self, request: Request, launch: _Launch, notes: Notes) -> Answer | Failure:
         started = time.perf_counter()
         try:
-            process = await self._start(request, config)
+            process = await self._start(request, launch)
         except OSError as error:
             return Failure(kind="crashed", message=f"{self._options.command[0]} cannot be started: {error.strerror}")
         errors = Tail(process.stderr)
-        request.journal.read = lambda: SoFar(doing=errors.shown())
+        request.journal.read = lambda: _so_far(errors, notes)
         try:
-            stdin = request.input.encode() if self._options.prompt == "stdin" else b""
+            stdin = request.input.encode() if self._prompt == "stdin" else b""
             output, _, _ = await asyncio.gather(
                 read_bounded(process, _MAX_OUTPUT), errors.read(), feed(process.stdin, stdin)
             )
@@ -135,69 +184,133 @@ class Command(Target):
         finally:
             await end(process)
         latency = (time.perf_counter() - started) * 1000
+        result = await self._result(request, launch, output, process.returncode or 0, errors.text(), latency)
+        return _with_calls(result, notes)
+
+    async def _result(
+        self, request: Request, launch: _Launch, output: bytes | None, code: int, errors: str, latency: float
+    ) -> Answer | Failure:
         if output is None:
             return Failure(kind="malformed", message=f"the command wrote more than {_MAX_OUTPUT >> 20} MB")
-        if process.returncode:
-            message = f"the command exited with {process.returncode}: {errors.text()}"
+        if code:
+            message = f"the command exited with {code}: {errors}"
             confinement = request.workspace.confinement() if request.workspace else ""
             return Failure(kind="crashed", message=f"{message} ({confinement})" if confinement else message)
-        return self._read(request, output, latency)
+        if launch.output_file is not None:
+            try:
+                output = await asyncio.to_thread(_read_file, launch.output_file)
+            except OSError as error:
+                name = self._options.output_file
+                return Failure(kind="malformed", message=f"the command's `{name}` cannot be read: {error.strerror}")
+        return read_output(output, self._options.output, self._options.paths(), request.mcp, latency)
 
-    async def _start(self, request: Request, config: dict[str, str]) -> asyncio.subprocess.Process:
-        command, scripts = self._command(request)
+    @property
+    def _prompt(self) -> str:
+        """How the program gets the prompt."""
+        if self._options.prompt is not None:
+            return self._options.prompt
+        return "none" if any("input" in names_in(text) for text in self._options.templates()) else "stdin"
+
+    def _launch(self, request: Request, home: Path, notes: Notes) -> _Launch:
+        """Write the files that the program finds, and fill in what it is started with."""
         workspace = request.workspace
-        confined = workspace is not None and workspace.spec.sandbox != "none"
+        folder = workspace.folder if workspace else (self.folder / (self._options.cwd or ".")).resolve()
+        servers = {
+            server.name: supervised_config(moved_server(server, workspace), notes.file(server.name))
+            for server in request.mcp
+        }
+        (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+        (home / "system.txt").write_text(request.system, "utf-8")
+        values = {
+            "input": request.input,
+            "system": request.system,
+            "system_file": str(home / "system.txt"),
+            "mcp_file": str(home / "mcp.json"),
+            "workspace": str(folder),
+            "home": str(home),
+            "params": self.sent(request),
+            "vars": request.vars,
+            "case_id": request.case_id,
+        }
+        for name, text in self._options.files.items():
+            file = home / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(fill(text, values), "utf-8")
+        command, scripts = self._command(request, values)
         environment = {
-            **(basic_environment() if confined else os.environ),
-            **self._options.env,
+            **{name: fill(text, values) for name, text in self._options.env.items()},
             "FAIRTRIAL_SYSTEM_PROMPT": request.system,
             "FAIRTRIAL_CASE_ID": request.case_id,
             "FAIRTRIAL_PARAMS": json.dumps(self.sent(request)),
-            **config,
+            **({"FAIRTRIAL_MCP_CONFIG": str(home / "mcp.json")} if request.mcp else {}),
         }
+        wanted = self._options.output_file
+        return _Launch(command, scripts, environment, folder, home, folder / fill(wanted, values) if wanted else None)
+
+    async def _start(self, request: Request, launch: _Launch) -> asyncio.subprocess.Process:
+        workspace = request.workspace
+        confined = workspace is not None and workspace.spec.sandbox != "none"
+        environment = {**(basic_environment() if confined else os.environ), **launch.environment}
         if workspace is None:
-            return await start(command, self.folder / (self._options.cwd or "."), environment)
+            return await start(launch.command, launch.folder, environment)
         environment["FAIRTRIAL_WORKSPACE"] = str(workspace.folder)
-        read = [*scripts, *files_of_servers(request.mcp), *(Path(file).parent for file in config.values())]
-        enclosed = workspace.enclose(command, environment, read=read)
+        read = [*launch.scripts, *files_of_servers(request.mcp)]
+        enclosed = workspace.enclose(launch.command, environment, read=read, write=[launch.home.resolve()])
         return await start(enclosed.command, workspace.folder, enclosed.environment)
 
-    def _command(self, request: Request) -> tuple[list[str], list[Path]]:
+    def _command(self, request: Request, values: dict[str, Any]) -> tuple[list[str], list[Path]]:
         """Return the command line with the paths of files beside the suite, and these files."""
         parts = self._options.command if self._options.cwd is None else self._options.command[:1]
         # Links are not followed: a virtual environment's python is one, and finds its environment by its own path.
         paths = {part: (self.folder / part).absolute() for part in parts}
         scripts = {part: path for part, path in paths.items() if _is_file(path)}
-        command = [str(scripts.get(part, part)) for part in self._options.command]
-        return command + ([request.input] if self._options.prompt == "argument" else []), list(scripts.values())
-
-    def _read(self, request: Request, output: bytes, latency_ms: float) -> Answer | Failure:
-        if self._options.output == "text":
-            return Answer(text=output.decode("utf-8", "replace").strip(), latency_ms=latency_ms)
-        try:
-            report = json.loads(output)  # it accepts NaN, which is rejected later as a cost
-        except ValueError as error:
-            return Failure(kind="malformed", message=f"the command's output is not valid JSON: {error}")
-        if not isinstance(report, dict) or not isinstance(report.get("text"), str):
-            message = "the command's output is not a JSON object with a string `text`"
-            return Failure(kind="malformed", message=message)
-        return as_answer(report, request.mcp, latency_ms)
+        command = [str(scripts[part]) if part in scripts else fill(part, values) for part in self._options.command]
+        return command + ([request.input] if self._prompt == "argument" else []), list(scripts.values())
 
 
-@contextmanager
-def _mcp_config(request: Request) -> Iterator[dict[str, str]]:
-    """Write the servers to a file that only this user can read, and delete it when the program ends."""
-    if not request.mcp:
-        yield {}
-        return
-    servers = {server.name: supervised_config(server) for server in request.mcp}
-    folder = private_temp_folder("fairtrial-mcp")
+class _Launch(NamedTuple):
+    """How the program of one trial is started."""
+
+    command: list[str]
+    scripts: list[Path]
+    environment: dict[str, str]
+    folder: Path
+    home: Path  # the folder with what was written for it
+    output_file: Path | None
+
+
+def _so_far(errors: Tail, notes: Notes) -> SoFar:
+    """Return what is known about a program that has not ended."""
+    calls = notes.calls()
+    if calls is None:
+        return SoFar(doing=errors.shown())
+    trace = Trace(tool_calls=calls).as_dict()
+    waiting = waiting_for(calls) if any(call.unfinished for call in calls) else ""
+    return SoFar(doing="; ".join(filter(None, (waiting, errors.shown()))), trace=trace)
+
+
+def _with_calls(result: Answer | Failure, notes: Notes) -> Answer | Failure:
+    """Add the calls that reached MCP servers, unless the program's report has tool calls."""
+    calls = notes.calls()
+    if calls is None or "tool_calls" in (result.trace or {}):
+        return result
+    own = msgspec.to_builtins(list(calls))
+    return msgspec.structs.replace(result, trace={**(result.trace or {}), "tool_calls": own})
+
+
+def _read_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MAX_OUTPUT)
+
+
+def _template_problems(text: str) -> Iterable[str]:
     try:
-        file = folder / "mcp.json"
-        file.write_text(json.dumps({"mcpServers": servers}), "utf-8")
-        yield {"FAIRTRIAL_MCP_CONFIG": str(file)}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        unknown = sorted(names_in(text) - {*_VALUES})
+    except TemplateError as error:
+        yield str(error)
+        return
+    if unknown:
+        yield f"`{unknown[0]}` is not known to a command; there are: {', '.join(_VALUES)}"
 
 
 def _hosts(environment: dict[str, str]) -> list[str]:

@@ -72,7 +72,8 @@ class ToolAgent(Target):
         request.journal.read = lambda: SoFar(doing=f"it was waiting for the MCP servers to start: {names}")
         try:
             servers = [enclosed_server(server, request.workspace) for server in request.mcp]
-            async with all_connected(servers) as clients:
+            root = request.workspace.folder if request.workspace else None
+            async with all_connected(servers, root) as clients:
                 lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
                 tools = _with_unique_names([tool for tools in lists for tool in tools])
                 conversation = self._model.conversation(self.spec, request, tools)

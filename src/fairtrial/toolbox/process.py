@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from fairtrial.core.time_limit import time_limit
 from fairtrial.toolbox.supervised import supervised
 
 _MAX_SHOWN = 8000
+_PATIENCE = 10.0  # seconds for a supervisor to end a program, before both are killed
 
 
 class Ended(NamedTuple):
@@ -75,6 +77,23 @@ async def read_bounded(process: Process, limit: int) -> bytes | None:
     return b"".join(blocks)
 
 
+async def lines(stream: asyncio.StreamReader | None, limit: int) -> AsyncIterator[bytes]:
+    """Yield a stream's lines as they come; raise ValueError if one is longer than the limit."""
+    assert stream is not None
+    rest = bytearray()
+    while block := await stream.read(2**16):
+        rest += block
+        if b"\n" in block:
+            *whole, last = bytes(rest).split(b"\n")
+            rest = bytearray(last)
+            for line in whole:
+                yield line
+        if len(rest) > limit:
+            raise ValueError(f"a line is longer than {limit >> 20} MB")
+    if rest:
+        yield bytes(rest)
+
+
 class Tail:
     """The last lines of a stream, kept whole: part of a line might be part of a secret that should be hidden."""
 
@@ -100,7 +119,12 @@ class Tail:
 
 
 async def end(process: Process) -> None:
-    """Kill a program and all its children, including those that outlive it."""
+    """End a program and everything that it has started, also what has left its process group."""
+    if process.returncode is None and sys.platform != "win32":
+        with suppress(ProcessLookupError, TimeoutError):
+            process.terminate()  # its supervisor kills everything
+            async with time_limit(_PATIENCE):
+                await process.wait()
     kill(process)
     await process.wait()
 

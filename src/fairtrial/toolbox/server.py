@@ -7,6 +7,7 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fairtrial.core.errors import NotInstalledError
@@ -16,6 +17,7 @@ from fairtrial.toolbox.supervised import supervised
 
 if TYPE_CHECKING:
     from mcp.client import Client
+    from mcp.client.session import ListRootsFnT
 
 _MAX_SHOWN = 4000
 
@@ -25,8 +27,11 @@ class ServerError(Exception):
 
 
 @asynccontextmanager
-async def connected(server: McpServer) -> AsyncIterator[Client]:
-    """Connect to a server; raise ServerError if that fails. Exceptions inside the block are not changed."""
+async def connected(server: McpServer, root: Path | None = None) -> AsyncIterator[Client]:
+    """Connect to a server; raise ServerError if that fails. Exceptions inside the block are not changed.
+
+    A server with `roots` is told that `root` is the folder that it may work in.
+    """
     try:
         from mcp.client import Client
     except ImportError:
@@ -35,7 +40,8 @@ async def connected(server: McpServer) -> AsyncIterator[Client]:
     # A server may print anything to stdout by mistake, secrets included: do not log it.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        client = Client(_transport(server, errors))
+        roots = _roots(root) if root is not None and server.roots else None
+        client = Client(_transport(server, errors), list_roots_callback=roots)
         try:
             async with time_limit(server.timeout):
                 await client.__aenter__()
@@ -53,11 +59,11 @@ async def connected(server: McpServer) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def all_connected(servers: Sequence[McpServer]) -> AsyncIterator[dict[str, Client]]:
+async def all_connected(servers: Sequence[McpServer], root: Path | None = None) -> AsyncIterator[dict[str, Client]]:
     """Connect to these servers concurrently and yield their clients by name."""
     done = asyncio.Event()
     ready: dict[str, asyncio.Future[Client]] = {server.name: asyncio.Future() for server in servers}
-    tasks = [asyncio.create_task(_keep_connected(server, ready[server.name], done)) for server in servers]
+    tasks = [asyncio.create_task(_keep_connected(server, root, ready[server.name], done)) for server in servers]
     try:
         yield dict(zip(ready, await asyncio.gather(*ready.values()), strict=True))
     except BaseException:
@@ -69,16 +75,30 @@ async def all_connected(servers: Sequence[McpServer]) -> AsyncIterator[dict[str,
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _keep_connected(server: McpServer, ready: asyncio.Future[Client], done: asyncio.Event) -> None:
+async def _keep_connected(
+    server: McpServer, root: Path | None, ready: asyncio.Future[Client], done: asyncio.Event
+) -> None:
     """Keep a server connected until `done`, in its own task, because a task that opens a client must also close it."""
     try:
-        async with connected(server) as client:
+        async with connected(server, root) as client:
             ready.set_result(client)
             await done.wait()
     except Exception as error:
         if ready.done():
             raise
         ready.set_exception(error)
+
+
+def _roots(folder: Path) -> ListRootsFnT:
+    """Return what answers a server that asks for the folders that it may work in."""
+    from mcp.types import ListRootsResult, Root
+
+    root = Root.model_validate({"uri": folder.resolve().as_uri(), "name": "workspace"})
+
+    async def list_roots(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[root])
+
+    return list_roots
 
 
 async def _disconnect(client: Client) -> None:

@@ -7,7 +7,9 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from fairtrial.core.experiment import McpServer
 
@@ -22,13 +24,23 @@ def supervised(*command: str) -> list[str]:
     return [sys.executable, "-I", "-S", str(SUPERVISOR), *command]
 
 
-def supervised_config(server: McpServer) -> dict[str, object]:
-    """Return a server's configuration for an agent that starts the server itself."""
+def supervised_config(server: McpServer, notes: Path | None = None, keep: Iterable[str] = ()) -> dict[str, Any]:
+    """Return a server's configuration for an agent that starts the server itself.
+
+    The calls that reach it are written to the file `notes`. Of the agent's environment it sees the variables `keep`, or
+    whatever the agent passes on.
+    """
     config = server.as_config()
     if server.transport == "stdio":
         config["command"], *config["args"] = supervised(server.command, *server.args)
-        # An agent announces its working folder, and file servers would use that instead of their own folders.
-        config["env"] = {**config["env"], "FAIRTRIAL_HIDE": "roots"}
+        config["env"] = dict(config["env"])
+        if names := [*keep]:
+            config["env"]["FAIRTRIAL_KEEP"] = ",".join((*names, *server.env))
+        if not server.roots:
+            # An agent announces its working folder, and file servers would use that instead of their own folders.
+            config["env"]["FAIRTRIAL_HIDE"] = "roots"
+        if notes is not None:
+            config["env"]["FAIRTRIAL_NOTES"] = str(notes)
         if folder := config.pop("cwd", None):  # agents have no setting for it; the supervisor has
             config["env"]["FAIRTRIAL_CWD"] = folder
     return config

@@ -1,13 +1,19 @@
 """Supervise a program: `python supervisor.py PROGRAM ARGS…` runs it, and kills it with all its children when we end.
 
-Our parent may be killed in a way that leaves no time to clean up. On Linux the kernel then sends us SIGTERM, and we
-kill the program and everything it has started that is still in our process group: a wrapper like npx or `sh -c` would
-otherwise leave children behind. The program itself dies even if we are killed with SIGKILL.
+Our parent may be killed in a way that leaves no time to clean up. On Linux the kernel then sends us a signal, and we
+kill the program and everything it has started, also in groups and sessions of their own: a wrapper like npx or `sh -c`
+would otherwise leave children behind, and agents start their tools in groups of their own. The program itself dies even
+if we are killed with SIGKILL.
 
-Three environment variables are for us and are not passed on: FAIRTRIAL_KEEP lists the variables (separated by commas)
-that the program may see, FAIRTRIAL_CWD is the folder in which it starts, and FAIRTRIAL_HIDE is a capability of MCP
-clients to hide from a server (`roots`: the agent's folders, which the server would use as its own). This file runs
-on its own, without the package and without site packages, so that starting it takes only 15 ms.
+Some environment variables are for us and are not passed on:
+
+    FAIRTRIAL_KEEP    the names of the variables that the program may see, separated by commas
+    FAIRTRIAL_CWD     the folder in which it starts
+    FAIRTRIAL_HIDE    a capability of MCP clients to hide from a server (`roots`: the agent's folders, which the server
+                      would use as its own)
+    FAIRTRIAL_NOTES   a file for what an MCP client asks of the server's tools, and for what they return
+
+This file runs on its own, without the package and without site packages, so that starting it takes only 15 ms.
 """
 
 import _thread
@@ -15,59 +21,171 @@ import os
 import signal
 import sys
 
+TYPE_CHECKING = False  # `typing` would take longer to import than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_PARENT_ENDED = signal.SIGUSR1
+_MAX_RESULT = 20_000  # characters
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
     """Run the program and exit with its status."""
     parent = os.getppid()
-    hidden = os.environ.pop("FAIRTRIAL_HIDE", None)
+    hidden, notes = os.environ.pop("FAIRTRIAL_HIDE", ""), os.environ.pop("FAIRTRIAL_NOTES", "")
     environment = _environment()
     try:
         os.setsid()  # create our own process group, unless we already lead one
     except OSError:
         pass
-    child = 0
 
     def stop(*_: object) -> None:
-        _kill_group(child)
+        _kill_all()
         os._exit(143)
+
+    def check_parent(*_: object) -> None:
+        if os.getppid() != parent:  # else only the thread has ended that started us, as those of Codex do
+            stop()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
-    _die_with_parent(signal.SIGTERM)
+    signal.signal(_PARENT_ENDED, check_parent)
+    _die_with_parent(_PARENT_ENDED)
+    _control(_PR_SET_CHILD_SUBREAPER, 1)  # what the program leaves behind becomes our child, and can be found
     if os.getppid() != parent:  # the parent ended while we were starting
         sys.exit(1)
-    pipe = os.pipe() if hidden else None
-    child = os.fork()
-    if child == 0:
-        if pipe:
-            os.dup2(pipe[0], 0)
-        _exec_program(environment)
-    if hidden and pipe:
-        os.close(pipe[0])
-        _thread.start_new_thread(_forward_input, (pipe[1], hidden))
+    child, said_all = _start(environment, hidden, notes)
     _, status = os.waitpid(child, 0)
-    _kill_group(0)
+    _kill_all()
+    said_all.acquire(timeout=10)  # what the program wrote last
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _forward_input(program: int, hidden: str) -> None:
-    """Forward our input to the program line by line, removing the hidden capability from messages that announce it."""
-    mark, rest = f'"{hidden}"'.encode(), bytearray()
+def _start(environment: "dict[str, str]", hidden: str, notes: str) -> "tuple[int, _thread.LockType]":
+    """Start the program; return it, and a lock that is free once everything that it wrote is forwarded."""
+    to_program, from_program = os.pipe() if hidden or notes else None, os.pipe() if notes else None
+    child = os.fork()
+    if child == 0:
+        if to_program:
+            os.dup2(to_program[0], 0)
+        if from_program:
+            os.dup2(from_program[1], 1)
+        _exec_program(environment)
+    notebook, said_all = _Notebook(notes), _thread.allocate_lock()
+    if to_program:
+        os.close(to_program[0])
+        _thread.start_new_thread(_forward_input, (to_program[1], hidden, notebook))
+    if from_program:
+        os.close(from_program[1])
+        said_all.acquire()
+        _thread.start_new_thread(_forward_output, (from_program[0], notebook, said_all))
+    return child, said_all
+
+
+def _forward_input(program: int, hidden: str, notebook: "_Notebook") -> None:
+    """Forward our input to the program line by line, hiding and noting what we are told to."""
+    mark = f'"{hidden}"'.encode()
     try:
-        while block := os.read(0, 2**16):
-            rest += block
-            if b"\n" in block:
-                *lines, last = bytes(rest).split(b"\n")
-                rest = bytearray(last)
-                for line in lines:
-                    _write(program, (_without_capability(line, hidden) if mark in line else line) + b"\n")
-        _write(program, bytes(rest))
+        for line in _lines(0):
+            notebook.note_request(line)
+            _write(program, _without_capability(line, hidden) if hidden and mark in line else line)
     except OSError:  # the program has ended
         return
     os.close(program)
+
+
+def _forward_output(program: int, notebook: "_Notebook", said_all: "_thread.LockType") -> None:
+    """Forward what the program writes, noting what its tools return."""
+    try:
+        for line in _lines(program):
+            notebook.note_reply(line)
+            _write(1, line)
+    except OSError:  # nobody listens any more
+        os.close(program)
+    said_all.release()
+
+
+def _lines(file: int) -> "Iterator[bytes]":
+    """Yield the lines of a file with their ends; the last one may have none."""
+    rest = bytearray()
+    while block := os.read(file, 2**16):
+        rest += block
+        if b"\n" in block:
+            *lines, last = bytes(rest).split(b"\n")
+            rest = bytearray(last)
+            for line in lines:
+                yield line + b"\n"
+    if rest:
+        yield bytes(rest)
+
+
+class _Notebook:
+    """The notes about one MCP server: agents do not all tell which tools they call, nor which one they wait for."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._open: set[str] = set()  # calls that have not returned
+
+    def note_request(self, line: bytes) -> None:
+        """Note that tools are listed or called."""
+        if not self._path or b'"tools/' not in line:
+            return
+        message = _message(line)
+        method, params = message.get("method"), message.get("params")
+        if method not in ("tools/list", "tools/call"):
+            return
+        params = params if isinstance(params, dict) else {}
+        note = {"id": message.get("id"), "method": method}
+        if method == "tools/call":
+            self._open.add(str(message.get("id")))
+            note |= {"tool": params.get("name"), "arguments": params.get("arguments")}
+        self._write(note)
+
+    def note_reply(self, line: bytes) -> None:
+        """Note what a call returned."""
+        if not self._open or b'"id"' not in line:
+            return
+        message = _message(line)
+        if "method" in message or str(message.get("id")) not in self._open:
+            return
+        self._open.discard(str(message["id"]))
+        error, result = message.get("error"), message.get("result")
+        if isinstance(error, dict):
+            self._write({"id": message["id"], "error": True, "result": str(error.get("message"))})
+        elif isinstance(result, dict):
+            self._write({"id": message["id"], "error": bool(result.get("isError")), "result": _text(result)})
+
+    def _write(self, note: "dict[str, object]") -> None:
+        import json
+        import time
+
+        with open(self._path, "ab", buffering=0) as file:
+            file.write(json.dumps({**note, "at": time.time()}).encode() + b"\n")
+
+
+def _message(line: bytes) -> "dict[str, Any]":
+    import json
+
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _text(result: "dict[str, Any]") -> str:
+    """Return what a tool returned as text, at most some thousand words of it."""
+    content = result.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    text = "\n".join(str(block.get("text") or f"[{block.get('type')}]") for block in blocks)
+    if len(text) <= _MAX_RESULT:
+        return text
+    # Cut between words: half a secret could not be recognised and hidden.
+    return text[: max(text.rfind(" ", 0, _MAX_RESULT), text.rfind("\n", 0, _MAX_RESULT), 0) or _MAX_RESULT] + " …"
 
 
 def _without_capability(line: bytes, hidden: str) -> bytes:
@@ -83,7 +201,8 @@ def _without_capability(line: bytes, hidden: str) -> bytes:
             del capabilities[hidden]
     except (ValueError, TypeError, KeyError, AttributeError):
         return line
-    return json.dumps(message).encode() if announced else line
+    end = b"\n" if line.endswith(b"\n") else b""
+    return json.dumps(message).encode() + end if announced else line
 
 
 def _write(file: int, data: bytes) -> None:
@@ -105,7 +224,7 @@ def _environment() -> "dict[str, str]":
 
 def _exec_program(environment: "dict[str, str]") -> None:
     """In the child: replace the process by the program, which dies with its parent."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, _PARENT_ENDED):
         signal.signal(number, signal.SIG_DFL)
     _die_with_parent(signal.SIGKILL)
     try:
@@ -116,27 +235,63 @@ def _exec_program(environment: "dict[str, str]") -> None:
 
 
 def _die_with_parent(number: int) -> None:
+    _control(_PR_SET_PDEATHSIG, number)
+
+
+def _control(option: int, value: int) -> None:
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+        ctypes.CDLL(None).prctl(option, value)
 
 
-def _kill_group(child: int) -> None:
-    """Kill everything in our process group except ourselves."""
-    if child:
-        _kill(child)
-    group, own = os.getpgrp(), os.getpid()
+def _kill_all() -> None:
+    """Kill everything in our process group and everything that was started from it, except ourselves."""
+    own, group = os.getpid(), os.getpgrp()
+    for _ in range(100):  # a process may start another one while we look
+        table = _processes()
+        ours = {name for name, (_, its_group) in table.items() if its_group == group}
+        ours |= _descendants(own, table)
+        ours.discard(own)
+        if not ours:
+            return
+        for process in ours:
+            _kill(process)
+        _reap()
+
+
+def _processes() -> "dict[int, tuple[int, int]]":
+    """Return the parent and the group of every process that has not ended."""
+    table = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
-        if not name.isdigit() or int(name) == own:
+        if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
-        if int(fields[2]) == group:
-            _kill(int(name))
+        if fields[0] != b"Z":
+            table[int(name)] = int(fields[1]), int(fields[2])
+    return table
+
+
+def _descendants(process: int, table: "dict[int, tuple[int, int]]") -> "set[int]":
+    found: set[int] = set()
+    new = {process}
+    while new:
+        new = {name for name, (parent, _) in table.items() if parent in new} - found
+        found |= new
+    return found
+
+
+def _reap() -> None:
+    """Collect children that have ended, so that theirs become ours."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except OSError:
+        pass
 
 
 def _kill(process: int) -> None:

@@ -17,7 +17,7 @@ from fairtrial.analyse.wording.tiers import headline_parts, interval_words, stan
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.files import delete_kept_workspaces, scored_by
+from fairtrial.store.files import delete_kept_files, scored_by
 from fairtrial.store.naming import check_tag
 from fairtrial.web import numbers
 from fairtrial.web.cache import LONG, PATIENCE, patience
@@ -170,7 +170,7 @@ class Runs:
         if run.status == "running":
             raise FairtrialError("this run is in progress: stop it first")
         self._site.store.delete_run(run.id)
-        delete_kept_workspaces(self._site.store, run.id)
+        delete_kept_files(self._site.store, run.id)
         return go_to("/runs")
 
     def _tag(self, request: Request, form: FormData) -> Response:

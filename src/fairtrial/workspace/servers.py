@@ -22,11 +22,26 @@ def files_of_servers(servers: Iterable[McpServer]) -> list[Path]:
 
 def enclosed_server(server: McpServer, workspace: Workspace | None) -> McpServer:
     """Return a server that runs in the sandbox of a trial, if there is one: what its tools do, the agent does."""
-    if workspace is None or workspace.spec.sandbox == "none" or server.transport != "stdio":
+    if not is_sandboxed(workspace) or server.transport != "stdio":
         return server
+    assert workspace is not None
     environment = {**basic_environment(), **server.env}
-    scripts = files_of_servers([server])
-    by_path = {str(path): path for path in scripts}
-    arguments = [str(by_path.get(str(Path(server.cwd) / part), part)) for part in (server.command, *server.args)]
-    (command, *rest), variables = workspace.enclose(arguments, environment, read=scripts)
-    return replace(server, command=command, args=tuple(rest), env=variables, cwd=str(workspace.folder))
+    moved = moved_server(server, workspace)
+    command = [moved.command, *moved.args]
+    (program, *rest), variables = workspace.enclose(command, environment, read=files_of_servers([server]))
+    return replace(moved, command=program, args=tuple(rest), env=variables)
+
+
+def moved_server(server: McpServer, workspace: Workspace | None) -> McpServer:
+    """Return a server that starts in the workspace if there is a sandbox, where its own folder does not exist."""
+    if not is_sandboxed(workspace) or server.transport != "stdio":
+        return server
+    assert workspace is not None
+    by_path = {str(path): path for path in files_of_servers([server])}
+    command, *rest = (str(by_path.get(str(Path(server.cwd) / part), part)) for part in (server.command, *server.args))
+    return replace(server, command=command, args=tuple(rest), cwd=str(workspace.folder))
+
+
+def is_sandboxed(workspace: Workspace | None) -> bool:
+    """Return whether programs in a workspace run in a sandbox."""
+    return workspace is not None and workspace.spec.sandbox != "none"

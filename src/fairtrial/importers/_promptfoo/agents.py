@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairtrial.core.providers import known_providers
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
@@ -114,12 +113,6 @@ class Agents:
         others = {"output_schema", "additional_directories", "cli_config", "images", "cli_env"}
         self._note_sessions(name, config)
         self._note(name, config, {*_CODEX_FLAGS, *_CODEX_CONFIG, *others})
-        if "codex" in known_providers():
-            options: dict[str, Any] = {}
-            if isinstance(config.get("working_dir"), str):
-                options["cwd"] = self._path(config["working_dir"])
-            target = f"codex:{config['model']}" if config.get("model") else "codex"
-            return {"target": target, "options": options}
         flags = ["--skip-git-repo-check"]
         for key, flag in _CODEX_FLAGS.items():
             flags += [flag, str(config[key])] if config.get(key) else []

@@ -1,0 +1,1 @@
+"""What agents share, whichever program they are: their surroundings, the record of a session, and its life."""

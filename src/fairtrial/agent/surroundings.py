@@ -1,0 +1,52 @@
+"""What surrounds an agent's program: its environment, its installation, and its MCP servers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairtrial.agent.notes import Notes
+from fairtrial.core.experiment import McpServer
+from fairtrial.core.secrets import is_credential
+from fairtrial.core.workspace import Workspace
+from fairtrial.toolbox.supervised import supervised_config
+from fairtrial.workspace.servers import is_sandboxed, moved_server
+
+# The only variables of ours that agents get, apart from those that lead to their model.
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+_CERTIFICATES = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+_PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM", "SHELL", "TZ", *_CERTIFICATES, *_PROXIES)
+
+
+def clean_environment(prefixes: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return what of our environment an agent gets: what programs need to run, and variables with these prefixes."""
+    wanted = ("LC_", *prefixes)
+    return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(wanted)}
+
+
+def server_configs(
+    servers: Iterable[McpServer], notes: Notes | None, environment: Mapping[str, str], workspace: Workspace | None
+) -> dict[str, dict[str, Any]]:
+    """Return how an agent starts or reaches each server; of the agent's environment, servers never see credentials."""
+    keep = [name for name in environment if not is_credential(name)]
+    configs = {}
+    for server in servers:
+        notes_file = notes.file(server.name) if notes else None
+        config = supervised_config(moved_server(server, workspace), notes_file, keep)
+        if server.transport == "stdio" and not is_sandboxed(workspace) and "HOME" in os.environ:
+            # Not the agent's: npx and uvx would download a server again for every trial.
+            config["env"] = {"HOME": os.environ["HOME"], **config["env"]}
+        configs[server.name] = config
+    return configs
+
+
+def installation(program: str) -> Sequence[Path]:
+    """Return what a program needs to run: the packages around it, and Node.js for those that are scripts."""
+    file = Path(program).resolve()
+    packages = [parent for parent in file.parents if parent.name == "node_modules"][-1:]
+    node = shutil.which("node") if file.suffix in (".js", ".mjs", ".cjs") else None
+    own = Path(node).resolve() if node else None
+    return [*packages, *([own.parent.parent if own.parent.name == "bin" else own] if own else [])]

@@ -1,0 +1,43 @@
+"""What `fairtrial show --sessions` prints: what agents do that have not ended, or did when a run was interrupted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from fairtrial.analyse import Run
+from fairtrial.cli.console import Console
+from fairtrial.cli.options import print_json
+from fairtrial.cli.trial_page import print_calls, print_text
+from fairtrial.engine.journals import SessionState, open_sessions
+from fairtrial.store.files import kept_journals
+
+
+def show_sessions(run: Run, *, as_json: bool) -> None:
+    """Show the sessions of a run whose outcome is not stored yet, or never will be."""
+    states = open_sessions(kept_journals(run.store, run.id))
+    if as_json:
+        print_json({"run": run.id, "sessions": msgspec.to_builtins(states)})
+        return
+    console = Console()
+    if not states:
+        console.print(f"No session of an agent is open in run {run.id}.")
+    for state in states:
+        _print_session(console, state)
+
+
+def _print_session(console: Console, state: SessionState) -> None:
+    console.print()
+    print_text(console, "trial", f"{state.case_id} · {state.arm} · {state.repeat}")
+    print_text(console, "started", _time(state.started_at))
+    print_text(console, "last seen", f"{_time(state.updated_at)}, {state.doing or 'nothing is known about it'}")
+    if state.usage is not None:
+        print_text(console, "tokens", f"{state.usage.prompt} in, {state.usage.completion} out, so far")
+    for message in (state.trace or {}).get("messages") or ():
+        print_text(console, "said", str(message.get("text") or message.get("thinking") or ""))
+    print_calls(console, state.trace)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,145 @@
+"""What the SDK of Claude Code reports about a session, message by message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairtrial.agent.record import Record
+from fairtrial.core.answer import Answer, Failure, Usage
+
+_STATUS_KINDS = {401: "auth", 403: "auth", 404: "model", 429: "rate_limited"}
+_ERROR_KINDS = {
+    "authentication_failed": "auth",
+    "billing_error": "auth",
+    "rate_limit": "rate_limited",
+    "server_error": "server",
+    "invalid_request": "refused",
+}
+_RETRYABLE = {"rate_limited", "server", "mcp"}
+_UNCONNECTED = {"failed", "needs-auth", "disabled", "not listed"}
+_FINISHED = {"end_turn": "stop", "max_tokens": "length"}
+
+
+class ClaudeMessages:
+    """Reads the messages of one session into its record."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._usages: dict[str, dict[str, Any]] = {}  # by reply of the model, as far as reported
+        self._error: str | None = None
+        self._result: Any = None
+
+    def take(self, message: Any) -> Failure | None:
+        """Record a message; return a failure if there is no point in continuing."""
+        from claude_agent_sdk import AssistantMessage, ResultMessage, SystemMessage, UserMessage
+
+        record = self._record
+        if isinstance(message, SystemMessage) and message.subtype == "init":
+            record.begin()
+            record.servers = {server["name"]: server["status"] for server in message.data.get("mcp_servers") or ()}
+            return self._unconnected()
+        if isinstance(message, AssistantMessage):
+            record.model, self._error = message.model, message.error or self._error
+            self._usages[message.message_id or ""] = message.usage or {}
+            usages = [usage for reported in self._usages.values() if (usage := _usage(reported)) is not None]
+            record.usage = sum(usages[1:], usages[0]) if usages else None
+            for block in message.content:
+                self._add_block(block)
+        elif isinstance(message, UserMessage) and isinstance(message.content, list):
+            for block in message.content:
+                self._add_tool_result(block)
+        elif isinstance(message, ResultMessage):
+            self._result = message
+            record.turns, record.session_id = message.num_turns, message.session_id
+            record.usage, record.cost_usd = _usage(message.usage), _cost(message)
+        return None
+
+    def _unconnected(self) -> Failure | None:
+        for name in self._record.wanted:
+            status = self._record.servers.get(name, "not listed")
+            if status in _UNCONNECTED:
+                return Failure(
+                    kind="mcp", message=f"the MCP server `{name}` did not connect ({status})", retryable=True
+                )
+        return None
+
+    def _add_block(self, block: Any) -> None:
+        from claude_agent_sdk import TextBlock, ThinkingBlock, ToolUseBlock
+
+        if isinstance(block, TextBlock):
+            self._record.say(block.text)
+        elif isinstance(block, ThinkingBlock):
+            self._record.think(block.thinking)
+        elif isinstance(block, ToolUseBlock):
+            server, tool = self._split(block.name)
+            self._record.call(block.id, tool, server, block.input)
+
+    def _add_tool_result(self, block: Any) -> None:
+        from claude_agent_sdk import ToolResultBlock
+
+        if isinstance(block, ToolResultBlock):
+            content = block.content
+            parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content or ()]
+            self._record.returned(block.tool_use_id, "\n".join(parts), error=bool(block.is_error))
+
+    def _split(self, name: str) -> tuple[str | None, str]:
+        """Split `mcp__server__tool` into its parts; the agent's built-in tools have no server."""
+        for server in self._record.wanted:
+            if name.startswith(f"mcp__{server}__"):
+                return server, name.removeprefix(f"mcp__{server}__")
+        return None, name
+
+    def result(self) -> Answer | Failure:
+        """Return the result of the session."""
+        done, record = self._result, self._record
+        if done is None:
+            return record.failure("crashed", "Claude Code ended without a result", retryable=True)
+        if done.is_error or done.subtype != "success":
+            return self._failed(done)
+        for name in record.wanted:
+            if record.servers.get(name) == "pending" and not record.has_used(name):
+                # Not retryable: asking until the tool is used would select answers.
+                message = f"the MCP server `{name}` was still connecting when the agent started"
+                return record.failure("mcp", message)
+        return record.answer(done.result or "", _FINISHED.get(done.stop_reason or "", done.stop_reason))
+
+    def _failed(self, done: Any) -> Failure:
+        if done.subtype in ("error_max_turns", "error_max_budget_usd"):
+            limit = "turn" if done.subtype == "error_max_turns" else "cost"
+            message = f"no answer: stopped after {done.num_turns} turns at its {limit} limit"
+            return self._record.failure("steps", message)
+        status = done.api_error_status
+        kind = _STATUS_KINDS.get(status) or ("server" if status and status >= 500 else None)
+        kind = kind or _ERROR_KINDS.get(self._error or "", "crashed")
+        reasons = [done.result or "", *(done.errors or ())]
+        message = "Claude Code: " + (" ".join(filter(None, reasons)) or done.subtype)
+        return self._record.failure(kind, message, retryable=kind in _RETRYABLE)
+
+    def failure_of(self, error: Exception, errors: list[str]) -> Failure:
+        """Turn an SDK exception into a failure; an earlier failed result is more informative, and is preferred."""
+        if self._result is not None and (self._result.is_error or self._result.subtype != "success"):
+            return self._failed(self._result)
+        output = " ".join(" ".join(errors).split())[-1500:]
+        message = f"Claude Code: {error}" + (f"; it wrote: {output}" if output else "")
+        return self._record.failure("crashed", message)
+
+
+def _usage(reported: dict[str, Any] | None) -> Usage | None:
+    if not reported:
+        return None
+    read, written = reported.get("cache_read_input_tokens") or 0, reported.get("cache_creation_input_tokens") or 0
+    return Usage(
+        prompt=(reported.get("input_tokens") or 0) + read + written,
+        completion=reported.get("output_tokens") or 0,
+        cache_read=read,
+        cache_write=written,
+        reasoning=(reported.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
+    )
+
+
+def _cost(done: Any) -> float | None:
+    """Return the cost, or None for an unknown model, for which Claude Code makes up a price."""
+    models = (done.model_usage or {}).values()
+    if any(model.get("costBasis") == "unknown" for model in models):
+        return None
+    return done.total_cost_usd  # type: ignore[no-any-return]

@@ -1,0 +1,191 @@
+"""`opencode`: the open agent around any model, with only the condition's tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from fairtrial.agent.program import AgentOptions, AgentProgram
+from fairtrial.agent.session import Launch, Session
+from fairtrial.agent.settings import merged
+from fairtrial.core.answer import Answer, Failure, Usage
+from fairtrial.core.experiment import McpServer, TargetSpec
+from fairtrial.core.target import Options
+from fairtrial.toolbox.process import Ended
+
+# The library that speaks the API of a model, by our name of the API; all are part of the program.
+_LIBRARIES = {
+    "openai_api": "@ai-sdk/openai-compatible",
+    "openai_responses_api": "@ai-sdk/openai",
+    "anthropic_api": "@ai-sdk/anthropic",
+    "google_api": "@ai-sdk/google",
+    "mistral_api": "@ai-sdk/mistral",
+}
+_VERSIONS = {"anthropic_api": "/v1", "google_api": "/v1beta"}  # of APIs, where our addresses do not have them
+_PROVIDER, _AGENT = "fairtrial", "trial"
+_KEY = "FAIRTRIAL_MODEL_KEY"
+_DOWNLOADS = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE", "PRUNE")
+_OFF = (*_DOWNLOADS, "PROJECT_CONFIG", "CLAUDE_CODE", "EXTERNAL_SKILLS")
+_FINISHED = {"stop": "stop", "length": "length", "content-filter": "content_filter"}
+# In a new home it would install its plug-ins first; these say that it has.
+_INSTALLED = '{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}'
+
+
+class OpencodeOptions(AgentOptions, frozen=True, kw_only=True):
+    """`context` and `max_output` are the model's limits in tokens, which opencode must know to keep within them."""
+
+    context: Annotated[int, msgspec.Meta(ge=1)] = 200_000
+    max_output: Annotated[int, msgspec.Meta(ge=1)] = 32_000
+
+
+class Opencode(AgentProgram):
+    """opencode around a model behind an API: one process per trial, each in a workspace and with a home of its own.
+
+    `tools` are named as it names them (`bash`, `read`, `edit`, `write`, `glob`, `grep`, …); `settings` are those of its
+    `opencode.json`. It adds the model's name, the folder and the date to the system prompt.
+    """
+
+    title: ClassVar[str] = "opencode"
+    command: ClassVar[str] = "opencode"
+    package: ClassVar[str] = "opencode-ai"
+    key_variable: ClassVar[str] = ""
+    options_type: ClassVar[type[Options]] = OpencodeOptions
+    many_calls: ClassVar[bool] = True  # it tells the tokens of every call, and is stopped in time
+    names_its_cost: ClassVar[bool] = False
+    options: OpencodeOptions
+
+    @classmethod
+    def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
+        yield from cls.program_problems(options, folder)
+        if spec.api and spec.api not in _LIBRARIES:
+            yield f"opencode cannot be told to use the API of {spec.provider}"
+
+    def model_hosts(self) -> list[str]:
+        return [self.spec.base_url]
+
+    def prepare(self, session: Session) -> Launch:
+        session.write("opencode.json", msgspec.json.encode(merged(self._settings(session), self.options.settings)))
+        session.write(".config/opencode/package-lock.json", _INSTALLED)
+        (session.home / ".config/opencode/node_modules").mkdir()
+        arguments = ["run", "--pure", "--format", "json", "--model", f"{_PROVIDER}/{self.model}"]
+        arguments += ["--agent", _AGENT, "--title", _AGENT]
+        environment = {
+            "OPENCODE_CONFIG": str(session.home / "opencode.json"),
+            "XDG_CONFIG_HOME": str(session.home / ".config"),
+            "XDG_DATA_HOME": str(session.home / ".local/share"),
+            "XDG_STATE_HOME": str(session.home / ".local/state"),
+            "XDG_CACHE_HOME": str(session.home / ".cache"),
+            **{f"OPENCODE_DISABLE_{name}": "1" for name in _OFF},
+            **({_KEY: self.spec.api_key} if self.spec.api_key else {}),
+        }
+        return Launch(arguments, environment, session.request.input)
+
+    def _settings(self, session: Session) -> dict[str, Any]:
+        system, servers = session.system_file(), session.request.mcp
+        tools = dict.fromkeys([*self.options.tools, *(f"{server.name}_*" for server in servers)], "allow")
+        limits = {"context": self.options.context, "output": self.options.max_output}
+        address = self.spec.base_url + _VERSIONS.get(self.spec.api, "")
+        provider = {
+            "npm": _library(self.spec),
+            "options": {"baseURL": address, "apiKey": f"{{env:{_KEY}}}", "headers": self.spec.headers},
+            "models": {self.model: {"tool_call": True, "limit": limits}},
+        }
+        agent = {
+            "mode": "primary",
+            "permission": {"*": "deny", **tools},
+            **({"prompt": f"{{file:{system}}}"} if system else {}),
+            **({"steps": self.options.max_turns} if self.options.max_turns else {}),
+        }
+        return {
+            "autoupdate": False,
+            "share": "disabled",
+            "snapshot": False,
+            "enabled_providers": [_PROVIDER],
+            "provider": {_PROVIDER: provider},
+            "small_model": f"{_PROVIDER}/{self.model}",
+            "agent": {_AGENT: agent, "title": {"disable": True}},
+            "mcp": {server.name: _server(server, session.servers[server.name]) for server in servers},
+        }
+
+    def take(self, event: dict[str, Any], session: Session) -> Failure | None:
+        record, kind, part = session.record, event.get("type"), event.get("part") or {}
+        record.session_id = event.get("sessionID") or record.session_id
+        if kind == "text":
+            record.say(str(part.get("text") or ""))
+        elif kind == "reasoning":
+            record.think(str(part.get("text") or ""))
+        elif kind == "tool_use":
+            self._take_call(part, session)
+        elif kind == "step_finish":
+            record.used(_usage(part.get("tokens") or {}))
+            record.turns = (record.turns or 0) + 1
+            record.ending = str(part.get("reason"))
+            return self._over_budget(session)
+        elif kind == "error":
+            error = event.get("error") or {}
+            data = error.get("data") or {}
+            message, status = data.get("message") or error.get("name"), data.get("statusCode")
+            return self.failed(session, str(message), status if isinstance(status, int) else None)
+        return None
+
+    def _take_call(self, part: dict[str, Any], session: Session) -> None:
+        server, tool = session.split_name(str(part.get("tool")))
+        state, name = part.get("state") or {}, str(part.get("callID"))
+        session.record.call(name, tool, server, state.get("input"))
+        if state.get("status") in ("completed", "error"):
+            error = state["status"] == "error"
+            times = state.get("time") or {}
+            took = times["end"] - times["start"] if {"start", "end"} <= times.keys() else None
+            result = str(state.get("error" if error else "output") or "")
+            session.record.returned(name, result, error=error, duration_ms=took)
+
+    def _over_budget(self, session: Session) -> Failure | None:
+        """Return a failure if the agent goes on and another call could cost more than it may."""
+        allowance, usage = session.request.allowance, session.record.usage
+        if allowance is None or usage is None or session.record.ending != "tool-calls":
+            return None
+        if allowance.bears(usage, 0, self.options.max_output):
+            return None
+        message = f"another call could exceed the ${allowance.usd:.2g} reserved for this trial"
+        return session.record.failure("steps", message)
+
+    def conclude(self, session: Session, ended: Ended) -> Answer | Failure:
+        record = session.record
+        if record.ending in _FINISHED:
+            record.model = self.model
+            return record.answer(record.last_text, _FINISHED[record.ending])
+        if record.ending == "unknown":
+            return record.failure("stream", "opencode: the model's reply broke off", retryable=True)
+        return self.failed(session, f"it ended with exit code {ended.code} and no answer: {ended.errors}")
+
+
+def _library(spec: TargetSpec) -> str:
+    """Return the library for a model; OpenAI's newest models refuse what the one for compatible servers sends."""
+    if spec.api == "openai_api" and urlsplit(spec.base_url).hostname == "api.openai.com":
+        return _LIBRARIES["openai_responses_api"]
+    return _LIBRARIES[spec.api]
+
+
+def _server(server: McpServer, config: dict[str, Any]) -> dict[str, Any]:
+    patience = round(1000 * max(server.timeout, 600))
+    if server.transport == "stdio":
+        command = [config["command"], *config["args"]]
+        return {"type": "local", "command": command, "environment": config["env"], "timeout": patience}
+    return {"type": "remote", "url": config["url"], "headers": config["headers"], "timeout": patience}
+
+
+def _usage(tokens: dict[str, Any]) -> Usage:
+    """Return the tokens of one call; what was cached and what was thought stands beside the rest."""
+    cache = tokens.get("cache") or {}
+    read, written, thought = cache.get("read") or 0, cache.get("write") or 0, tokens.get("reasoning") or 0
+    return Usage(
+        prompt=(tokens.get("input") or 0) + read + written,
+        completion=(tokens.get("output") or 0) + thought,
+        cache_read=read,
+        cache_write=written,
+        reasoning=thought,
+    )
