@@ -45,6 +45,25 @@ REFUSES = {
     "anthropic-adaptive",
     "vertex-claude",
 }
+_LENGTH = "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens."
+_OPENAI = {"error": {"message": _LENGTH, "type": "invalid_request_error", "code": "context_length_exceeded"}}
+_CLAUDE = {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}
+_GEMINI = "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."
+TOO_LONG = {
+    "openai": _OPENAI,
+    "azure": _OPENAI,
+    "groq": _OPENAI,
+    "anthropic": {"type": "error", "error": _CLAUDE},
+    "google": {"error": {"code": 400, "message": _GEMINI, "status": "INVALID_ARGUMENT"}},
+    "vertex": {"error": {"code": 400, "message": _GEMINI, "status": "INVALID_ARGUMENT"}},
+    "bedrock": {"message": "The model returned the following errors: Input is too long for requested model."},
+    "mistral": {
+        "object": "error",
+        "message": "Prompt contains 140000 tokens, too large for model with 131072 maximum context length",
+        "type": "invalid_request_prompt",
+        "code": "3051",
+    },
+}
 UNCOUNTED = {"bedrock"}  # it does not say how much of an answer was reasoning
 UNWRITTEN = {"google", "vertex"}  # they do not say what was written to the cache
 
@@ -151,6 +170,12 @@ class TestEveryVendor:
         failure = await target.ask(asked(stream=stream))
         assert isinstance(failure, Failure) and (failure.kind, failure.retryable) == (kind, retryable)
         assert "it is so" in failure.message and failure.retry_after == (7.0 if retryable else None)
+
+    async def test_a_prompt_that_is_too_long_has_a_kind_of_its_own(self, target, server, vendor, stream):
+        server.say = Say(error=(400, TOO_LONG[vendor.split("-")[0]]))
+        failure = await target.ask(asked(stream=stream))
+        assert isinstance(failure, Failure) and (failure.kind, failure.retryable) == ("context", False), failure
+        assert any(word in failure.message for word in ("tokens", "too long"))
 
     async def test_a_picture_goes_before_the_text(self, target, server, stream):
         png = File(name="a.png", media="image/png", body=b"\x89PNG")

@@ -334,7 +334,7 @@ def test_an_imported_suite_is_checked_without_keys(cli, tmp_path, monkeypatch):
     assert code == 0 and "is valid: 1 case" in out and "to run it, set GROQ_API_KEY" in out
     assert json.loads(cli("validate", "--no-keys", "--json", suite)[1])["valid"]
     code, _, err = cli("validate", suite)
-    assert code == 1 and "the variable GROQ_API_KEY is not set" in err
+    assert code == 1 and "groq:llama-x needs GROQ_API_KEY" in err
     suite.unlink()
     code, _, err = cli("import", "promptfoo", tmp_path / "c.yaml", "-o", suite)
     assert code == 1 and "promptfoo_code.py already exists" in err

@@ -153,3 +153,26 @@ def test_where_nobody_speaks_of_limits_nothing_is_held_back():
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         held = runner.run(_use(account, 1.0, 100))
     assert account.calls >= 100 * 59 and not any(held)
+
+
+def test_the_calls_of_an_agent_are_spaced_like_those_of_its_model():
+    class Agent(Account):
+        """Four calls in every trial, each at its turnstile."""
+
+        many_calls = True
+
+        async def ask(self, request: Request) -> Answer | Failure:
+            for _ in range(4):
+                async with request.turnstile.call(400, 400):
+                    result = await super().ask(request)
+                request.turnstile.used(result.usage)
+                if isinstance(result, Failure):
+                    return result
+            return result
+
+    requests, tokens = Bucket(500, windows=False), Bucket(30_000, windows=False)
+    account = Agent(requests, tokens, reserves=False, answer=200)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        held = runner.run(_use(account, MINUTES, 40))
+    assert tokens.used >= 0.9 * 30_000 * MINUTES and account.refused < 0.01 * account.calls
+    assert any("limit of 30,000 tokens a minute" in line for line in held)

@@ -167,7 +167,7 @@ def test_promptfoo(tmp_path):
     ]
     assert cases["test-4"].expected == "hej"
     text = "\n".join((*imported.findings, *imported.differences))
-    for word in ("`sharing`", "keys written into the configuration", "LiteLLM", "names no grader"):
+    for word in ("`sharing`", "keys written into the configuration", "names no grader"):
         assert word in text, word
 
 
@@ -234,7 +234,14 @@ def test_lists_of_promptfoo_are_several_values_if_they_begin_with_a_text(tmp_pat
     [
         ("openai:gpt-5-mini", "openai:gpt-5-mini"),
         ("openai:chat:gpt-5-mini", "openai:gpt-5-mini"),
-        ("openai:responses:gpt-5", "openai:gpt-5"),
+        ("openai:responses:gpt-5", "openai-responses:gpt-5"),
+        ("google:gemini-2.5-flash", "google:gemini-2.5-flash"),
+        ("vertex:claude-opus-4-5", "vertex:claude-opus-4-5"),
+        ("azure:chat:my-deployment", "azure:my-deployment"),
+        ("bedrock:us.amazon.nova-lite-v1:0", "bedrock:us.amazon.nova-lite-v1:0"),
+        ("mistral:mistral-small-latest", "mistral:mistral-small-latest"),
+        ("groq:llama-3.3-70b", "groq:llama-3.3-70b"),
+        ("togetherai:meta/llama", "together:meta/llama"),
         ("openai:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
         ("openai:embedding:text-3", None),
         ("openai:image:dall-e-3", None),
@@ -249,7 +256,7 @@ def test_models_of_promptfoo(tmp_path, theirs, ours):
     imported = read_promptfoo(tmp_path, providers=[theirs, "echo"], tests=[{"vars": {"q": "x"}}])
     assert imported.suite["targets"] == ([ours] if ours else []) + ["mock:echo"]
     assert any(theirs in finding for finding in imported.findings) == (ours is None)
-    assert any("responses API" in difference for difference in imported.differences) == ("responses" in theirs)
+    assert not any("responses API" in difference for difference in imported.differences)
 
 
 @pytest.mark.parametrize("place", ["default", "test", "assertion"])

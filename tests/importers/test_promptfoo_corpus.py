@@ -144,12 +144,15 @@ def test_providers_keep_names_and_settings(tmp_path):
     assert "ANTHROPIC_API_KEY" not in result.suite.get("providers", {})
 
 
-def test_providers_that_speak_openais_api_are_described_in_the_suite(tmp_path):
+def test_providers_are_ours_by_name_and_others_are_described_in_the_suite(tmp_path):
     suite, result = read("providers-compatible", tmp_path)
     urls = {arm.target.provider: arm.target.base_url for arm in suite.arms}
     assert urls["groq"] == "https://api.groq.com/openai/v1"
-    assert urls["azure-2"] == "https://other.openai.azure.com/openai/v1"
-    assert result.suite["providers"]["azure-2"]["api_key"] == "${OTHER_KEY}"
+    assert urls["azure-server"] == "https://other.openai.azure.com/openai/v1"
+    assert result.suite["providers"]["azure-server"]["api_key"] == "${OTHER_KEY}"
+    assert set(result.suite["providers"]) == {"azure-server", "cohere", "bedrock-openai"}
+    kinds = {arm.target.provider: arm.target.kind for arm in suite.arms}
+    assert (kinds["google"], kinds["vertex"], kinds["azure"]) == ("google_api", "vertex_api", "azure_api")
     assert {"GROQ_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"} <= suite.variables.assumed
 
 
@@ -245,13 +248,19 @@ def test_a_key_in_a_configuration_is_not_copied(tmp_path):
     assert "keys written into the configuration are not copied" in text and "set OTHER_API_KEY" in text
 
 
-def test_vendors_without_a_compatible_server_are_called_through_litellm(tmp_path):
+def test_what_only_a_vendors_own_api_takes_goes_through_litellm(tmp_path):
     suite, result = read("vendors", tmp_path)
-    code = (tmp_path / "promptfoo_code.py").read_text()
-    assert "call_litellm('bedrock/us.amazon.nova-lite-v1:0', {'max_tokens': 99, 'aws_region_name': 'us-east-1'}" in code
-    assert "'sagemaker/my-endpoint'" in code and "'gemini/gemini-2.5-flash'" in code and "vertex_ai/claude" in code
+    models = [arm.target.model for arm in suite.arms if arm.target.kind == "litellm"]
+    assert models == [
+        "bedrock/us.amazon.nova-lite-v1:0",
+        "sagemaker/my-endpoint",
+        "gemini/gemini-2.5-flash",
+        "vertex_ai/claude-sonnet-4@20250514",
+    ]
+    params = suite.arms[0].params
+    assert params["max_tokens"] == 99 and params["extra"]["aws_region_name"] == "us-east-1"
     by_name = {arm.target.id: arm.target for arm in suite.arms}
-    assert by_name["bedrock:openai.gpt-oss-20b-1:0"].base_url.startswith("https://bedrock-runtime.us-west-2")
+    assert by_name["bedrock-openai:openai.gpt-oss-20b-1:0"].base_url.startswith("https://bedrock-runtime.us-west-2")
     assert by_name["team"].headers == {"X-Team": "eval", "OpenAI-Organization": "org-1"}
     assert sum("LiteLLM" in text for text in result.differences) == 4
 

@@ -7,6 +7,7 @@ import asyncio
 import base64
 import os
 
+import msgspec
 import pytest
 
 from benchmarks.strict_vendors import camel
@@ -14,6 +15,7 @@ from fairtrial.core import registry
 from fairtrial.core.answer import Answer, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
+from fairtrial.providers.conversation import Result, Tool
 from tests.servers.vendors import SECRET, Say, vendors
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -232,6 +234,12 @@ MEANT = {
     ("anthropic", "headers.authorization"): ("Bearer k", None),
     ("anthropic", "headers.x-api-key"): (None, "k"),
     ("vertex-claude", "body.anthropic_version"): ("2026-10-21", "vertex-2023-10-16"),
+    # Numbers come as they are unless somebody asks for another form.
+    ("openai", "body.encoding_format"): ("float", None),
+    ("azure", "body.encoding_format"): ("float", None),
+    # Both say what is so without them.
+    ("bedrock", "body.messages.2.content.0.toolResult.status"): (None, "success"),
+    ("mistral", "body.messages.2.prefix"): (False, None),
     # The role of a system prompt says nothing.
     ("google", "body.systemInstruction.role"): ("user", None),
     ("vertex", "body.systemInstruction.role"): ("user", None),
@@ -281,6 +289,169 @@ async def ours(url: str, name: str, scene: str, folder) -> Answer:
         await target.close()
 
 
+LOOK = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+TOOL = Tool(name="look", server="s", tool="look", description="Looks.", schema=LOOK)
+
+
+def openai_tools(url, client=None, model="gpt-5.1", limit="max_completion_tokens"):
+    from openai import OpenAI
+
+    client = client or OpenAI(base_url=f"{url}/v1", api_key="k")
+    tool = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": LOOK}}
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "hi"}]
+    given = {"model": model, limit: 100, "tools": [tool]}
+    message = client.chat.completions.create(messages=messages, **given).choices[0].message
+    messages += [message, {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "4711"}]
+    return client.chat.completions.create(messages=messages, **given).choices[0].message.content
+
+
+def azure_tools(url):
+    from openai import AzureOpenAI
+
+    return openai_tools(url, AzureOpenAI(azure_endpoint=url, api_key="k", api_version="2024-10-21"), "my-dep")
+
+
+def responses_tools(url):
+    from openai import OpenAI
+
+    client = OpenAI(base_url=f"{url}/v1", api_key="k")
+    tool = {"type": "function", "name": "look", "description": "Looks.", "parameters": LOOK, "strict": False}
+    given = {"model": "gpt-5.1", "instructions": "s", "max_output_tokens": 100, "store": False, "tools": [tool]}
+    given["include"] = ["reasoning.encrypted_content"]
+    said = [{"role": "user", "content": "hi"}]
+    reply = client.responses.create(input=said, **given)
+    said += [*reply.output, {"type": "function_call_output", "call_id": reply.output[0].call_id, "output": "4711"}]
+    return client.responses.create(input=said, **given).output_text
+
+
+def claude_tools(client, model):
+    tool = {"name": "look", "description": "Looks.", "input_schema": LOOK}
+    given = {"model": model, "system": "s", "max_tokens": 100, "tools": [tool]}
+    messages = [{"role": "user", "content": "hi"}]
+    reply = client.messages.create(messages=messages, **given)
+    result = {"type": "tool_result", "tool_use_id": reply.content[0].id, "content": "4711"}
+    messages += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": [result]}]
+    return client.messages.create(messages=messages, **given).content[0].text
+
+
+def anthropic_tools(url):
+    from anthropic import Anthropic
+
+    return claude_tools(Anthropic(base_url=url, api_key="k"), "claude-sonnet-4-5")
+
+
+def google_tools(url):
+    from google import genai
+    from google.genai import types
+
+    client = genai.Client(api_key="k", http_options={"base_url": url})
+    look = types.FunctionDeclaration(name="look", description="Looks.", parameters_json_schema=LOOK)
+    config = types.GenerateContentConfig(
+        system_instruction="s", max_output_tokens=100, tools=[types.Tool(function_declarations=[look])]
+    )
+    said = [types.Content(role="user", parts=[types.Part(text="hi")])]
+    given = {"model": "gemini-2.5-flash", "config": config}
+    reply = client.models.generate_content(contents=said, **given).candidates[0].content
+    response = types.FunctionResponse(id="c0", name="look", response={"result": "4711"})
+    said += [reply, types.Content(role="user", parts=[types.Part(function_response=response)])]
+    return client.models.generate_content(contents=said, **given).text
+
+
+def bedrock_tools(url):
+    import boto3
+
+    client = boto3.client(
+        "bedrock-runtime", endpoint_url=url, region_name="us-east-1", aws_access_key_id="AKID",
+        aws_secret_access_key=SECRET,
+    )  # fmt: skip
+    spec = {"toolSpec": {"name": "look", "description": "Looks.", "inputSchema": {"json": LOOK}}}
+    given = {"modelId": BEDROCK_MODEL, "system": [{"text": "s"}], "inferenceConfig": {"maxTokens": 100}}
+    given["toolConfig"] = {"tools": [spec]}
+    messages = [{"role": "user", "content": [{"text": "hi"}]}]
+    reply = client.converse(messages=messages, **given)["output"]["message"]
+    result = {"toolUseId": reply["content"][0]["toolUse"]["toolUseId"], "content": [{"text": "4711"}]}
+    messages += [reply, {"role": "user", "content": [{"toolResult": result}]}]
+    return client.converse(messages=messages, **given)["output"]["message"]["content"][0]["text"]
+
+
+def mistral_tools(url):
+    from mistralai.client import Mistral
+
+    client = Mistral(api_key="k", server_url=f"{url}/mistral")
+    tool = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": LOOK}}
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "hi"}]
+    given = {"model": "mistral-medium-latest", "max_tokens": 100, "tools": [tool]}
+    message = client.chat.complete(messages=messages, **given).choices[0].message
+    result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "name": "look", "content": "4711"}
+    return client.chat.complete(messages=[*messages, message, result], **given).choices[0].message.content
+
+
+TOOLS = {
+    "openai": openai_tools, "openai-responses": responses_tools, "azure": azure_tools, "anthropic": anthropic_tools,
+    "google": google_tools, "bedrock": bedrock_tools, "mistral": mistral_tools,
+}  # fmt: skip
+
+
+def openai_vectors(url):
+    from openai import OpenAI
+
+    client = OpenAI(base_url=f"{url}/v1", api_key="k")
+    return client.embeddings.create(model="small", input="hi", encoding_format="float").data[0].embedding
+
+
+def azure_vectors(url):
+    from openai import AzureOpenAI
+
+    client = AzureOpenAI(azure_endpoint=url, api_key="k", api_version="2024-10-21")
+    return client.embeddings.create(model="my-dep", input="hi", encoding_format="float").data[0].embedding
+
+
+def mistral_vectors(url):
+    from mistralai.client import Mistral
+
+    client = Mistral(api_key="k", server_url=f"{url}/mistral")
+    return client.embeddings.create(model="mistral-embed", inputs="hi").data[0].embedding
+
+
+def google_vectors(url):
+    from google import genai
+
+    client = genai.Client(api_key="k", http_options={"base_url": url})
+    return client.models.embed_content(model="gemini-embedding-001", contents="hi").embeddings[0].values
+
+
+def bedrock_vectors(url):
+    import json
+
+    import boto3
+
+    client = boto3.client(
+        "bedrock-runtime", endpoint_url=url, region_name="us-east-1", aws_access_key_id="AKID",
+        aws_secret_access_key=SECRET,
+    )  # fmt: skip
+    body = json.dumps({"inputText": "hi"}, separators=(",", ":"))
+    given = {"modelId": "amazon.titan-embed-text-v2:0", "contentType": "application/json", "body": body}
+    return json.loads(client.invoke_model(**given)["body"].read())["embedding"]
+
+
+VECTORS = {
+    "openai": (openai_vectors, "small"),
+    "azure": (azure_vectors, "my-dep"),
+    "mistral": (mistral_vectors, "mistral-embed"),
+    "google": (google_vectors, "gemini-embedding-001"),
+    "bedrock": (bedrock_vectors, "amazon.titan-embed-text-v2:0"),
+}
+
+
+def target_of(url: str, name: str, folder, model: str = ""):
+    _, kind, usual, path, options, key = OFFICIAL[name]
+    cls = registry.load("targets", kind)
+    spec = TargetSpec(
+        id=name, kind=kind, provider=name, model=model or usual, base_url=url + path, api_key=key, options=options
+    )
+    return cls(spec, cls.options_type(**options), folder)
+
+
 def flat(value, path="") -> dict:
     if isinstance(value, dict):
         items = value.items()
@@ -320,6 +491,50 @@ async def test_the_official_client_works_here_and_sends_what_we_send(name, scene
     assert await asyncio.to_thread(OFFICIAL[name][0], server.url, scene) == "ok"
     answer = await ours(server.url, name, scene, tmp_path)
     assert isinstance(answer, Answer) and answer.text == "ok", answer
+    theirs, mine = server.heard
+    found = difference(compared(theirs, name), compared(mine, name), name)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_calls_of_tools_go_forth_and_back_as_the_official_client_sends_them(name, server, tmp_path):
+    calls = [Say(text="", calls=(("look", {"x": 1}),)), Say(text="ok")]
+    server.say = list(calls)
+    server.heard.clear()
+    assert await asyncio.to_thread(TOOLS[name], server.url) == "ok"
+    server.say, target = list(calls), target_of(server.url, name, tmp_path)
+    request = Request(trial_id="t", case_id="c", input="hi", system="s", params={"max_tokens": 100}, stream=False)
+    await target.open(1)
+    talk = target.conversation(target.spec, request, [TOOL])
+
+    async def receive(response):
+        return talk.read(await response.read())
+
+    turn = await target.post(msgspec.json.encode(talk.body()), receive)
+    talk.add(turn, [Result(call=turn.calls[0], text="4711")])
+    assert (await target.post(msgspec.json.encode(talk.body()), receive)).text == "ok"
+    await target.close()
+    server.say = Say()
+    theirs, mine = server.heard[:2], server.heard[2:]
+    found = []
+    for one, other in zip(theirs, mine, strict=True):
+        left, right = compared(one, name), compared(other, name)
+        found += difference(left, right, name)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+async def test_embeddings_are_asked_for_as_the_official_client_does(name, server, tmp_path):
+    server.say = Say()
+    server.heard.clear()
+    ask, model = VECTORS[name]
+    assert list(await asyncio.to_thread(ask, server.url)) == [1.0, 0.5]
+    target = target_of(server.url, name, tmp_path, model)
+    await target.open(1)
+    answer = await target.ask(Request(trial_id="t", case_id="c", input="hi", embed=True))
+    await target.close()
+    assert isinstance(answer, Answer) and answer.text == "[1.0,0.5]", answer
+    assert answer.usage is None or answer.usage.prompt == 3
     theirs, mine = server.heard
     found = difference(compared(theirs, name), compared(mine, name), name)
     assert not found, "\n".join(found)

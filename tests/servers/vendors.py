@@ -43,10 +43,10 @@ class Heard(NamedTuple):
 
 
 class Vendors:
-    """The server: `say` is what it answers with."""
+    """The server: `say` is what it answers with, or a list of what it answers with one after the other."""
 
     def __init__(self) -> None:
-        self.say = Say()
+        self.say: Any = Say()
         self.heard: list[Heard] = []
         self.url = ""
 
@@ -62,7 +62,7 @@ class Vendors:
         refused = self._unauthorized(path, headers, raw) or speak.refusal(path, headers, body)
         if refused:
             return web.json_response(refused[1], status=refused[0])
-        say = self.say
+        say = self.say.pop(0) if isinstance(self.say, list) else self.say
         if say.error:
             return web.json_response(say.error[1], status=say.error[0], headers=say.headers)
         if not speak.streams(path, body):
@@ -485,6 +485,31 @@ class Converse(Chat):
         yield frame("metadata", {"usage": self.USAGE, "metrics": {"latencyMs": 5}})
 
 
+class Embedding(Chat):
+    """Embeddings of every vendor, by the path."""
+
+    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
+        keys = {"model", "input", "encoding_format"}
+        if "/model/" in path:
+            keys = {"inputText"}
+        if "EmbedContents" in path:
+            keys = {"requests"}
+        return (400, {"error": {"message": f"unknown: {set(body) - keys}"}}) if set(body) - keys else None
+
+    def streams(self, path: str, body: Any) -> bool:
+        return False
+
+    def whole(self, say: Say, body: Any) -> tuple[int, Any]:
+        values = [1.0, 0.5]
+        if "inputText" in body:
+            return 200, {"embedding": values, "inputTextTokenCount": 3}
+        if "requests" in body:
+            return 200, {"embeddings": [{"values": values} for _ in body["requests"]]}
+        item = {"object": "embedding", "index": 0, "embedding": values}
+        usage = {"prompt_tokens": 3, "total_tokens": 3, "completion_tokens": 0}
+        return 200, {"id": "e", "object": "list", "data": [item], "model": "served", "usage": usage}
+
+
 def frame(event: str, value: Any, *, exception: bool = False) -> bytes:
     """One message of AWS's event stream."""
     kind = "exception" if exception else "event"
@@ -500,6 +525,7 @@ def frame(event: str, value: Any, *, exception: bool = False) -> bytes:
 
 
 _DIALECTS: tuple[tuple[str, Chat], ...] = (
+    (r"/embeddings(\?.*)?$|:batchEmbedContents$|^/model/[^/]+/invoke$", Embedding()),
     (r"^/mistral/.*chat/completions$", Mistral()),
     (r"/chat/completions(\?.*)?$", Chat()),
     (r"/responses(\?.*)?$", Responses()),

@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "Run a suite.",
     "resume": "Continue a run that was stopped.",
     "retry": "Retry the failed trials of a run.",
+    "batches": "Show the batches of a run at their providers, or cancel them.",
     "rescore": "Score the stored answers of a run again.",
     "list": "List the runs in the store.",
     "show": "Show a run or one of its trials.",

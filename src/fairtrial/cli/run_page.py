@@ -31,6 +31,7 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.tables import short_names, shortened
 from fairtrial.core.text import counted, printable
+from fairtrial.store.batches import open_counts
 
 _MAX_FAILURES = 5
 _MAX_KINDS = 8
@@ -272,6 +273,9 @@ def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
         trials = f"the {waiting:,} {'trial' if waiting == 1 else 'trials'} not run"
         saved = "" if summary.status == "stopped" else "; everything is saved"
         commands.insert(0, (f"fairtrial resume{name}{more}", f"{trials}{saved}"))
+    if batches := sum(count > 0 for count in open_counts(run.store, run.id).values()):
+        goes_on = "a batch goes on" if batches == 1 else f"{batches} batches go on"
+        commands.append((f"fairtrial batches{name}", f"{goes_on} at the provider"))
     return commands
 
 

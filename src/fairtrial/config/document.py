@@ -164,6 +164,9 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     repeats: Repeats | None = None
     options: Annotated[dict[str, Any], Meta(description="Options for this kind of target.")] = {}
     concurrency: Annotated[int, Meta(ge=1)] | None = None
+    batch: Annotated[
+        bool, Meta(description="Ask through the provider's batch API: half the price, answers within a day.")
+    ] = False
     resources: Annotated[
         dict[str, Annotated[float, Meta(gt=0)]],
         Meta(description="What one of its calls takes of a machine, such as {cpu: 1}: no more run at once than fit."),
@@ -230,6 +233,9 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
     params: ParamsEntry | None = None
     instructions: str = ""
     vision: Annotated[bool | None, Meta(description="Whether it accepts images; known for common models.")] = None
+    batch: Annotated[
+        bool, Meta(description="Ask through the provider's batch API: half the price, verdicts within a day.")
+    ] = False
     options: dict[str, Any] = {}
 
 

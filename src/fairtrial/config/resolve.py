@@ -82,21 +82,28 @@ def resolve_arms(
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
-            kind = registry.load("targets", spec.kind)
-            if condition.history and not kind.takes_chats:
-                source.problem(path, f"{spec.id} takes one question, not the chat of prompt `{name}`")
-            talks = kind.takes_chats or kind.takes_turns
-            if not talks and has_turns(document):
-                source.problem(path, f"{spec.id} takes one question, not several `turns`")
-            if not talks and document.user is not None:
-                source.problem(path, f"{spec.id} takes one question: it cannot talk to a simulated user")
-            if condition.mcp and not kind.uses_tools:
-                hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
-                source.problem(path, f"{spec.id} cannot use the MCP servers of condition `{name}`{hint}")
-            if arm.workspace is not None and (problem := kind.workspace_problem(spec, arm.workspace)):
-                source.problem(path, problem)
+            _check_arm(source, path, document, arm)
             arms.append(arm)
     return arms
+
+
+def _check_arm(source: Source, path: KeyPath, document: SuiteDocument, arm: Arm) -> None:
+    """Add what a target cannot do of what its condition and the cases ask for."""
+    kind = registry.load("targets", arm.target.kind)
+    if arm.condition.history and not kind.takes_chats:
+        source.problem(path, f"{arm.target.id} takes one question, not the chat of prompt `{arm.condition.name}`")
+    talks = kind.takes_chats or kind.takes_turns
+    if not talks and has_turns(document):
+        source.problem(path, f"{arm.target.id} takes one question, not several `turns`")
+    if not talks and document.user is not None:
+        source.problem(path, f"{arm.target.id} takes one question: it cannot talk to a simulated user")
+    if arm.target.batch and (reason := _why_no_batch(document)):
+        source.problem((*path, "batch"), f"{arm.target.id} cannot be asked in batches: {reason}; remove `batch`")
+    if arm.condition.mcp and not kind.uses_tools:
+        hint = f"; `tool-agent:{arm.target.id}` can" if arm.target.kind in api_kinds() else ""
+        source.problem(path, f"{arm.target.id} cannot use the MCP servers of condition `{arm.condition.name}`{hint}")
+    if arm.workspace is not None and (problem := kind.workspace_problem(arm.target, arm.workspace)):
+        source.problem(path, problem)
 
 
 def _workspace(
@@ -141,6 +148,12 @@ def has_turns(document: SuiteDocument) -> bool:
     """Return whether cases of a suite are conversations."""
     from_rows = document.dataset is not None and document.dataset.turns is not None
     return from_rows or any(case.turns[1:] for case in document.cases)
+
+
+def _why_no_batch(document: SuiteDocument) -> str:
+    """Return why answers are needed one after the other; empty if they can come all at once."""
+    talks = has_turns(document) or document.user is not None
+    return "in a conversation, each turn needs the answer before it" if talks else ""
 
 
 def resolve_user(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
@@ -209,7 +222,8 @@ def resolve_embedders(
         if spec is not None and not registry.load("targets", spec.kind).embeds:
             source.problem(
                 ("scorer",),
-                f"{name} has no embeddings: `embedder` needs a server with OpenAI's API, or `local:smollm2`",
+                f"{name} has no embeddings: use a model of openai (or a server with its API), google, azure, mistral, "
+                "bedrock, or `local:smollm2`",
             )
         elif spec is not None:
             embedders[name] = msgspec.structs.replace(spec, id=f"{EMBEDDER}{name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairtrial.config.suite import Suite
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import StopSpec
+from fairtrial.core.experiment import StopSpec, target_specs
 from fairtrial.core.stopping import FEWEST
 
 
@@ -21,4 +21,7 @@ def stop_rule(suite: Suite) -> StopSpec | None:
         raise FairtrialError("stopping early needs independent cases of equal weight: remove `weight` and `cluster`")
     if suite.case_count < FEWEST:
         raise FairtrialError(f"stopping early needs at least {FEWEST} cases: this suite has {suite.case_count}")
+    batched = [spec.id for spec in target_specs(suite.arms, suite.settings) if spec.batch]
+    if batched:
+        raise FairtrialError(f"stopping early needs answers one after the other: remove `batch` from {batched[0]}")
     return StopSpec(when=when, margin=margin)

@@ -59,6 +59,7 @@ class TargetResolver:
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
             resources=getattr(entry, "resources", None) or msgspec.UNSET,
+            batch=getattr(entry, "batch", False) or msgspec.UNSET,
             folder=self._folder_of(provider.kind),
         )
         return self._checked(path, spec)
@@ -137,6 +138,9 @@ class TargetResolver:
         for reason in reasons:
             self._source.problem((*path, "target"), reason)
         if reasons:
+            return None
+        if spec.batch and (problem := cls.batch_problem(spec)):
+            self._source.problem((*path, "batch"), f"{spec.id} cannot be asked in batches: {problem}; remove `batch`")
             return None
         code = "" if given else cls.code(spec, options, self._folder)
         return msgspec.structs.replace(spec, code=code) if code else spec

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import msgspec
 
+from fairtrial.core.batch import BatchPlace
 from fairtrial.core.chat import Message
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import File
@@ -16,6 +18,9 @@ from fairtrial.core.workspace import Workspace, WorkspaceSpec
 
 # Kinds of failure after which no other call to this target can succeed.
 UNUSABLE = frozenset({"auth", "model"})
+
+# The kind of failure of a request that goes on at its provider: it is left to the next session.
+PENDING = "pending"
 
 # Finish reasons that need special handling.
 REFUSED = "refusal"  # the model declined
@@ -45,6 +50,16 @@ class Allowance(Protocol):
 
     def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
         """Return whether the allowance covers one more call of this size, given what was already spent."""
+
+
+class Turnstile(Protocol):
+    """Spaces the calls of an agent by the limits of its model's account."""
+
+    def call(self, prompt_bytes: int, completion_tokens: int) -> AbstractAsyncContextManager[None]:
+        """Return a context that waits for the time of a call of this size."""
+
+    def used(self, usage: Usage | None) -> None:
+        """Note how long an answer was."""
 
 
 class SoFar(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,8 +98,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     works_in: WorkspaceSpec | None = None  # what its workspace is made from
     changes: File | None = None  # what the earlier turns of a conversation changed in the workspace
     workspace: Workspace | None = None  # the folder in which an agent works, once it is made
+    prompt_hash: str = ""  # of a judge's prompt, whose text has a random marker in it
     embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
+    turnstile: Turnstile | None = None  # what an agent has to wait at before every call
     journal: Journal = msgspec.field(default_factory=Journal)
     listener: Listener = NOBODY  # receives the answer while it is streamed
 
@@ -99,7 +116,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: str | None = None
     usage: Usage | None = None
     model: str | None = None
-    latency_ms: float = 0.0
+    latency_ms: float | None = 0.0  # None: unknown, as in a batch
     first_token_ms: float | None = None
     reasoning: str | None = None
     trace: dict[str, Any] | None = None
@@ -111,8 +128,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no answer.
 
     kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth retrying) ·
-    auth, model (this target is unusable) · refused, malformed, crashed, steps (an agent ran out of steps) ·
-    workspace (it could not be made, or its changes cannot be kept) · budget, template (the call was not made)
+    auth, model (this target is unusable) · context (the prompt is too long for the model) ·
+    refused, malformed, crashed, steps (an agent ran out of steps) ·
+    workspace (it could not be made, or its changes cannot be kept) · budget, template (the call was not made) ·
+    expired, cancelled, lost (a request in a batch) · pending (it is in a batch that cannot be read at the moment)
     """
 
     kind: str
@@ -149,3 +168,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float = 0.0
     turns: tuple[Turn, ...] = ()  # of a conversation, as stored so far; `cost` includes theirs
     sent: dict[str, Any] = {}  # the parameters that were sent, under the names used in suites
+    batched: tuple[BatchPlace, ...] = ()  # where its requests were, if they were sent in batches

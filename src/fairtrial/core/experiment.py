@@ -137,6 +137,7 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     api: str = ""  # the API kind of an agent's model
     code: str = ""  # a hash of the code, for targets that run the user's own
     resources: dict[str, float] | msgspec.UnsetType = msgspec.UNSET  # what a call takes of a machine
+    batch: bool | msgspec.UnsetType = msgspec.UNSET  # whether it is asked through its provider's batch API
 
     def __repr__(self) -> str:
         return f"<Target {self.id}: {self.kind} {self.model}>"  # options and headers may hold keys

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.core import registry
 from fairtrial.core.answer import Outcome, Request
+from fairtrial.core.batch import BatchPlace
 from fairtrial.core.experiment import JudgeSpec, PanelSpec, TargetSpec
 from fairtrial.core.ids import content_hash
 from fairtrial.core.money import Cost
@@ -39,6 +40,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     failure_kind: str | None = None
     failure_message: str | None = None
     retryable: bool = False
+    batched: tuple[BatchPlace, ...] = ()  # where its requests were, if they were sent in batches
     stored: int | None = None  # the number of the scoring that already has it; None if it is new
 
     @property

@@ -28,6 +28,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     schemas: bool = True  # whether it accepts a JSON schema for replies; otherwise the prompt has to do
     stream_usage: bool = True  # whether it must be asked for token counts in a stream (`stream_options`)
     reasoning: str = "reasoning_effort"  # the key that sets how much its models reason
+    batches: bool = True  # whether it has the batch API that others with its API have
 
     @property
     def variable(self) -> str:
@@ -86,6 +87,7 @@ def _compatible(name: str, url: str, key: str = "", **differences: object) -> Pr
         kind="openai_api",
         base_url=f"${{{name}_BASE_URL:-{url}}}",
         api_key=f"${{{key or f'{name}_API_KEY'}}}",
+        batches=False,
         **differences,  # type: ignore[arg-type]
     )
 
@@ -112,6 +114,7 @@ _OTHERS: dict[str, Provider] = {
         kind="openai_api",
         base_url="${OLLAMA_BASE_URL:-http://127.0.0.1:11434/v1}",
         api_key="${OLLAMA_API_KEY:-}",
+        batches=False,
     ),
     "litellm": Provider(kind="litellm"),
     "http": Provider(kind="http"),

@@ -53,6 +53,11 @@ class Target:
         return ()
 
     @classmethod
+    def batch_problem(cls, spec: TargetSpec) -> str:
+        """Return why this target cannot be asked in batches; empty if it can."""
+        return "it is not asked through an API with batches"
+
+    @classmethod
     def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
         """Return a hash of the user's code that answers, so that its answers are not taken for those of other code."""
         return ""
@@ -66,6 +71,10 @@ class Target:
     def lane(self) -> str:
         """The name of its rate limit; targets with the same lane share one, as calls with one key share a quota."""
         return self.spec.provider
+
+    def batches(self) -> Any:
+        """Return its provider's batch API (`providers/batch.py`), once it is open."""
+        raise NotImplementedError
 
     async def open(self, concurrency: int) -> None:
         """Prepare for calls; raise TargetUnusableError with a one-sentence reason if that is impossible."""

@@ -46,8 +46,10 @@ class Budget:
         self._recorded_at_risk = 0.0
         self._recording = asyncio.Lock()
         self._reserved = 0.0
+        self._in_batches = 0.0  # of what is reserved: the rows of batches record it
         self._calls = 0  # in flight
         self._waiting: list[asyncio.Future[None]] = []
+        self.when_short: list[Callable[[], None]] = []  # called when a call has to wait for what others have reserved
         self.highest_costs: dict[str, float] = {}  # by target: what its most expensive call has cost
 
     @property
@@ -78,11 +80,12 @@ class Budget:
         """Note what a call to a target has cost."""
         self.highest_costs[target] = max(self.highest_costs.get(target, 0.0), usd)
 
-    async def reserve(self, need: Need, extra: Extra | None = None) -> float | None:
+    async def reserve(self, need: Need, extra: Extra | None = None, *, batch: bool = False) -> float | None:
         """Reserve the maximum cost of a call and return it, or None when the budget is too small.
 
         While other calls are in flight, wait for their actual cost, usually much less than they reserved. `extra` says
-        how much more may be reserved at once, for calls that follow.
+        how much more may be reserved at once, for calls that follow. For a request in a `batch`, nothing is recorded
+        here: it is spent only when the batch is submitted, and that is recorded before.
         """
         while True:
             amount, available = self.amount(need), self.unspent - self._reserved
@@ -91,6 +94,8 @@ class Budget:
             if self._calls == 0:
                 self.exhausted = True
                 return None
+            for call in self.when_short:
+                call()
             settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(settled)
             await settled
@@ -98,12 +103,28 @@ class Budget:
             amount += min(extra(amount, available), available - amount)
         self._calls += 1
         self._reserved += amount
+        if batch:
+            self._in_batches += amount
+            return amount
         try:
             await self._record_at_risk()
         except BaseException:
             self.settle(amount, Cost())
             raise
         return amount
+
+    def take_over(self, usd: float) -> float:
+        """Count a request of an earlier session as reserved, instead of spent, because its result is now waited for."""
+        self.spent -= usd
+        self._calls += 1
+        self._reserved += usd
+        self._in_batches += usd
+        return usd
+
+    def settle_batched(self, reserved: float, cost: Cost) -> None:
+        """Replace the reservation of a request in a batch by its actual cost."""
+        self._in_batches -= reserved
+        self.settle(reserved, cost)
 
     async def _record_at_risk(self) -> None:
         """Record how much may be spent before any of it is; rarely needed, because most calls cost about the same."""
@@ -120,7 +141,7 @@ class Budget:
         return self._at_risk() <= self._recorded_at_risk <= self._at_risk() + self._limit / 4
 
     def _at_risk(self) -> float:
-        return self._reserved + self.unrecorded.charged
+        return self._reserved - self._in_batches + self.unrecorded.charged
 
     def settle(self, reserved: float, cost: Cost) -> None:
         """Replace a call's reservation by its actual cost."""

@@ -7,6 +7,7 @@ with a local executor of its own. This interface is all that an executor needs f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Turn
@@ -53,6 +54,9 @@ class Executor(Protocol):
 
     def lanes(self) -> list[Lane]:
         """Return the arms grouped so that one provider's limits do not delay another provider's arms."""
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Return a context to be entered while the next trials are read: they may belong into the same batch."""
 
     def held(self) -> list[str]:
         """Say in words what holds calls back at the moment, such as a rate limit."""

@@ -227,10 +227,16 @@ class Ladder:
 
     async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
         """limited: respect the limits of the account, the concurrency of lane and run, and what the machine has."""
-        async with self._pace.call(lambda: self._size(request)), self._limiter, self._gate, self._room:
+        pace: Gate = nullcontext()
+        if self._target.many_calls:  # each of its calls has its own time
+            request = msgspec.structs.replace(request, turnstile=_Turnstile(self._pace))
+        else:
+            pace = self._pace.call(lambda: self._size(request))
+        async with pace, self._limiter, self._gate, self._room:
             attempt.begun = True
             result = await self._placed(request)
-        self._pace.used(result.usage)
+        if not self._target.many_calls:
+            self._pace.used(result.usage)
         if isinstance(result, Answer):
             self._limiter.succeeded()
         elif result.kind in ("rate_limited", "files"):
@@ -298,6 +304,17 @@ class _Attempt:
     """One attempt at a call; once it has `begun`, it may cost something."""
 
     begun = False
+
+
+class _Turnstile:
+    """Spaces the calls of an agent like those of its model."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace, self.used = pace, pace.used
+
+    def call(self, prompt_bytes: int, completion_tokens: int) -> Gate:
+        """Return a context that waits for the time of a call of this size."""
+        return self._pace.call(lambda: Size(prompt_bytes / _CHARACTERS_OF_TOKEN, completion_tokens))
 
 
 class _Allowance:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 
 import msgspec
@@ -26,6 +26,9 @@ from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
+from fairtrial.engine.activity import Busy
+from fairtrial.engine.batch_slice import Book
+from fairtrial.engine.batches import Batches
 from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.cancelling import raise_if_cancelled
 from fairtrial.engine.executor import Lane, Reports
@@ -42,6 +45,7 @@ from fairtrial.workspace.making import Workspaces, kept_name
 
 RUN = ""  # the name of the limit that all lanes share
 LimiterOf = Callable[[str, int], Limiter]  # from the name of a limit and its calls at a time
+_MOST_WAITING = 20_000  # trials of a lane that wait for batches at a time; each takes 10 KB
 _MAX_EMBEDDINGS = 1000  # that are kept; each takes 8 bytes for each of its numbers
 
 
@@ -57,16 +61,20 @@ class LocalExecutor:
         lookup: Lookup | None,
         load_file: Callable[[Attachment], Awaitable[File]],
         *,
+        book: Book | None = None,
         limiter_of: LimiterOf | None = None,
         processes: int = 1,
         share: Resources | None = None,
     ) -> None:
-        """In a worker, `limiter_of` makes limiters that keep to its part of the limits, and `share` is its part of the
+        """`book` is the record of batches, which only the process with the store has.
+
+        In a worker, `limiter_of` makes limiters that keep to its part of the limits, and `share` is its part of the
         machine. `processes` is the number of workers that trials are sent to.
         """
         self._job, self._targets, self._scoring = job, targets, scoring
         self._budget, self._lookup, self._load_file = budget, lookup, load_file
         self._processes, self._room = processes, Room(this_machine() if share is None else share)
+        self._batches = Batches(job, book, budget)
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
         settings = job.settings
@@ -90,13 +98,14 @@ class LocalExecutor:
         lanes: dict[str, list[Arm]] = {}
         for arm in self._job.arms:
             # A target with its own limit gets its own lane, so that it does not slow down its provider's others.
-            suffix = f"#{arm.target.id}" if arm.target.concurrency else ""
+            suffix = f"#{arm.target.id}" if arm.target.concurrency or arm.target.batch else ""
             lanes.setdefault(f"{self._targets[arm.target.id].lane}{suffix}", []).append(arm)
         return {name: self._lane(arms) for name, arms in lanes.items()}
 
     def _lane(self, arms: Sequence[Arm]) -> Lane:
         width = min(min(self._width(arm.target), arm.target.concurrency or self._width(arm.target)) for arm in arms)
-        return Lane(arms, width, 2 * width + 16)
+        waits = any(arm.target.batch for arm in arms) or any(judge.target.batch for judge in self._job.settings.judges)
+        return Lane(arms, width, _MOST_WAITING if waits else 2 * width + 16)
 
     def _width(self, spec: TargetSpec) -> int:
         """Return how many calls to a target may be in flight."""
@@ -108,19 +117,24 @@ class LocalExecutor:
         for name, lane in self._lanes.items():
             for arm in lane.arms:
                 target = self._targets[arm.target.id]
-                self._ladders[target.spec.id] = self._ladder(target, self._limiters[name], self._lookup)
+                if self._batches.ask(target.spec):
+                    self._ladders[target.spec.id] = self._batches.ladder(target, self._lookup)
+                else:
+                    self._ladders[target.spec.id] = self._ladder(target, self._limiters[name], self._lookup)
         settings = self._job.settings
         for spec in (*(judge.target for judge in settings.judges), *settings.embedders.values()):
             self._judge_ladders[spec.id] = self._side_ladder(spec)
+            self._batches.add_judge(self._targets[spec.id])
         if settings.user is not None and self._job.mode != "rescore":
             self._user = SimulatedUser(settings.user, self._side_ladder(settings.user.target).ask)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
+        await self._batches.close()
         await self._workshop.__aexit__(*exception)
         await self._workspaces.__aexit__(*exception)
 
-    def _ladder(self, target: Target, limiter: Limiter, lookup: Lookup | None) -> Ladder:
+    def _ladder(self, target: Target, limiter: Limiter, lookup: Lookup | None = None) -> Ladder:
         settings = self._job.settings
         return Ladder(
             target,
@@ -140,17 +154,22 @@ class LocalExecutor:
         target = self._targets[spec.id]
         if target.lane not in self._limiters:
             self._limiters[target.lane] = self._limiter_of(target.lane, self._width(spec))
-        return self._ladder(target, self._limiters[target.lane], None)
+        return self._ladder(target, self._limiters[target.lane])
 
     def lanes(self) -> list[Lane]:
         """Return one lane per provider, so that a slow provider does not delay the others."""
         return list(self._lanes.values())
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Keep batches open while more trials are on their way."""
+        return self._batches.activity.busy()
 
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and how."""
         limiters = list(self._limiters.items())  # pages ask from other threads
         held = [(name, limiter.held()) for name, limiter in limiters]
         held += [(name, pace.held()) for name, pace in list(self._paces.items())]
+        held += self._batches.held()
         return [f"{name.split('#')[-1]} {words}" for name, words in held if words]
 
     def judges(self) -> list[Judge]:
@@ -163,7 +182,8 @@ class LocalExecutor:
         return await try_judge(judge)
 
     async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
-        return await self._judge_ladders[judge.target.id].ask(request)
+        with self._batches.activity.busy():
+            return await self._judge_ladders[judge.target.id].ask(request)
 
     async def _embed(self, name: str, text: str) -> Sequence[float] | Failure:
         """Return the embedding of a text; those of the latest texts are kept, for every arm needs the reference's."""
@@ -182,10 +202,15 @@ class LocalExecutor:
 
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
         """Ask the target and report the answer, then score it and report the score."""
+        with self._batches.activity.busy() as busy:
+            await self._carry_out(trial, reports, listener, busy)
+
+    async def _carry_out(self, trial: Trial, reports: Reports, listener: Listener, busy: Busy) -> None:
         answer = trial.stored
         if answer is None:
             try:
-                outcome = await self._asked(trial, reports, listener)
+                with busy.waiting() if trial.arm.target.batch else nullcontext():
+                    outcome = await self._asked(trial, reports, listener)
             finally:
                 listener.end()
             if outcome.turns:
@@ -199,17 +224,24 @@ class LocalExecutor:
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
             if outcome.cached and self._panel.judges:
                 trial = msgspec.structs.replace(trial, judgements=await reports.verdicts(trial))
-        result = _missing_tool_use(trial, answer) or await self._score(trial, answer)
+        result = _missing_tool_use(trial, answer) or await self._score(trial, answer, busy)
         await reports.scored(trial, result)
         if isinstance(result, Score) and result.value == 1 and (spec := trial.arm.workspace_of(trial.case)):
             await self._workspaces.forget(spec, kept_name(trial.case.id, trial.id))
 
-    async def _score(self, trial: Trial, answer: Answer) -> Score | Unscored:
+    async def _score(self, trial: Trial, answer: Answer, busy: Busy) -> Score | Unscored:
         files = await self._shown_files(trial)
         workspace = self._workspace_of(trial, answer)
         async with self._room.place(self._scoring.resources_of(trial)):
             return await self._scoring.score(
-                trial, answer, self._panel, trial.judgements, self._workshop, self._embed, files, workspace
+                trial,
+                answer,
+                self._batches.panel_of(self._panel, trial, busy),
+                trial.judgements,
+                self._workshop,
+                self._embed,
+                files,
+                workspace,
             )
 
     def _workspace_of(self, trial: Trial, answer: Answer) -> MakeWorkspace | None:
@@ -302,7 +334,8 @@ def _whole_conversation(outcome: Outcome, turns: Sequence[Turn]) -> Outcome:
         usages = [answer.usage for answer in (*earlier, result)]
         known = [usage for usage in usages if usage is not None]
         usage = sum(known, Usage()) if len(known) == len(usages) else None
-        latency = sum(answer.latency_ms for answer in (*earlier, result))
+        latencies = [answer.latency_ms for answer in (*earlier, result)]
+        latency = None if None in latencies else sum(ms for ms in latencies if ms is not None)
         result = msgspec.structs.replace(result, usage=usage, latency_ms=latency)
     elif result.kind != "budget":
         result = msgspec.structs.replace(result, message=f"turn {len(turns) + 1}: {result.message}")

@@ -26,6 +26,10 @@ _FAILURES = {
     "steps": "out of steps",
     "tool_use": "without the required tool",
     "template": "no prompt",
+    "context": "prompt too long for the model",
+    "expired": "expired in a batch",
+    "cancelled": "cancelled in a batch",
+    "lost": "lost with a batch",
 }
 
 
@@ -82,6 +86,7 @@ class Progress:
         self.failures: dict[str, int] = {}  # trials without a score, by the kind of failure
         self.held: Callable[[], list[str]] = list  # which limits hold the run back at the moment, in words
         self.before = 0  # trials finished by earlier sessions
+        self.patient = False  # answers come in batches, so that hours without one are nothing to remark on
         self.note = ""  # why the run is slower than requested
         self.growing = False  # cases are still being read, so the totals grow
         self.waiting = ""  # why all writes wait: another program has locked the store, or it cannot be reached
@@ -148,7 +153,7 @@ class Progress:
         held = [*self.held(), *([self.note] if self.note else [])]
         held += [f"waiting: {self.waiting}"] if self.waiting else []
         still = time.monotonic() - self.latest
-        return [*held, f"no answer for {still:.0f} s"] if still >= _STILL else held
+        return [*held, f"no answer for {still:.0f} s"] if still >= _STILL and not self.patient else held
 
     @property
     def done(self) -> int:
@@ -168,4 +173,5 @@ class Progress:
     @property
     def seconds_left(self) -> float | None:
         """The estimated seconds until the run ends at the current rate; None while that cannot be told."""
-        return (self.total - self.done) / self.rate if self.rate > 0 and not self.growing else None
+        known = self.rate > 0 and not self.growing and not self.patient
+        return (self.total - self.done) / self.rate if known else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Turn
+from fairtrial.core.batch import BatchPlace, BatchRecord
 from fairtrial.core.errors import BadRowError
 from fairtrial.core.money import Cost, total
 from fairtrial.core.score import Score, Unscored
@@ -17,6 +18,7 @@ from fairtrial.engine.budget import Budget
 from fairtrial.engine.job import Job
 from fairtrial.engine.scoring import Scoring
 from fairtrial.store import Saver, Store, rows
+from fairtrial.store.batches import batch_row, request_row
 from fairtrial.store.ledger import ledger_row
 
 _LARGE = 2**19  # bytes; the changes of a trial that are unpacked in a thread
@@ -60,6 +62,7 @@ class Recorder:
             self._save_turn(trial, number, msgspec.structs.replace(turn, cost=Cost()))
         await self._save_changes(trial, outcome.result)
         row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
+        self._save_batched(outcome.batched)
         try:
             await self._saver.save("trials", row, recorded)
         except BadRowError as error:
@@ -68,6 +71,17 @@ class Recorder:
             row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
             await self._saver.save("trials", row, recorded)
         return outcome
+
+    def _save_batched(self, places: Iterable[BatchPlace]) -> None:
+        """Note that the results of requests in batches are stored, in the same transaction."""
+        for place in places:
+            self._saver.save("batch_requests", request_row(self._job.run_id, place, done=True))
+
+    async def save_batch(self, batch: BatchRecord, places: Sequence[BatchPlace] = ()) -> None:
+        """Store a batch and the requests in it, before it is submitted or when more is known about it."""
+        for place in places:
+            self._saver.save("batch_requests", request_row(self._job.run_id, place, done=False))
+        await self._saver.save("batches", batch_row(self._job.run_id, batch))
 
     async def save_turn(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on; `cost` is that of the last call, which its row has now."""
@@ -108,6 +122,8 @@ class Recorder:
     def save_judgements(self, trial: Trial, result: Score | Unscored) -> asyncio.Future[list[None]]:
         """Store the verdicts behind a score, even if they were not enough for one."""
         run_id, number = self._job.run_id, self._scoring.number
+        for judgement in result.judgements:
+            self._save_batched(judgement.batched)
         return asyncio.gather(
             *(
                 self._saver.save(

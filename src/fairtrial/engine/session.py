@@ -10,9 +10,9 @@ from itertools import count
 import msgspec
 
 from fairtrial.core import registry
-from fairtrial.core.answer import UNUSABLE, Answer, Failure, Outcome, Turn
+from fairtrial.core.answer import PENDING, UNUSABLE, Answer, Failure, Outcome, Turn
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.experiment import Arm
+from fairtrial.core.experiment import Arm, target_specs
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
@@ -21,6 +21,7 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.core.stopping import case_order
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
+from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.decision import Decision
 from fairtrial.engine.engines import backend_of
 from fairtrial.engine.executor import Executor, Lane
@@ -70,18 +71,22 @@ class Engine:
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
         self._reader = Reader(store, self.job, scoring.number, self._order)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
+        self._book = BatchBook(store, job.run_id, self._recorder.save_batch)
         self._executor = self._executor_of(targets, scoring)
         self._with_workspaces = {arm.target.id for arm in job.arms if _uses_workspace(arm.target.kind)}
         progress.held = self._executor.held
+        progress.patient = any(spec.batch for spec in target_specs(job.arms, job.settings))
 
     def _executor_of(self, targets: dict[str, Target], scoring: Scoring) -> Executor:
         backend = backend_of(self.job.where)
         budget, reader = self._recorder.budget, self._reader
         if backend is None:
-            return LocalExecutor(self.job, targets, scoring, budget, reader.cached_answer, reader.file)
+            return LocalExecutor(self.job, targets, scoring, budget, reader.cached_answer, reader.file, book=self._book)
         from fairtrial.engine.cluster.executor import ClusterExecutor
 
-        return ClusterExecutor(self.job, targets, scoring, budget, reader.cached_answer, reader.file, backend)
+        return ClusterExecutor(
+            self.job, targets, scoring, budget, reader.cached_answer, reader.file, backend, self._book
+        )
 
     def interrupt(self) -> None:
         """Stop now: cancel calls in flight and keep everything already answered."""
@@ -91,6 +96,8 @@ class Engine:
 
     async def run(self) -> None:
         """Work until nothing is left to do, or until `halt` says why the run stopped."""
+        if self.progress.patient and not self.job.fresh:
+            await self._book.load()
         reading = asyncio.create_task(self._read_all_cases())
         async with self._recorder, self._executor:  # an executor's last costs are recorded
             self._lanes_task = asyncio.create_task(self._all_lanes())
@@ -139,9 +146,10 @@ class Engine:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""
         job = self.job
         for first in count(0, SLICE):
-            if not await self._has_cases(first):
-                return
-            cases, stored, turns = await self._reader.slice(first)
+            with self._executor.reading():
+                if not await self._has_cases(first):
+                    return
+                cases, stored, turns = await self._reader.slice(first)
             numbers = {case.position: first + number for number, case in enumerate(cases)}
             for planned in trials_of(cases, arms, benchmark_mode=job.settings.benchmark_mode):
                 trial = _begun(planned, turns)
@@ -263,6 +271,9 @@ class Engine:
             self._patience.succeeded(target)
             return False
         if result.kind == "budget":
+            return True
+        if result.kind == PENDING:
+            self._stop(Halt(f"{target}: {result.message}"))
             return True
         if result.kind in UNUSABLE and target not in self._answered:
             problem = "its key was rejected" if result.kind == "auth" else "there is no such model"

@@ -15,7 +15,7 @@ from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_verd
 from fairtrial.providers.params import tokens_needed
 
 _MAX_TOKENS = 2048  # of a verdict; a reasoning model needs more
-_FINAL_KINDS = frozenset({"refused", "crashed"})
+_FINAL_KINDS = frozenset({"context", "refused", "crashed"})
 _RETRY_SEPARATOR = "\n\n--- could not be used; asked once more ---\n\n"
 
 
@@ -31,6 +31,7 @@ def judge_request(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: in
         stream=False,
         schema=prompt.schema,
         files=prompt.images,
+        prompt_hash=prompt.hash,
     )
 
 
@@ -45,7 +46,8 @@ async def ask_judge(judge: Judge, prompt: JudgePrompt, *, case_id: str, number: 
         retry_text = (
             f"{prompt.text}\n\nYour last reply could not be used: {verdict.reason}. Reply with the JSON object only."
         )
-        second = await judge.ask(msgspec.structs.replace(request, input=retry_text, attempt=1))
+        once_more = {"input": retry_text, "attempt": 1, "prompt_hash": f"{prompt.hash}/again"}
+        second = await judge.ask(msgspec.structs.replace(request, **once_more))
         return _judgement(base, _verdict(prompt, second), [first, second])
     return _judgement(base, verdict, [first])
 
@@ -92,6 +94,7 @@ def _judgement(base: Judgement, verdict: Verdict | Failure | NoVerdict, outcomes
         model=answer.model if answer else None,
         latency_ms=answer.latency_ms if answer else None,
         cost=total(outcome.cost for outcome in outcomes),
+        batched=tuple(place for outcome in outcomes for place in outcome.batched),
         prompt_tokens=sum(usage.prompt for usage in usages) if usages else None,
         completion_tokens=sum(usage.completion for usage in usages) if usages else None,
     )

@@ -47,7 +47,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     thinking: str = ""
     cost_usd: float | None = None
 
-    def answer(self, latency_ms: float, first_token_ms: float | None = None) -> Answer:
+    def answer(self, latency_ms: float | None, first_token_ms: float | None = None) -> Answer:
         """Return the turn as an answer; one that consists only of tool calls is marked as such."""
         only_calls = bool(self.calls) and not self.text.strip()
         return Answer(

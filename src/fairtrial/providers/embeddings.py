@@ -1,62 +1,53 @@
-"""Embeddings from servers with OpenAI's API."""
+"""Embeddings: what providers are sent for one, and how they reply."""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.experiment import TargetSpec
-from fairtrial.providers.errors import error_of, failure_of, unreadable
+from fairtrial.core.answer import Answer, Failure, Usage
+from fairtrial.providers.errors import unreadable
 from fairtrial.providers.replies import UNREADABLE, tokens
-from fairtrial.providers.streams import read_body
-from fairtrial.providers.transport import as_answer, endpoint
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from yarl import URL
 
-_PATH = "/embeddings"
-
-
-class _Item(msgspec.Struct):
-    embedding: list[float]
+PATH = "/embeddings"  # of OpenAI's API, below a provider's base URL
 
 
-class _Reply(msgspec.Struct):
-    data: list[_Item]
-    usage: Any = None
+class Vector(NamedTuple):
+    """An embedding, and the tokens that it took, if the provider tells."""
+
+    values: list[float]
+    tokens: Any = None
 
 
-_decode = msgspec.json.Decoder(_Reply).decode
+class EmbeddingCall(NamedTuple):
+    """A request for an embedding: its address and body, and how the decoded reply is read."""
+
+    url: str | URL
+    body: dict[str, Any]
+    read: Callable[[Any], Vector]
 
 
-async def post_embedding(session: ClientSession, spec: TargetSpec, request: Request) -> Answer | Failure:
-    """Ask a server for the embedding of a text, once."""
-    body = msgspec.json.encode({"model": spec.model, "input": request.input})
-    started = time.perf_counter()
-    answering = False
+def openai_vector(reply: Any) -> Vector:
+    """Read a reply of OpenAI's API."""
+    return Vector(reply["data"][0]["embedding"], (reply.get("usage") or {}).get("prompt_tokens"))
+
+
+def read_embedding(call: EmbeddingCall, body: bytes, latency_ms: float) -> Answer | Failure:
+    """Read a reply; the embedding is the text of the answer."""
     try:
-        async with session.post(endpoint(spec.base_url, _PATH), data=body, allow_redirects=False) as response:
-            if response.status != 200:
-                return as_answer(await error_of(response, streaming=False), started)
-            answering = True
-            return _read(await read_body(response), started)
-    except Exception as error:  # `failure_of` re-raises everything that is not a network error
-        return failure_of(error, answering=answering, streaming=False)
-
-
-def _read(body: bytes, started: float) -> Answer | Failure:
-    try:
-        reply = _decode(body)
-        vector = reply.data[0].embedding
-    except (*UNREADABLE, IndexError) as error:
+        vector = call.read(msgspec.json.decode(body))
+        values = msgspec.convert(vector.values, list[float])
+    except (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError) as error:
         return unreadable(body, "embedding", error)
-    prompt = tokens(reply.usage.get("prompt_tokens")) if isinstance(reply.usage, dict) else None
+    prompt = tokens(vector.tokens)
     return Answer(
-        text=msgspec.json.encode(vector).decode(),
+        text=msgspec.json.encode(values).decode(),
         finish_reason="stop",
         usage=None if prompt is None else Usage(prompt=prompt),
-        latency_ms=(time.perf_counter() - started) * 1000,
+        latency_ms=latency_ms,
     )

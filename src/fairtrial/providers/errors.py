@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import time
 import zlib
 from collections.abc import Mapping
@@ -131,6 +132,12 @@ class _Error(msgspec.Struct, frozen=True, kw_only=True):
 # Codes and texts that say more than the status: which key, model or quota does not work, whatever the case asks.
 _AUTH_CODES = frozenset({"insufficient_quota", "API_KEY_INVALID", "billing_not_active"})
 _MODEL_CODES = frozenset({"invalid_model", "DeploymentNotFound", "model_not_found"})
+_CONTEXT_CODE = "context_length_exceeded"
+_TOO_LONG = re.compile(
+    r"context.(?:length|window|size|limit)|(?:prompt|input) is too long|input token count .*exceeds"
+    r"|maximum prompt length",
+    re.IGNORECASE,
+)
 _NOT_ON_DEMAND = "with on-demand throughput isn"  # Bedrock: the model needs an inference profile
 
 
@@ -139,6 +146,8 @@ def _kind_of(status: int, error: _Error) -> str:
         return "auth"
     if status == 404 or error.code in _MODEL_CODES or _NOT_ON_DEMAND in error.text:
         return "model"
+    if error.code == _CONTEXT_CODE or (status in (400, 413, 422) and _TOO_LONG.search(error.text)):
+        return "context"
     if status == 429:
         return "rate_limited"
     return "server" if status in (408, 409, 424) or status >= 500 else "refused"

@@ -46,6 +46,22 @@ class Price(msgspec.Struct, frozen=True):
             + usage.completion * rate.completion
         )
 
+    def times(self, part: float) -> Price:
+        """Return a part of this price, as for a batch."""
+        return Price(
+            tuple(
+                msgspec.structs.replace(
+                    rate,
+                    prompt=part * rate.prompt,
+                    completion=part * rate.completion,
+                    cache_read=part * rate.cache_read,
+                    cache_write=part * rate.cache_write,
+                    cache_write_1h=None if rate.cache_write_1h is None else part * rate.cache_write_1h,
+                )
+                for rate in self.rates
+            )
+        )
+
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the maximum cost of a call of this size."""
         prompt, completion = (

@@ -20,6 +20,7 @@ from fairtrial.core.providers import Provider
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.conversation import Conversation
+from fairtrial.providers.embeddings import EmbeddingCall, read_embedding
 from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
 from fairtrial.providers.params import Api, provider_of, supported_params
 from fairtrial.providers.quota import read_quota
@@ -28,10 +29,14 @@ from fairtrial.providers.streams import read_body, sse_data
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+    from aiohttp.client import _RequestContextManager
     from yarl import URL
+
+    from fairtrial.providers.batch import BatchApi
 
 Result = TypeVar("Result")
 _REACH_SECONDS = 10.0
+_SILENCE = 120.0  # seconds without a byte after which a transfer is given up, where no timeout of the suite applies
 _ABOUT_SCHEMAS = re.compile(
     r"response_?format|json.?schema|structured.?output|output_?config|text\.format", re.IGNORECASE
 )
@@ -48,6 +53,7 @@ class HttpTarget(Target):
     conversation: ClassVar[type[Conversation]]  # what is sent, and how a whole reply is read
     streamed: ClassVar[type[Streamed]]  # how a reply is read that arrives in pieces
     stream_media: ClassVar[str] = "text/event-stream"
+    batch_api: ClassVar[type[BatchApi] | None] = None
     _takes_schemas = True  # until the server refuses one
 
     @classmethod
@@ -56,6 +62,7 @@ class HttpTarget(Target):
         return cls.api
 
     async def open(self, concurrency: int) -> None:
+        self._addresses: dict[bool, str | URL] = {}
         self._session = await open_session(self.spec, self.headers(self.spec), self.origin())
 
     async def close(self) -> None:
@@ -65,9 +72,46 @@ class HttpTarget(Target):
     def sent(self, request: Request) -> dict[str, Any]:
         return supported_params(self.spec, request.params)
 
+    @classmethod
+    def batch_problem(cls, spec: TargetSpec) -> str:
+        if cls.batch_api is None or not provider_of(spec).batches:
+            return f"fairtrial knows no batch API of {spec.provider} (it does of openai, anthropic and google)"
+        return ""
+
+    def batches(self) -> BatchApi:
+        assert self.batch_api is not None, "`batch_problem` says so before"
+        return self.batch_api(self)
+
+    def request(self, method: str, url: str | URL, **given: Any) -> _RequestContextManager:
+        """Make any other request to the server, which gives up when nothing arrives any more."""
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_REACH_SECONDS, sock_read=_SILENCE)
+        return self._session.request(method, url, allow_redirects=False, timeout=timeout, **given)
+
+    def understood(self, request: Request) -> Request:
+        """Return the request without a schema if the server takes none: the prompt says it, too."""
+        if request.schema is None or (self._takes_schemas and provider_of(self.spec).schemas):
+            return request
+        return msgspec.structs.replace(request, schema=None)
+
+    def embedding(self, text: str) -> EmbeddingCall:
+        """Return the request for the embedding of a text, where the API has embeddings."""
+        raise NotImplementedError
+
+    async def _embed(self, text: str) -> Answer | Failure:
+        call, started = self.embedding(text), time.perf_counter()
+
+        async def receive(response: ClientResponse) -> Answer | Failure:
+            body = await read_body(response)
+            return read_embedding(call, body, (time.perf_counter() - started) * 1000)
+
+        return as_answer(await self.post(msgspec.json.encode(call.body), receive, url=call.url), started)
+
     async def ask(self, request: Request) -> Answer | Failure:
-        if request.schema is not None and not (self._takes_schemas and provider_of(self.spec).schemas):
-            request = msgspec.structs.replace(request, schema=None)  # the prompt says it, too
+        if request.embed:
+            return await self._embed(request.input)
+        request = self.understood(request)
         body = msgspec.json.encode(self.body(request))
         started = time.perf_counter()
 
@@ -77,15 +121,20 @@ class HttpTarget(Target):
             return self.read_whole(await read_body(response), started)
 
         result = as_answer(await self.post(body, receive, stream=request.stream), started)
-        return self._without_schema(result) if request.schema is not None else result
+        return self.without_schema(result) if request.schema is not None else result
 
     async def post(
-        self, body: bytes, receive: Callable[[ClientResponse], Awaitable[Result]], *, stream: bool = False
+        self,
+        body: bytes,
+        receive: Callable[[ClientResponse], Awaitable[Result]],
+        *,
+        stream: bool = False,
+        url: str | URL = "",
     ) -> Result | Failure | Filtered:
-        """Send a request once, and read a reply with status 200 by `receive`."""
+        """Send a request once, and read a reply with status 200 by `receive`; `url` if it is not for an answer."""
         answering = False
         try:
-            url = self.url(stream=stream)
+            url = url or self._address(stream)
             more = await self.signed(url, body)
             async with self._session.post(url, data=body, headers=more, allow_redirects=False) as response:
                 self.quota = read_quota(response.headers, asyncio.get_running_loop().time()) or self.quota
@@ -96,7 +145,13 @@ class HttpTarget(Target):
         except Exception as error:  # `failure_of` re-raises everything that is not a network error
             return failure_of(error, answering=answering, streaming=stream)
 
-    def _without_schema(self, result: Answer | Failure) -> Answer | Failure:
+    def _address(self, stream: bool) -> str | URL:
+        """Return the address of requests, which is put together once."""
+        if stream not in self._addresses:
+            self._addresses[stream] = self.url(stream=stream)
+        return self._addresses[stream]
+
+    def without_schema(self, result: Answer | Failure) -> Answer | Failure:
         """Do without schemas from now on if the server refuses them, and have this request sent again."""
         if isinstance(result, Answer) or result.kind != "refused" or not _ABOUT_SCHEMAS.search(result.message):
             return result
@@ -129,6 +184,11 @@ class HttpTarget(Target):
         latency = (time.perf_counter() - started) * 1000
         turn = self.conversation.read(body)
         return turn if isinstance(turn, Failure) else turn.answer(latency)
+
+    def read_reply(self, body: bytes) -> Answer | Failure:
+        """Read a complete reply of which nobody knows how long it took."""
+        turn = self.conversation.read(body)
+        return turn if isinstance(turn, Failure) else turn.answer(None)
 
     async def read_stream(self, response: ClientResponse, collected: Collected) -> Answer | Failure:
         """Read a reply that arrives in pieces."""

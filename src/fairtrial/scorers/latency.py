@@ -34,7 +34,7 @@ class Latency(Scorer, frozen=True, kw_only=True):
         return bound_problems("latency", self.min, self.max)
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
-        if context.answer is None:
+        latency = context.answer.latency_ms if context.answer is not None else None
+        if latency is None:
             return Unscored(kind="unknown", message="the latency of the answer is unknown")
-        latency = context.answer.latency_ms
         return within(latency, self.min, self.max, f"{latency:,.0f} ms")

@@ -17,11 +17,11 @@ from fairtrial.core.scorer import Guide, Scorer
 class Similar(Scorer, frozen=True, kw_only=True):
     """The cosine of the embeddings of the answer and the expected text; below 0 it counts as 0.
 
-    `embedder` is a model of any server with OpenAI's `/embeddings`, such as `openai:text-embedding-3-small` or
-    `ollama:nomic-embed-text`, or of one under `providers`, or the embedded model (`local:smollm2`), which is made for
-    chats: it tells topics apart, but hardly whether a fact is right. `mock:echo` only counts words. What it costs
-    counts against the budget. Cosines of unrelated texts differ from model to model: set a `threshold` only after a
-    look at some scores.
+    `embedder` is a model of `google:`, `azure:`, `mistral:` or `bedrock:`, or of a server with OpenAI's `/embeddings`,
+    such as `openai:text-embedding-3-small`, `ollama:nomic-embed-text` or one under `providers`; or the embedded model
+    (`local:smollm2`), which is made for chats: it tells topics apart, but hardly whether a fact is right. `mock:echo`
+    only counts words. What it costs counts against the budget. Cosines of unrelated texts differ from model to model:
+    set a `threshold` only after a look at some scores.
     """
 
     guide: ClassVar = Guide(

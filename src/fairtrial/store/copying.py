@@ -34,6 +34,8 @@ _OF_RUN = (
     schema.labels,
     schema.attachments,
     schema.votes,
+    schema.batches,
+    schema.batch_requests,
 )
 # What may differ: where and when a plan was written first; a run's number, and its status while it is copied.
 _OWN: dict[Table, tuple[str, ...]] = {

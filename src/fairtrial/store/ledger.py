@@ -36,12 +36,17 @@ def spent(store: Store, run_id: str) -> Cost:
 
 
 def charged(store: Store, run_id: str, series_id: str | None = None) -> float:
-    """Return the USD charged to a run or its whole series; calls of unknown cost count with their maximum."""
+    """Return the USD charged to a run or its whole series; calls of unknown cost count with their maximum,
+    and so do requests in batches whose results are not stored.
+    """
     runs = schema.runs
     selected = or_(runs.c.id == run_id, runs.c.series_id == (series_id or run_id))
     at_risk = select(func.sum(schema.ledgers.c.at_risk_usd)).join(runs).where(selected)
+    requests = schema.batch_requests
+    in_batches = select(func.sum(requests.c.usd)).join(runs).where(selected, requests.c.done.is_(False))
     with store.reading() as connection:
-        return _total_cost(store, selected).charged + float(connection.scalar(at_risk) or 0.0)
+        more = (float(connection.scalar(query) or 0.0) for query in (at_risk, in_batches))
+        return _total_cost(store, selected).charged + sum(more)
 
 
 def user_cost(store: Store, run_id: str) -> Cost:

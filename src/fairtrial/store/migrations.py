@@ -123,6 +123,10 @@ def _add_failure_index(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
+def _add_batches(connection: Connection) -> None:
+    _add_tables(connection, schema.batches, schema.batch_requests)
+
+
 # The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -139,6 +143,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_extract,
     _add_chats,
     _add_failure_index,
+    _add_batches,
 ]
 CURRENT = 1 + len(UPGRADES)
 

@@ -121,6 +121,30 @@ ledgers = Table(
     Column("at_risk_usd", Float, nullable=False),  # may be spent by calls in flight, and is in no row
 )
 
+# Requests that were handed in together at a provider's batch API.
+batches = Table(
+    "batches",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("target", Text, nullable=False),
+    Column("requests", Integer, nullable=False),
+    Column("batch_id", Text),  # the provider's; None until it is known whether the batch was submitted
+    Column("created_at", Float, nullable=False),  # before it was submitted
+    Column("ended_at", Float),
+)
+
+batch_requests = Table(
+    "batch_requests",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("batch", Integer, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("key", String, nullable=False),  # which trial or verdict it is for
+    Column("usd", Float, nullable=False),  # what it may cost, until its result is stored
+    Column("done", Boolean, nullable=False),  # its result is stored
+)
+
 trials = Table(
     "trials",
     metadata,

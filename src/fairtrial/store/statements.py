@@ -67,5 +67,7 @@ _BUILDS: dict[Table, Build] = {
     schema.pairs: _adding("asked"),
     schema.digests: upsert_replacing,
     schema.ledgers: _adding(),
+    schema.batches: upsert_replacing,
+    schema.batch_requests: upsert_replacing,
 }
 UPSERTS = {table.name: PreparedInsert(table, build) for table, build in _BUILDS.items()}

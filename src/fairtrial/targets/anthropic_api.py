@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fairtrial.batches.anthropic import AnthropicBatches
 from fairtrial.core.answer import REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
+from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_params, thinking_of
@@ -256,6 +258,7 @@ class AnthropicApi(HttpTarget):
     api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True)
     conversation: ClassVar[type[Conversation]] = AnthropicConversation
     streamed: ClassVar[type[Streamed]] = AnthropicStreamed
+    batch_api: ClassVar[type[BatchApi] | None] = AnthropicBatches
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True

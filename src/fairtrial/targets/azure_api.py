@@ -8,6 +8,9 @@ from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Options
+from fairtrial.providers.batch import BatchApi
+from fairtrial.providers.embeddings import PATH as EMBEDDINGS
+from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
 from fairtrial.targets.openai_api import OpenaiApi
 
 
@@ -21,13 +24,13 @@ class AzureApi(OpenaiApi):
     """A deployment on Azure: through the v1 API, or another one if an API version is set."""
 
     options_type: ClassVar[type[Options]] = AzureOptions
-    embeds: ClassVar[bool] = False
+    batch_api: ClassVar[type[BatchApi] | None] = None
     provider: ClassVar[Provider | None] = Provider(
         kind="azure_api",
         base_url="${AZURE_OPENAI_ENDPOINT}?api-version=${OPENAI_API_VERSION:-}",
         api_key="${AZURE_OPENAI_API_KEY}",
         instead={
-            "AZURE_OPENAI_ENDPOINT": ("${AZURE_API_BASE}",),
+            "AZURE_OPENAI_ENDPOINT": ("${AZURE_API_BASE}", "https://${AZURE_API_HOST}"),
             "OPENAI_API_VERSION": ("${AZURE_OPENAI_API_VERSION}", "${AZURE_API_VERSION}"),
             # An Entra token comes before a key, as in OpenAI's own client.
             "AZURE_OPENAI_API_KEY": ("Bearer ${AZURE_OPENAI_AD_TOKEN}", "${AZURE_API_KEY}"),
@@ -40,10 +43,16 @@ class AzureApi(OpenaiApi):
         return {"Authorization" if bearer else "api-key": spec.api_key}
 
     def url(self, *, stream: bool = False) -> str:
+        return self._url(self.conversation.path)
+
+    def embedding(self, text: str) -> EmbeddingCall:
+        return EmbeddingCall(self._url(EMBEDDINGS), {"model": self.spec.model, "input": text}, openai_vector)
+
+    def _url(self, call: str) -> str:
         base = urlsplit(self.spec.base_url)
         version = parse_qs(base.query).get("api-version")
         path = base.path.rstrip("/")
         if "/openai/" not in f"{path}/":
             path += f"/openai/deployments/{quote(self.spec.model, safe='')}" if version else "/openai/v1"
         query = base.query if version else ""
-        return urlunsplit(base._replace(path=f"{path}{self.conversation.path}", query=query))
+        return urlunsplit(base._replace(path=f"{path}{call}", query=query))

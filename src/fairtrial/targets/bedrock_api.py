@@ -21,6 +21,7 @@ from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Options
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
+from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_params
 from fairtrial.providers.reasoning import Reasoning
@@ -235,6 +236,7 @@ class BedrockApi(HttpTarget):
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
+    embeds: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: BedrockOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
@@ -269,10 +271,18 @@ class BedrockApi(HttpTarget):
     def origin(self) -> str:
         return self._base
 
+    def embedding(self, text: str) -> EmbeddingCall:
+        if "cohere." in self.spec.model:
+            body = {"texts": [text], "input_type": "clustering", "embedding_types": ["float"]}
+            return EmbeddingCall(self._url("invoke"), body, lambda reply: Vector(reply["embeddings"]["float"][0]))
+        return EmbeddingCall(self._url("invoke"), {"inputText": text}, _titan_vector)
+
     def url(self, *, stream: bool = False) -> URL:
+        return self._url("converse-stream" if stream else "converse")
+
+    def _url(self, call: str) -> URL:
         from yarl import URL
 
-        call = "converse-stream" if stream else "converse"
         return URL(f"{self._base.rstrip('/')}/model/{quote(self.spec.model, safe='')}/{call}", encoded=True)
 
     async def signed(self, url: str | URL, body: bytes) -> dict[str, str] | None:
@@ -299,6 +309,10 @@ class BedrockApi(HttpTarget):
             buffer.add_data(chunk)
             for message in _messages(buffer):
                 yield message
+
+
+def _titan_vector(reply: Any) -> Vector:
+    return Vector(reply["embedding"], reply.get("inputTextTokenCount"))
 
 
 def _messages(buffer: Any) -> Iterable[bytes]:

@@ -10,11 +10,14 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
+from fairtrial.batches.google import GoogleBatches
 from fairtrial.core.answer import FILTERED, Answer, Failure
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
+from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Call, Conversation, Result, Turn, merge, read_call
+from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import Api, supported_params
 from fairtrial.providers.reasoning import Reasoning
@@ -223,22 +226,36 @@ class GoogleApi(HttpTarget):
     api: ClassVar[Api] = Api(without_neutral=True)
     conversation: ClassVar[type[Conversation]] = GoogleConversation
     streamed: ClassVar[type[Streamed]] = GoogleStreamed
+    batch_api: ClassVar[type[BatchApi] | None] = GoogleBatches
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
+
+    embeds: ClassVar[bool] = True
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
         return {"x-goog-api-key": spec.api_key}
 
+    def embedding(self, text: str) -> EmbeddingCall:
+        model = f"models/{self.spec.model}"
+        one = {"model": model, "content": {"parts": [{"text": text}], "role": "user"}}
+        return EmbeddingCall(self._url(":batchEmbedContents"), {"requests": [one]}, _vector)
+
     def url(self, *, stream: bool = False) -> str:
+        return self._url(method(stream), sse(stream))
+
+    def _url(self, call: str, query: str = "") -> str:
         base = urlsplit(self.spec.base_url)
         path = base.path.rstrip("/")
         if not re.search(r"/v\d\w*$", path):  # aliases such as `gemini-flash-latest` are only known to v1beta
             path += "/v1beta" if self.spec.model.endswith("-latest") else "/v1"
-        return urlunsplit(
-            base._replace(path=f"{path}/models/{quote(self.spec.model)}{method(stream)}", query=sse(stream))
-        )
+        return urlunsplit(base._replace(path=f"{path}/models/{quote(self.spec.model)}{call}", query=query))
+
+
+def _vector(reply: Any) -> Vector:
+    """Read the only embedding of a reply; Gemini says how many tokens it took for some models."""
+    return Vector(reply["embeddings"][0]["values"], (reply.get("usageMetadata") or {}).get("promptTokenCount"))
 
 
 def method(stream: bool) -> str:

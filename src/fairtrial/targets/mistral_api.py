@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
+from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.streamed import Streamed
@@ -56,6 +57,7 @@ class MistralStreamed(OpenaiStreamed):
 class MistralApi(OpenaiApi):
     """A model behind Mistral's API."""
 
+    batch_api: ClassVar[type[BatchApi] | None] = None
     provider: ClassVar[Provider | None] = Provider(
         kind="mistral_api",
         base_url="${MISTRAL_BASE_URL:-https://api.mistral.ai/v1}",

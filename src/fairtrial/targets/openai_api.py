@@ -8,12 +8,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fairtrial.batches.openai import OpenaiBatches
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
+from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
-from fairtrial.providers.embeddings import post_embedding
+from fairtrial.providers.embeddings import PATH as EMBEDDINGS
+from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import model_behind, provider_of, supported_params
 from fairtrial.providers.replies import (
@@ -25,7 +28,7 @@ from fairtrial.providers.replies import (
     text_or_none,
 )
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.transport import HttpTarget, as_answer
+from fairtrial.providers.transport import HttpTarget, as_answer, endpoint
 
 
 class _Message(msgspec.Struct):
@@ -245,15 +248,15 @@ class OpenaiApi(HttpTarget):
     )
     conversation: ClassVar[type[Conversation]] = OpenaiConversation
     streamed: ClassVar[type[Streamed]] = OpenaiStreamed
+    batch_api: ClassVar[type[BatchApi] | None] = OpenaiBatches
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
     embeds: ClassVar[bool] = True
 
-    async def ask(self, request: Request) -> Answer | Failure:
-        if request.embed:
-            return await post_embedding(self._session, self.spec, request)
-        return await super().ask(request)
+    def embedding(self, text: str) -> EmbeddingCall:
+        url = endpoint(self.spec.base_url, EMBEDDINGS)
+        return EmbeddingCall(url, {"model": self.spec.model, "input": text}, openai_vector)
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fairtrial.batches.openai import OpenaiBatches
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
+from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_params
@@ -185,6 +187,7 @@ class OpenaiResponsesApi(HttpTarget):
     api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed", "stop"})
     conversation: ClassVar[type[Conversation]] = ResponsesConversation
     streamed: ClassVar[type[Streamed]] = ResponsesStreamed
+    batch_api: ClassVar[type[BatchApi] | None] = OpenaiBatches
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True

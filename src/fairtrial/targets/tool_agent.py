@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -50,12 +51,17 @@ class ToolAgent(Target):
     takes_chats: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
     agent: ClassVar[bool] = True
+    tells_limits: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ToolAgentOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
         self._options = options
         api: type[HttpTarget] = registry.load("targets", spec.api)
         self._model = api(msgspec.structs.replace(spec, options={}), api.options_type(), folder)
+
+    @classmethod
+    def batch_problem(cls, spec: TargetSpec) -> str:
+        return "an agent needs every answer of its model before it can go on"
 
     async def open(self, concurrency: int) -> None:
         await self._model.open(concurrency)
@@ -84,13 +90,17 @@ class ToolAgent(Target):
             return Failure(kind="mcp", message=str(error), retryable=True)
 
     async def _converse(self, session: _Session, request: Request) -> Answer | Failure:
+        longest = _max_tokens(request.params)
         for _ in range(self._options.max_steps):
             body = msgspec.json.encode(session.conversation.body())
-            if request.allowance and not request.allowance.bears(session.usage, len(body), _max_tokens(request.params)):
+            if request.allowance and not request.allowance.bears(session.usage, len(body), longest):
                 return session.failure(
                     "steps", f"another call could exceed the ${request.allowance.usd:.2g} reserved for this trial"
                 )
-            turn = await self._turn(session.conversation, body)
+            async with request.turnstile.call(len(body), longest) if request.turnstile else nullcontext():
+                turn = await self._turn(session.conversation, body)
+            if request.turnstile is not None:
+                request.turnstile.used(turn.usage)
             if isinstance(turn, Failure):
                 usage = session.usage + turn.usage if turn.usage else session.usage
                 return msgspec.structs.replace(turn, usage=usage, trace=session.trace())
@@ -105,6 +115,7 @@ class ToolAgent(Target):
             return conversation.read(await read_body(response))
 
         result = await self._model.post(body, receive)
+        self.quota = self._model.quota
         return _filtered(result) if isinstance(result, Filtered) else result
 
 

@@ -12,6 +12,7 @@ from fairtrial.core.answer import Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
+from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation
 from fairtrial.providers.params import Api
 from fairtrial.providers.streamed import Streamed
@@ -42,6 +43,8 @@ def _is_claude(spec: TargetSpec) -> bool:
 class VertexApi(GoogleApi):
     """A model on Vertex AI; the key is an access token, an API key, or found by Google's own library."""
 
+    embeds: ClassVar[bool] = False
+    batch_api: ClassVar[type[BatchApi] | None] = None
     provider: ClassVar[Provider | None] = Provider(
         kind="vertex_api",
         base_url=(
@@ -56,8 +59,12 @@ class VertexApi(GoogleApi):
                 "Bearer ${GOOGLE_OAUTH_ACCESS_TOKEN}",
                 "Bearer ${CLOUDSDK_AUTH_ACCESS_TOKEN}",
             ),
-            "GOOGLE_CLOUD_PROJECT": ("${VERTEXAI_PROJECT}", "${ANTHROPIC_VERTEX_PROJECT_ID}"),
-            "GOOGLE_CLOUD_LOCATION": ("${VERTEXAI_LOCATION}", "${CLOUD_ML_REGION}"),
+            "GOOGLE_CLOUD_PROJECT": (
+                "${VERTEXAI_PROJECT}",
+                "${ANTHROPIC_VERTEX_PROJECT_ID}",
+                "${VERTEX_PROJECT_ID}",
+            ),
+            "GOOGLE_CLOUD_LOCATION": ("${VERTEXAI_LOCATION}", "${CLOUD_ML_REGION}", "${VERTEX_REGION}"),
         },
         signs_in=("GOOGLE_APPLICATION_CREDENTIALS",),
         prices="google",

@@ -9,12 +9,12 @@ import msgspec
 
 from fairtrial.config import Suite
 from fairtrial.core import registry
-from fairtrial.core.experiment import Arm, Case, UserSpec
+from fairtrial.core.experiment import Arm, Case, TargetSpec, UserSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.engine.user import MAX_REPLY_TOKENS
 from fairtrial.judging.asking import longest_reply
-from fairtrial.providers.prices import FREE, find_price
+from fairtrial.providers.prices import FREE, Price, find_price
 
 _ANSWER_TOKENS, _JUDGE_PROMPT_TOKENS = 1000, 800
 _REPLY_CHARACTERS = 400  # of a simulated user
@@ -61,8 +61,7 @@ def estimate(suite: Suite) -> CostEstimate:
             completion[index] += repeats * (1 + len(later)) * (arm.params_of(case).get("max_tokens") or 0)
     arms = []
     for index, arm in enumerate(suite.arms):
-        priced = registry.load("targets", arm.target.kind).priced
-        price = find_price(arm.target, suite.settings.prices) if priced else FREE
+        price = _price(arm.target, suite)
         tokens = characters[index] // 4
         arm_usd = None if price is None else price.most(tokens, completion[index])
         sizes = {"trials": trials[index], "prompt_tokens": tokens, "judge_calls": judge_calls[index]}
@@ -83,6 +82,13 @@ def estimate(suite: Suite) -> CostEstimate:
     )
 
 
+def _price(spec: TargetSpec, suite: Suite) -> Price | None:
+    """Return the price of a target's tokens as it is asked: in batches, it is lower."""
+    kind = registry.load("targets", spec.kind)
+    price = find_price(spec, suite.settings.prices) if kind.priced else FREE
+    return price.times(kind.batch_api.part_of_price) if price is not None and spec.batch else price
+
+
 def _later_turns(case: Case, user: UserSpec | None) -> list[int]:
     """Return the lengths of what the user says after the first question, at most."""
     return [len(text) for text in case.turns] if user is None else [_REPLY_CHARACTERS] * (user.max_turns - 1)
@@ -100,8 +106,7 @@ def _user_cost(suite: Suite, trials: int, characters: int) -> float | None:
     user = suite.settings.user
     if user is None:
         return 0.0
-    priced = registry.load("targets", user.target.kind).priced
-    price = find_price(user.target, suite.settings.prices) if priced else FREE
+    price = _price(user.target, suite)
     replies = trials * (user.max_turns - 1) * int(user.params.get("max_tokens") or MAX_REPLY_TOKENS)
     return None if price is None else price.most(characters // 4, replies)
 
@@ -111,8 +116,7 @@ def _judging_cost(suite: Suite, calls: int, characters: int) -> float | None:
     judges = suite.settings.judges
     costs: list[float | None] = []
     for judge in judges:
-        priced = registry.load("targets", judge.target.kind).priced
-        price = find_price(judge.target, suite.settings.prices) if priced else FREE
+        price = _price(judge.target, suite)
         prompt = suite.settings.panel.judgements * characters // 4 + _JUDGE_PROMPT_TOKENS * calls // len(judges)
         replies = longest_reply(judge.target, judge.params) * calls // len(judges)
         costs.append(None if price is None else price.most(prompt, replies))

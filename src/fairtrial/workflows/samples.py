@@ -65,7 +65,7 @@ def outcome_of(sample: Sample) -> Outcome:
         finish_reason=sample.finish_reason,
         usage=sample.usage,
         model=sample.model,
-        latency_ms=sample.latency_ms,  # type: ignore[arg-type]  # unknown times are stored as unknown
+        latency_ms=sample.latency_ms,
         reasoning=sample.reasoning,
         trace=sample.trace,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import count
 from typing import Any
@@ -25,6 +26,7 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
+from fairtrial.engine.batch_slice import Book
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.cluster.crew import ALONE_AFTER, Crew, Member, Work
 from fairtrial.engine.cluster.leases import portion
@@ -57,9 +59,11 @@ class ClusterExecutor:
         lookup: Lookup,
         load_file: Callable[[Attachment], Awaitable[File]],
         backend: Backend,
+        book: Book | None = None,
     ) -> None:
         self._job, self._targets, self._scoring = job, targets, scoring
         self._budget, self._lookup, self._load_file, self._backend = budget, lookup, load_file, backend
+        self._book = book
         self._limits: dict[str, SharedLimit[Member]] = {}
         self._crew = Crew(backend, budget, self._take_report, self._take_back, job.variables.hide)
         self._numbers = count()
@@ -73,7 +77,7 @@ class ClusterExecutor:
         try:
             self._local = LocalExecutor(
                 self._job, self._targets, self._scoring, self._budget, self._lookup, self._load_file,
-                limiter_of=self._limiter_of, processes=self._backend.most,
+                book=self._book, limiter_of=self._limiter_of, processes=self._backend.most,
             )  # fmt: skip
             await self._local.__aenter__()
             self._crew.trials = sum(lane.trials for lane in self.lanes())
@@ -127,6 +131,11 @@ class ClusterExecutor:
         more = _TRIALS_EACH * self._backend.most
         return [lane._replace(trials=lane.trials + more) for lane in self._local.lanes()]
 
+    def reading(self) -> AbstractContextManager[object]:
+        """Keep batches open while more trials are on their way."""
+        assert self._local is not None
+        return self._local.reading()
+
     def held(self) -> list[str]:
         """Say which providers hold calls back at the moment, and which workers are waited for."""
         if self._local is None:
@@ -152,6 +161,9 @@ class ClusterExecutor:
 
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
         """Have a worker ask and score a trial; if it is lost, another one goes on after the last durable step."""
+        if self._waits_for_batches(trial):  # it needs the store, and hardly any time of the processor
+            assert self._local is not None
+            return await self._local.carry_out(trial, reports, listener)
         work = Work(next(self._numbers), trial, reports, listener)
         share = _share(trial.arm.target.resources or {}, self._scoring.resources_of(trial))
         while True:
@@ -170,6 +182,10 @@ class ClusterExecutor:
                     return await _give_up(work, error)
             finally:
                 self._crew.release(member, work)
+
+    def _waits_for_batches(self, trial: Trial) -> bool:
+        judges = self._job.settings.judges if self._job.judged else ()
+        return bool(trial.arm.target.batch) or any(judge.target.batch for judge in judges)
 
     async def _attend(self, work: Work, member: Member) -> None:
         """Pass on what a worker reports about a trial, until it has ended."""

@@ -17,7 +17,7 @@ from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import converted, variable
 from fairtrial.importers._promptfoo.prompts import JAVASCRIPT
 from fairtrial.importers._promptfoo.services import Services
-from fairtrial.importers._promptfoo.settings import CALLBACKS, Settings, chat_takes, is_plain
+from fairtrial.importers._promptfoo.settings import CALLBACKS, Settings, chat_takes, has_extra, is_plain
 from fairtrial.importers._promptfoo.vendors import LITELLM, NAMES, NOT_CHAT, SERVERS, Server, is_kind, vertex
 
 _UNKNOWN = (
@@ -35,9 +35,14 @@ _OPENCLAW = {
 }  # fmt: skip
 _AWS = {"region": "aws_region_name", "profile": "aws_profile_name"}
 
-# Providers of promptfoo that become ours by name; the others keep what promptfoo's configuration says about them
-# (addresses, keys, settings in a vendor's own words) in `providers:` or in code beside the suite.
+# Providers of promptfoo that become ours by name. Where a configuration says more about one than its model and the
+# usual parameters (addresses, keys, settings in a vendor's own words), that stays in `providers:` or in code.
 _SAME = ("openai", "anthropic", "openrouter", "ollama")
+_COMPATIBLE = (
+    "groq", "xai", "deepseek", "together", "fireworks", "cerebras", "perplexity", "huggingface", "mistral",
+)  # fmt: skip
+_OF_THEIR_OWN = ("google", "vertex", "bedrock", "azure")  # their settings have other names than OpenAI's
+_PLACES = ("apiKeyEnvar", "apiBaseUrl", "apiHost", "headers", "organization", "projectId", "profile", "apiVersion")
 
 
 def _by_name() -> dict[str, Provider]:
@@ -157,10 +162,12 @@ class Providers:
         if target is None:
             self._notes.lost(f"provider {name}", _AGENT if "sdk" in name or "agent" in name else _UNKNOWN)
             return None
-        servers = mcp_servers(config) if "options" not in target else {}
+        ours = str(target["target"]).startswith("bedrock:")
+        servers = mcp_servers(config) if ours or "options" not in target else {}
         if str(target["target"]).startswith("python:") and servers and name not in CODEX:
             self._notes.lost(f"`mcp` of provider {name}", "use a model that `tool-agent:PROVIDER:MODEL` can ask")
-        if "options" in target or str(target["target"]).startswith(("mock:", "python:")):
+        complete = "params" in target or ("options" in target and not ours)  # in the words of its own API
+        if complete or str(target["target"]).startswith(("mock:", "python:")):
             return target
         if servers:
             target = {"target": f"tool-agent:{target['target']}", "id": target["target"]}
@@ -195,7 +202,7 @@ class Providers:
             rest = ""
         if not rest or rest in ("chat", "messages", "completion"):
             return None
-        return self._named(provider, rest, name, config)
+        return _same_name(provider, rest, config) or self._named(provider, rest, name, config)
 
     def _openclaw(self, rest: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return an agent of an OpenClaw gateway, which is a model of its chat API."""
@@ -219,7 +226,8 @@ class Providers:
         return {"target": f"{own}:openclaw/{agent or 'main'}"}
 
     def _responses(self, provider: str, name: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        if provider == "openai" and "openai-responses" in _by_name():
+        plain = not has_extra(config) and not any(config.get(key) for key in (*CALLBACKS, *_PLACES))
+        if provider == "openai" and plain:
             return {"target": f"openai-responses:{model}"} if model else None
         if model and (provider == "openai" or provider in SERVERS) and not chat_takes(config):
             given = _plain(self._settings.params(name, config))
@@ -249,7 +257,7 @@ class Providers:
             region = config.get("region") or variable("AWS_REGION", "us-east-1")
             mantle = model.startswith("mantle:")
             host = f"bedrock-mantle.{region}.api.aws" if mantle else f"bedrock-runtime.{region}.amazonaws.com/openai"
-            own = "bedrock-mantle" if mantle else "bedrock"
+            own = "bedrock-mantle" if mantle else "bedrock-openai"
             own = self._add(own, Server(f"https://{host}/v1", "AWS_BEARER_TOKEN_BEDROCK"), config)
             return {"target": f"{own}:{model.removeprefix('mantle:')}"}
         claude = provider == "vertex" and "claude" in model
@@ -258,7 +266,7 @@ class Providers:
             server = SERVERS[provider] if provider != "vertex" else vertex(config)
             if provider == "vertex" and "/" not in model:
                 model = f"google/{model}"
-            own = f"{provider}-proxy" if provider in _by_name() else provider
+            own = f"{provider}-proxy" if provider in known_providers() else provider
             return {"target": f"{self._add(own, server, config)}:{model}"}
         return self._litellm(provider, model, name, config) if provider in LITELLM else None
 
@@ -266,14 +274,11 @@ class Providers:
         """Return a target for a model that only its vendor's own API serves."""
         full = f"{LITELLM[provider]}{model}"
         params = self._settings.params(name, config, native=True)
-        given = _plain(params)
         if provider in ("bedrock", "sagemaker"):
-            given |= {ours: config[key] for key, ours in _AWS.items() if config.get(key)}
-        if "litellm" in _by_name():
-            return {"target": f"litellm:{full}", "id": name, **({"params": params} if params else {})}
-        made = self._code.call("call_litellm", full, given)
-        self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install litellm`")
-        return {"target": f"python:{made}", "id": name}
+            aws = {ours: config[key] for key, ours in _AWS.items() if config.get(key)}
+            params |= {"extra": {**params.get("extra", {}), **aws}} if aws else {}
+        self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install 'fairtrial[litellm]'`")
+        return {"target": f"litellm:{full}", "id": name, **({"params": params} if params else {})}
 
     def _with_functions(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a target for a model whose tools are functions of the user's, which promptfoo calls."""
@@ -319,7 +324,7 @@ class Providers:
         key = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openrouter": "OPENROUTER_API_KEY"}.get(
             provider, SERVERS[provider].key if provider in SERVERS else ""
         )
-        name = provider if provider not in _by_name() else f"{provider}-server"
+        name = provider if provider not in known_providers() else f"{provider}-server"
         return self._add(name, Server(url, key), config, {"kind": "anthropic_api"} if provider == "anthropic" else {})
 
     def _add(self, name: str, server: Server, config: dict[str, Any], more: dict[str, Any] | None = None) -> str:
@@ -380,6 +385,22 @@ class Providers:
             words.append(FileRef(path) if path.is_file() and not word.startswith("/") else word)
         self._notes.differs("a program gets the prompt as its last argument, without promptfoo's options and context")
         return {"target": "command", "id": name, "options": {"command": words, "prompt": "argument"}}
+
+
+def _same_name(provider: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a target of a provider that has the same name and variables here; None if it needs more than its name."""
+    if any(config.get(key) for key in (*CALLBACKS, *_PLACES)):
+        return None
+    if provider in _COMPATIBLE:
+        return {"target": f"{provider}:{model}"}
+    if provider not in _OF_THEIR_OWN or has_extra(config):
+        return None
+    region = config.get("region")
+    if provider == "azure":
+        model = str(config.get("deploymentName") or model)
+    if provider == "bedrock" and not model.startswith(("openai.", "mantle:")):
+        return {"target": f"bedrock:{model}", **({"options": {"region": region}} if region else {})}
+    return None if provider == "bedrock" or region else {"target": f"{provider}:{model}"}
 
 
 def _details(entry: Any) -> dict[str, Any]:

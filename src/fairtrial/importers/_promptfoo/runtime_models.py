@@ -12,22 +12,6 @@ from fairtrial.importers._promptfoo.runtime import expanded, load, node, post, p
 _OPENAI = "https://api.openai.com/v1"
 
 
-def call_litellm(model: str, params: dict[str, Any], messages: list[Any]) -> dict[str, Any]:
-    """Ask a model through LiteLLM (`pip install litellm`), which knows most vendors."""
-    import litellm
-
-    reply = litellm.completion(model=model, messages=messages, drop_params=True, **expanded(params))
-    choice = reply.choices[0]
-    calls = [call.model_dump() for call in choice.message.tool_calls or []]
-    return {
-        "text": choice.message.content or "",
-        "cost_usd": getattr(reply, "_hidden_params", {}).get("response_cost"),
-        "usage": {"prompt_tokens": reply.usage.prompt_tokens, "completion_tokens": reply.usage.completion_tokens},
-        "finish_reason": choice.finish_reason,
-        **({"tool_calls": calls} if calls else {}),
-    }
-
-
 def call_responses(
     model: str,
     params: dict[str, Any],

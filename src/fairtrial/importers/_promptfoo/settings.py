@@ -211,6 +211,11 @@ def is_plain(config: dict[str, Any]) -> bool:
     return not special and not odd
 
 
+def has_extra(config: dict[str, Any]) -> bool:
+    """Return whether there are settings beyond the parameters that all models have."""
+    return bool(config.get("passthrough")) or any(key in EXTRA for key in _flat(config))
+
+
 def chat_takes(config: dict[str, Any]) -> bool:
     """Return whether settings of OpenAI's responses API mean the same in its chat API."""
     tools = config.get("tools")

@@ -1,0 +1,1 @@
+"""Batch APIs, one provider's per file."""

@@ -1,0 +1,63 @@
+"""`fairtrial batches`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairtrial.cli.options import (
+    json_option,
+    load_dotenv_of,
+    open_store,
+    option,
+    print_json,
+    run_coroutine,
+    store_option,
+)
+
+if TYPE_CHECKING:
+    from fairtrial.workflows.batches import BatchOfRun
+
+
+@click.command()
+@click.argument("run", default="latest")
+@option("--cancel", is_flag=True, help="Cancel the batches that have not ended; what is answered by then is kept.")
+@store_option
+@json_option
+def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
+    """Show the batches of RUN (an id, a prefix of one, or `latest`) and how far they are at their providers.
+
+    `fairtrial resume` collects their results. After --cancel it stores what was answered, and the rest as failures,
+    which `fairtrial retry` asks again.
+    """
+    from fairtrial.workflows.batches import look_at_batches
+
+    opened = open_store(store)
+    load_dotenv_of(run, opened)
+    batches = run_coroutine(look_at_batches(run, store=opened, cancel=cancel))
+    if as_json:
+        print_json({"run_id": opened.find_run(run).id, "batches": [_document(batch) for batch in batches]})
+        return
+    for batch in batches:
+        began = datetime.fromtimestamp(batch.batch.created_at).strftime("%Y-%m-%d %H:%M")
+        click.echo(f"{batch.batch.number}  {batch.batch.target}  {batch.batch.requests:,} requests  {began}")
+        click.echo(f"   {batch.batch.id or 'no id yet'}: {batch.state}")
+    if not batches:
+        click.echo("this run has no batches: set `batch: true` on a target or judge of its suite", err=True)
+    elif any(batch.unstored for batch in batches):
+        click.echo(f"fairtrial resume {run}  collects the results", err=True)
+
+
+def _document(of_run: BatchOfRun) -> dict[str, Any]:
+    batch = of_run.batch
+    return {
+        "number": batch.number,
+        "target": batch.target,
+        "id": batch.id,
+        "requests": batch.requests,
+        "submitted_at": datetime.fromtimestamp(batch.created_at, UTC).isoformat(),
+        "unstored": of_run.unstored,
+        "state": of_run.state,
+    }

@@ -1,0 +1,52 @@
+"""The durable record of a session's batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from fairtrial.core.batch import BatchPlace, BatchRecord
+from fairtrial.store import Store
+from fairtrial.store.batches import batches_of, open_requests, void_batch
+
+Save = Callable[[BatchRecord, Sequence[BatchPlace]], Awaitable[None]]
+
+
+class BatchBook:
+    """Reads what earlier sessions left, and writes through the session's own transactions."""
+
+    def __init__(self, store: Store, run_id: str, save: Save) -> None:
+        self.run_id = run_id
+        self._store, self._save = store, save
+        self._records: dict[int, BatchRecord] = {}
+        self._pending: dict[str, BatchPlace] = {}
+        self._last = 0
+
+    async def load(self) -> None:
+        """Read the batches of earlier sessions, and the requests in them whose results are not stored."""
+        batches = await asyncio.to_thread(batches_of, self._store, self.run_id)
+        places = await asyncio.to_thread(open_requests, self._store, self.run_id) if batches else []
+        self._records = {batch.number: batch for batch in batches}
+        self._pending = {place.key: place for place in places}
+        self._last = max(self._records, default=0)
+
+    def next_number(self) -> int:
+        """Return the number of a new batch."""
+        self._last += 1
+        return self._last
+
+    def pending(self, key: str) -> tuple[BatchPlace, BatchRecord] | None:
+        """Return where a request is that an earlier session submitted, or may have submitted."""
+        place = self._pending.get(key)
+        return None if place is None else (place, self._records[place.batch])
+
+    async def save(self, batch: BatchRecord, places: Sequence[BatchPlace] = ()) -> None:
+        """Store a batch and its requests."""
+        if batch.number in self._records:
+            self._records[batch.number] = batch
+        await self._save(batch, places)
+
+    async def void(self, batch: BatchRecord) -> None:
+        """Note that a batch was not submitted or has no results: its requests are asked again."""
+        await asyncio.to_thread(void_batch, self._store, self.run_id, batch)
+        self._pending = {key: place for key, place in self._pending.items() if place.batch != batch.number}
