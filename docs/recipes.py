@@ -22,6 +22,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 REPO = DOCS.parent
 PAGES = sorted(path for path in (DOCS / "cookbook").glob("*.md") if path.name != "README.md")
+GUIDES = [DOCS / "does-it-help.md"]  # pages elsewhere that are followed in the same way
 PARTS = re.compile(
     r'^```\w+ title="(?P<name>[^"]+)"\n(?P<text>.*?)^```$'
     r"|^```sh\n(?P<commands>.*?)^```$"
@@ -120,7 +121,7 @@ def _with_fixed_names(text: str) -> str:
 
 def main() -> None:
     """Write every page anew, or those whose names are given."""
-    for page in PAGES:
+    for page in (*PAGES, *GUIDES):
         if len(sys.argv) == 1 or page.stem in sys.argv[1:]:
             folder = Path(tempfile.mkdtemp(prefix="recipe-"))
             try:

@@ -49,6 +49,7 @@ NAVIGATION: dict[str, Any] = {
         "Targets": "docs/targets.md",
         "Agents by name": "docs/agents.md",
         "Agents at work": "docs/workspaces.md",
+        "Does my server help?": "docs/does-it-help.md",
         "Optimisation problems": "docs/problems.md",
         "The politeness studies": "docs/politeness.md",
         "Judges": "docs/judges.md",

@@ -18,7 +18,7 @@ def test_their_number_is_right(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", recipes.PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*recipes.PAGES, *recipes.GUIDES], ids=lambda page: page.stem)
 def test_recipes_print_what_they_say(page, tmp_path):
     assert recipes.follow(page, tmp_path) == page.read_text("utf-8"), "run `python -m docs.recipes`"
 

@@ -22,7 +22,7 @@ VERBS = {
         "multi_run",
         "open_run",
     ),
-    *("pairwise", "power", "rank", "report", "rescore", "resume", "retry", "run", "score", "variance"),
+    *("pairwise", "power", "rank", "report", "rescore", "resume", "retry", "run", "score", "tools", "variance"),
 }
 LIBRARY = {
     *("Answer", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),
@@ -37,7 +37,7 @@ LIBRARY = {
         "PairsSummary",
         "Power",
     ),
-    *("Ranking", "Unscored", "Variance", "errors", "load_suite", "plugins"),
+    *("Ranking", "ToolReport", "Unscored", "Variance", "errors", "load_suite", "plugins"),
     *VERBS,
     *(f"a{verb}" for verb in VERBS),  # everything has an async twin
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.series import RunSeries
+    from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.api import (
         Labels,
         aaggregate,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         aretry,
         arun,
         ascore,
+        atools,
         avariance,
         calibrate,
         cases,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
         retry,
         run,
         score,
+        tools,
         variance,
     )
     from fairtrial.config import RunOptions, Suite
@@ -101,6 +104,7 @@ _HOMES = {
     "RunSeries": "fairtrial.analyse.series",
     "Score": "fairtrial.core.score",
     "Suite": "fairtrial.config",
+    "ToolReport": "fairtrial.analyse.tool_report",
     "TrialRecord": "fairtrial.analyse",
     "Unscored": "fairtrial.core.score",
     "Variance": "fairtrial.analyse.planning",
@@ -127,6 +131,7 @@ __all__ = [
     "RunSeries",
     "Score",
     "Suite",
+    "ToolReport",
     "TrialRecord",
     "Unscored",
     "Variance",
@@ -152,6 +157,7 @@ __all__ = [
     "aretry",
     "arun",
     "ascore",
+    "atools",
     "avariance",
     "calibrate",
     "cases",
@@ -176,6 +182,7 @@ __all__ = [
     "retry",
     "run",
     "score",
+    "tools",
     "variance",
 ]
 

@@ -141,7 +141,7 @@ def test_scales(scale, words):
 
 def test_a_metric_says_when_its_interval_is_rough():
     def line(**keys):
-        metric = SimpleNamespace(mean=4.2, std_dev=0.4, ci95=(3.9, 4.5), scale=(1.0, 5.0), rough=False)
+        metric = SimpleNamespace(mean=4.2, std_dev=0.4, ci95=(3.9, 4.5), scale=(1.0, 5.0), rough=False, repeat_sd=None)
         return metric_lines(SimpleNamespace(metrics={"tone": SimpleNamespace(**{**vars(metric), **keys})}))
 
     assert line() == ["tone: 4.20 ± 0.40 (95 % CI 3.90 to 4.50, scale 1–5)"]

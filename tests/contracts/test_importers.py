@@ -23,6 +23,17 @@ EXAMPLES = {
         "name": "K", "dataset": {"path": "d.jsonl", "question_key": "q", "answer_key": "a"},
         "agent": {"type": "claude_code_sdk", "model": "m"}, "judge": {"model": "gpt-5"}, "conditions": {"plain": {}},
     }),
+    "harbor": {
+        "task.toml": 'version = "1.0"', "instruction.md": "q", "tests/test.sh": "echo 1 > /logs/verifier/reward.txt",
+    },
+    "mcp_eval": yaml.safe_dump({"name": "M", "cases": [{"name": "a", "inputs": "q", "expected_output": "x"}]}),
+    "mcpchecker": yaml.safe_dump({
+        "kind": "Task", "metadata": {"name": "a"}, "steps": {"prompt": {"inline": "q"}, "verify": {"contains": "x"}},
+    }),
+    "skill": {
+        "SKILL.md": "---\nname: theirs\ndescription: d\n---\nx",
+        "evals/evals.json": json.dumps({"evals": [{"id": 1, "prompt": "q", "expectations": ["x"]}]}),
+    },
     "promptfoo": yaml.safe_dump({
         "providers": ["echo"], "prompts": ["{{q}}"], "tests": [{"vars": {"q": "x"}, "assert": [{"type": "equals", "value": "x"}]}],
     }),
@@ -32,7 +43,6 @@ EXAMPLES = {
     "nlp4lp": json.dumps({"description": "The least x?", "parameters": "{}", "solution": '{"objective": 1}'}),
     "optibench": json.dumps([{"question": "The least x?", "results": {"x": "1"}, "type": "linear-table", "index": 0}]),
 }  # fmt: skip
-FOLDERS = {"complexor"}  # whose example is a folder
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8)
 KEYS = st.sampled_from(
     ["name", "testCases", "prompt", "providers", "prompts", "tests", "vars", "assert", "type", "value", "dataset",
@@ -41,6 +51,19 @@ KEYS = st.sampled_from(
 DOCUMENTS = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=12
 )
+
+
+def example(name, folder):
+    """Write an example, which is a file, or a folder of files; return its place."""
+    files = EXAMPLES[name]
+    if name == "complexor":
+        return write(folder, files)
+    place = folder / ("theirs" if isinstance(files, dict) else "theirs.yaml")
+    for inner, text in files.items() if isinstance(files, dict) else [("", files)]:
+        path = place / inner
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return place
 
 
 def test_every_importer_has_an_example():
@@ -54,14 +77,12 @@ class TestEveryImporter:
 
     def test_its_example_becomes_a_suite_that_loads(self, name, tmp_path):
         (tmp_path / "d.jsonl").write_text('{"q": "x", "a": "x"}\n')
-        path = tmp_path / "theirs.yaml"
-        if name in FOLDERS:
-            path = write(tmp_path, EXAMPLES[name])
-        else:
-            path.write_text(EXAMPLES[name])
-        imported = self.read(name, path)
+        imported = self.read(name, example(name, tmp_path))
         assert isinstance(imported, Imported) and all(isinstance(item, str) for item in imported.findings)
-        text = suite_text(imported).replace(NO_JUDGE, "mock:judge")
+        for file, pieces in imported.files.items():
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text("".join(map(str, pieces)))
+        text = suite_text(imported).replace(NO_JUDGE, "mock:echo")
         keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
         assert parse_suite(text, folder=tmp_path, environment=keys).case_count == 1
 

@@ -62,6 +62,8 @@ def main(folder: Path) -> None:
     assert ranking.places[0].label == "answer"
     plan: ft.Power = ft.power(run, delta=3)
     assert plan.pairs[0].cases_needed[0][0] == 0.03
+    used: ft.ToolReport = ft.tools(run)
+    assert not used.gains
     sources: ft.Variance = ft.variance(run)
     assert sources.arms[0].label == "answer"
     gate: ft.Gate = ft.gate(run, min_score=10, arms=["answer"])
@@ -109,7 +111,11 @@ async def twins(made: ft.Suite, run: ft.Run, folder: Path) -> None:
     assert (await ft.acompare(again, "answer", "slow")).count == 13 and (await ft.acompare(again)).pairs
     assert await ft.acompare_models(series, "answer", "slow") is not None
     assert (await ft.arank(again)).places and (await ft.apower(again, delta=[3, 5])).pairs
-    assert (await ft.avariance(again)).arms and await ft.agate(again, min_score=10, arms=["answer"])
+    assert (
+        (await ft.avariance(again)).arms
+        and not (await ft.atools(again)).gains
+        and await ft.agate(again, min_score=10, arms=["answer"])
+    )
     assert (await ft.acases(again)).cases and await ft.acases(again, subset=2)
     assert (await ft.alabel(again)).answers == 0
     assert (await ft.areport(again, folder / "two.html")).exists()

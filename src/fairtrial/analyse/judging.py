@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.core.experiment import JudgeSpec
 from fairtrial.core.place import place_of
+from fairtrial.providers.params import unsupported_params
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions
@@ -49,6 +51,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     judge_sd: Measured | None = None  # between judgements of the same answer by the same judge
     repeat_sd: Measured | None = None  # between answers to the same case, as judged
     answer_sd: Measured | None = None  # the same without the judges' noise
+    hot: dict[str, float] = {}  # judges that were asked with a temperature above 0
 
 
 def judging(store: Store, record: RunRecord) -> Judging | None:
@@ -58,8 +61,9 @@ def judging(store: Store, record: RunRecord) -> Judging | None:
         return None
     ratings = [_rating(store, judge, key, prompt) for judge, key, prompt in judges if key]
     judgements = opinions.judge_values(store, record.id, record.scoring)
+    hot = _hot(record, [name for name, _, _ in judges])
     if not len(judgements.values):
-        return Judging(judges=ratings)
+        return Judging(judges=ratings, hot=hot)
     matrix = _matrix(judgements)
     several = len(judgements.judges) > 1
     cases = [place[0] for place in judgements.answers]
@@ -67,6 +71,7 @@ def judging(store: Store, record: RunRecord) -> Judging | None:
     repeat_variance = _repeat_variance(judgements)
     return Judging(
         judges=ratings,
+        hot=hot,
         alpha=krippendorff_alpha(matrix, clusters=cases) if several else None,
         kappas=[
             Kappa(judgements.judges[a], judgements.judges[b], cohen_kappa(matrix[a], matrix[b], clusters=cases))
@@ -79,6 +84,18 @@ def judging(store: Store, record: RunRecord) -> Judging | None:
         if judge_variance is None or repeat_variance is None
         else _root(max(0.0, repeat_variance - judge_variance / each)),
     )
+
+
+def _hot(record: RunRecord, asked: list[str]) -> dict[str, float]:
+    """Return the temperature of the judges that had one above 0, where it was sent."""
+    specs = msgspec.convert(decode(record.settings).get("judges") or [], list[JudgeSpec])
+    return {
+        spec.name: float(temperature)
+        for spec in specs
+        if spec.name in asked
+        and (temperature := spec.params.get("temperature"))
+        and "temperature" not in unsupported_params(spec.target, spec.params)
+    }
 
 
 def _rating(store: Store, judge: str, key: str, prompt: str) -> JudgeRating:

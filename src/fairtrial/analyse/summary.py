@@ -47,6 +47,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     ci95: tuple[float, float] | None
     scale: Scale
     rough: bool = False  # few cases account for the spread, and no scale bounds what others could be
+    repeat_sd: float | None = None  # between answers to one case; `std_dev` is between cases
 
 
 class Passes(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,12 +262,15 @@ def _repeat_sd(scores: CaseScores | None) -> float | None:
     """Return the pooled standard deviation between the scores of a case; None if no case has two."""
     if scores is None:
         return None
-    repeats, means = np.asarray(scores.repeats), np.asarray(scores.means)
-    freedom = int(np.sum(repeats - 1))
+    return _pooled_sd(np.asarray(scores.repeats), np.asarray(scores.means), np.asarray(scores.squares))
+
+
+def _pooled_sd(counts: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> float | None:
+    """Return the pooled standard deviation within cases, from how many values each has, their mean and squares."""
+    freedom = int(np.sum(counts - 1))
     if freedom == 0:
         return None
-    within = float(np.sum(np.asarray(scores.squares) - repeats * means**2))
-    return math.sqrt(max(0.0, within) / freedom)
+    return math.sqrt(max(0.0, float(np.sum(squares - counts * means**2))) / freedom)
 
 
 def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adjust) -> Metric:
@@ -278,7 +282,15 @@ def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adju
     result = aggregate(list(means.values()), list(metric.weights.values()), clusters, scale=metric.scale)
     result = adjust(result, means, limits(metric.scale, np.asarray(list(means.values()))))
     assert result.mean is not None
-    return Metric(mean=result.mean, std_dev=result.std_dev, ci95=result.ci95, scale=metric.scale, rough=result.rough)
+    values = np.asarray([[metric.counts[case], mean, metric.squares[case]] for case, mean in means.items()]).T
+    return Metric(
+        mean=result.mean,
+        std_dev=result.std_dev,
+        ci95=result.ci95,
+        scale=metric.scale,
+        rough=result.rough,
+        repeat_sd=_pooled_sd(*values),
+    )
 
 
 def _latency(values: Any) -> Latency:

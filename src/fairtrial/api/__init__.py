@@ -16,6 +16,7 @@ from fairtrial.api.analysing import (
     amulti_run,
     apower,
     arank,
+    atools,
     avariance,
     cases,
     compare,
@@ -24,6 +25,7 @@ from fairtrial.api.analysing import (
     multi_run,
     power,
     rank,
+    tools,
     variance,
 )
 from fairtrial.api.files import (
@@ -65,6 +67,7 @@ __all__ = [
     "aretry",
     "arun",
     "ascore",
+    "atools",
     "avariance",
     "calibrate",
     "cases",
@@ -86,6 +89,7 @@ __all__ = [
     "retry",
     "run",
     "score",
+    "tools",
     "variance",
     "wait_for",
 ]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.series import MultiRun
+    from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.stats import RunMeansTest
 
 
@@ -78,6 +79,13 @@ def variance(run: AnyRun = "latest", *, case_cost: float = 1.0, store: str | Non
 
     opened = open_given(run, store)
     return Variance(run_id=opened.id, arms=arm_variances(opened, case_cost=case_cost))
+
+
+def tools(run: AnyRun = "latest", *, store: str | None = None) -> ToolReport:
+    """Say whether the MCP servers, tools and skills of a run help, what they take, and how agents used them."""
+    from fairtrial.analyse.tool_report import tool_report
+
+    return tool_report(open_given(run, store))
 
 
 def gate(
@@ -210,6 +218,7 @@ def compare(
 arank = twin(rank, "arank")
 apower = twin(power, "apower")
 avariance = twin(variance, "avariance")
+atools = twin(tools, "atools")
 agate = twin(gate, "agate")
 aaggregate = twin(aggregate, "aaggregate")
 amulti_run = twin(multi_run, "amulti_run")

@@ -7,6 +7,7 @@ There is no style attribute and no script in a drawing: a strict content securit
 from fairtrial.charts.axis import Axis, linear_axis, log_axis
 from fairtrial.charts.bars import BarRow, balance, bars, histogram, shares
 from fairtrial.charts.boxes import Box, boxes
+from fairtrial.charts.confusion import confusion_matrix
 from fairtrial.charts.curve import Curve, curves, small_curves, sparkline
 from fairtrial.charts.forest import (
     Forest,
@@ -48,6 +49,7 @@ __all__ = [
     "balance",
     "bars",
     "boxes",
+    "confusion_matrix",
     "curves",
     "dot_rows",
     "forest",

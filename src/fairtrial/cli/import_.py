@@ -19,7 +19,8 @@ _KINDS = {  # what is imported, if it is not a suite: modules of their own
     "results": "Import results of other tools as runs: compare, rank, report.",
     "traces": "Make cases of recorded calls: OpenTelemetry, Langfuse, Logfire.",
 }
-_TOOLS = ("k-eval", "benchmaker", "promptfoo")
+_MOST_FILES = 10  # that are listed one by one
+_TOOLS = ("k-eval", "benchmaker", "promptfoo", "harbor", "mcp-eval", "mcpchecker", "skill")
 _LABELLED = ("industryor", "mamo", "nlp4lp", "complexor", "optibench")  # benchmarks of optimisation
 _REASONS_SHOWN = 20
 
@@ -107,8 +108,10 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
     _refuse_existing(written, force=force)
     write_suite(imported, output, source=file.name, tool=tool)
     click.echo(f"written: {output} ({counted(len(imported.suite.get('cases', [])), 'case')})", err=True)
-    for path in written:
+    for path in written[:_MOST_FILES]:
         click.echo(f"written: {path} (code of the original)", err=True)
+    if len(written) > _MOST_FILES:
+        click.echo(f"written: {len(written) - _MOST_FILES} more files beside it", err=True)
     _list("not converted", imported.findings)
     _list("works differently", imported.differences)
     _check(output)

@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": "Say which of two arms is better, or that nobody can tell yet.",
     "rank": "Rank the arms, with the range of ranks that each may have.",
     "cases": "Find hard, uninformative and probably wrong cases, and how few would be enough.",
+    "tools": "Say whether servers, tools and skills help, and how agents use them.",
     "power": "Estimate how many cases are needed to detect a difference.",
     "variance": "Show where the uncertainty comes from and what would reduce it.",
     "gate": "Pass or fail a run, for CI.",

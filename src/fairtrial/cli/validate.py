@@ -104,7 +104,11 @@ def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
     for server in _tools_of_servers(loaded) if servers else ():
         version = f" {server.version}" if server.version else ""
         names = ", ".join(tool.name for tool in server.tools)
-        click.echo(f"{server.server} ({server.name}{version}): {counted(len(server.tools), 'tool')}: {names}")
+        others = [(server.resources, "resource"), (server.prompts, "prompt")]
+        more = "".join(f", {counted(len(found), noun)}" for found, noun in others if found)
+        tokens = sum(tool.tokens for tool in server.tools)
+        size = f"{counted(len(server.tools), 'tool')} (about {tokens:,} tokens of every prompt){more}"
+        click.echo(f"{server.server} ({server.name}{version}): {size}: {names}")
     plan = estimate(loaded)
     size = f"{counted(plan.cases, 'case')} × {counted(len(plan.arms), 'arm')}, {counted(plan.trials, 'trial')}"
     click.echo(f"{suite} is valid: {size}")

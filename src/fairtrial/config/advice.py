@@ -11,8 +11,8 @@ from fairtrial.providers.params import unsupported_params
 
 def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
-    messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite)]
-    messages += [*_dropped_params(suite), *_unconfined_code(suite)]
+    messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
+    messages += [*_dropped_files(suite), *_unconfined_code(suite)]
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")
         if temperature and "temperature" not in unsupported_params(judge.target, judge.params):
@@ -47,6 +47,16 @@ def _unconfined_code(suite: Suite) -> Iterator[str]:
 
             yield UNPROTECTED
             return
+
+
+def _dropped_files(suite: Suite) -> Iterator[str]:
+    """Warn about targets that get the text of a skill without its files."""
+    for arm in suite.arms:
+        without = arm.workspace is None or not arm.workspace.skills
+        names = [skill.name for skill in arm.condition.skills if skill.as_text and without and skill.more_files]
+        if names:
+            listed = ", ".join(names)
+            yield f"{arm.target.id} gets only the SKILL.md of {listed}, as text: it works in no folder for other files"
 
 
 def _unseen_pages(suite: Suite) -> Iterator[str]:

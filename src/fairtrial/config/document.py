@@ -114,6 +114,16 @@ class WorkspaceEntry(Document, frozen=True, kw_only=True):
 Workspace = Annotated[WorkspaceEntry | None, Meta(description="A fresh folder for every trial of an agent.")]
 
 
+class ToolEntry(Document, frozen=True, kw_only=True):
+    """A tool call that a case asks for."""
+
+    shorthand: ClassVar[str] = "name"
+    name: Annotated[str, Meta(description="`tool` or `server.tool`.")]
+    arguments: Annotated[
+        dict[str, Any] | None, Meta(description="What its arguments must contain; others are allowed.")
+    ] = None
+
+
 class CaseSettings(Document, frozen=True, kw_only=True):
     """What a case may say beside its question; under `case_defaults`, for all cases."""
 
@@ -137,6 +147,10 @@ class CaseSettings(Document, frozen=True, kw_only=True):
         Meta(description="The choices of a multiple-choice question, for `choice`; they are not sent."),
     ] = None
     workspace: Workspace = None
+    tools: Annotated[
+        list[ToolEntry] | None,
+        Meta(description="The tool calls that it asks for; empty: no tool should be called. For `fairtrial tools`."),
+    ] = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
@@ -178,6 +192,19 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     workspace: Workspace = None
 
 
+class AuthEntry(Document, frozen=True, kw_only=True):
+    """Access to a server that OAuth protects: a token, or the credentials of a client to get tokens with."""
+
+    shorthand: ClassVar[str] = "token"
+    token: Annotated[str | None, Meta(description="A bearer token, such as ${MY_TOKEN}.")] = None
+    client_id: str | None = None
+    client_secret: Annotated[str | None, Meta(description="Such as ${MY_CLIENT_SECRET}.")] = None
+    issuer: Annotated[
+        str | None, Meta(description="The authorization server: the secret is sent there and nowhere else.")
+    ] = None
+    scope: Annotated[str | None, Meta(description="What to ask for, separated by blanks.")] = None
+
+
 class McpEntry(Document, frozen=True, kw_only=True):
     """An MCP server, in the format of desktop clients."""
 
@@ -189,6 +216,7 @@ class McpEntry(Document, frozen=True, kw_only=True):
     type: Literal["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"] | None = None
     transport: Literal["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"] | None = None
     headers: dict[str, str] = {}
+    auth: Annotated[AuthEntry | None, Meta(description="For a server that OAuth protects.")] = None
     description: str = ""
     disabled: bool = False
     auto_approve: Annotated[Any, Meta(description="For desktop clients; ignored here.")] = msgspec.field(
@@ -212,6 +240,13 @@ class ConditionEntry(Document, frozen=True, kw_only=True):
     prompt_file: str | None = None
     style: Annotated[str | None, Meta(description="A built-in style: polite, strict, neutral, terse, expert, …")] = None
     mcp: Annotated[list[str], Meta(description="The `mcp_servers` that an agent can use; no others.")] = []
+    mcp_tools: Annotated[
+        dict[str, list[str]], Meta(description="Of a server of `mcp`, only these tools; by the server's name.")
+    ] = {}
+    skills: Annotated[
+        str | list[str],
+        Meta(description="Folders with a SKILL.md; agents that do not take skills get it in the system prompt."),
+    ] = []
     require_tool_use: Annotated[bool, Meta(description="Mark trials in which no tool was used.")] = False
     require_tool_success: Annotated[bool, Meta(description="Mark trials in which no tool call succeeded.")] = False
     on_missing_tool_use: Annotated[

@@ -60,6 +60,7 @@ class Case:
         params: Sampling parameters, such as `{"temperature": 0}`.
         repeats: How many times it is answered.
         checks: What a page must do, for `browser` and `code_judge`.
+        tools: The tool calls that it asks for, names or mappings with `name` and `arguments`; empty: none.
         metadata: Anything else to keep with it.
     """
 
@@ -80,6 +81,7 @@ class Case:
     params: Mapping[str, Any] | None = None
     repeats: int | None = None
     checks: Sequence[Mapping[str, Any]] | None = None
+    tools: Sequence[str | Mapping[str, Any]] | None = None
     metadata: Mapping[str, Any] | None = None
 
     def as_entry(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.config.document import (
+    AuthEntry,
     ConditionEntry,
     JudgeEntry,
     McpEntry,
@@ -18,6 +19,7 @@ from fairtrial.config.document import (
     SuiteDocument,
     TargetEntry,
 )
+from fairtrial.config.skills import given_as_text, resolve_skills, with_skill_files
 from fairtrial.config.source import Source
 from fairtrial.config.suite import RunOptions
 from fairtrial.config.targets import TargetResolver
@@ -32,6 +34,7 @@ from fairtrial.core.experiment import (
     Arm,
     Condition,
     JudgeSpec,
+    McpAuth,
     McpServer,
     Settings,
     TargetSpec,
@@ -62,9 +65,11 @@ def resolve_arms(
     arms: list[Arm] = []
     for path, entry, spec in targets:
         _check_names(source, (*path, "conditions"), entry.conditions, document)
-        for name, condition_entry, condition in conditions:
+        for name, condition_entry, common in conditions:
             if entry.conditions and name not in entry.conditions:
                 continue
+            workspace = _workspace(source, document, entry, path, name, condition_entry, folder)
+            condition, workspace = _with_skills(source, spec, common, condition_entry, folder, workspace)
             params, defaulted = _effective(settings, document.params, entry.params, condition_entry.params)
             extract = entry.extract or document.extract
             scorer = _nearest(document.scorer, entry.scorer, condition_entry.scorer)
@@ -76,34 +81,56 @@ def resolve_arms(
                 defaulted=defaulted,
                 scorer={"type": scorer} if isinstance(scorer, str) else scorer,
                 extract=extract.as_spec() if extract else None,
-                workspace=_workspace(source, document, entry, path, name, condition_entry, folder),
+                workspace=workspace,
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
                 position=len(arms),
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
-            _check_arm(source, path, document, arm)
+            for problem in _arm_problems(arm, document):
+                source.problem(path, problem)
+            if arm.target.batch and (reason := _why_no_batch(document)):
+                message = f"{arm.target.id} cannot be asked in batches: {reason}; remove `batch`"
+                source.problem((*path, "batch"), message)
             arms.append(arm)
     return arms
 
 
-def _check_arm(source: Source, path: KeyPath, document: SuiteDocument, arm: Arm) -> None:
-    """Add what a target cannot do of what its condition and the cases ask for."""
-    kind = registry.load("targets", arm.target.kind)
-    if arm.condition.history and not kind.takes_chats:
-        source.problem(path, f"{arm.target.id} takes one question, not the chat of prompt `{arm.condition.name}`")
+def _arm_problems(arm: Arm, document: SuiteDocument) -> Iterator[str]:
+    """Yield why a target cannot be asked under a condition."""
+    spec, condition = arm.target, arm.condition
+    kind = registry.load("targets", spec.kind)
+    if condition.history and not kind.takes_chats:
+        yield f"{spec.id} takes one question, not the chat of prompt `{condition.name}`"
     talks = kind.takes_chats or kind.takes_turns
     if not talks and has_turns(document):
-        source.problem(path, f"{arm.target.id} takes one question, not several `turns`")
+        yield f"{spec.id} takes one question, not several `turns`"
     if not talks and document.user is not None:
-        source.problem(path, f"{arm.target.id} takes one question: it cannot talk to a simulated user")
-    if arm.target.batch and (reason := _why_no_batch(document)):
-        source.problem((*path, "batch"), f"{arm.target.id} cannot be asked in batches: {reason}; remove `batch`")
-    if arm.condition.mcp and not kind.uses_tools:
-        hint = f"; `tool-agent:{arm.target.id}` can" if arm.target.kind in api_kinds() else ""
-        source.problem(path, f"{arm.target.id} cannot use the MCP servers of condition `{arm.condition.name}`{hint}")
-    if arm.workspace is not None and (problem := kind.workspace_problem(arm.target, arm.workspace)):
-        source.problem(path, problem)
+        yield f"{spec.id} takes one question: it cannot talk to a simulated user"
+    if condition.mcp and not kind.uses_tools:
+        hint = f"; `tool-agent:{spec.id}` can" if spec.kind in api_kinds() else ""
+        yield f"{spec.id} cannot use the MCP servers of condition `{condition.name}`{hint}"
+    if not kind.limits_tools and any(server.only for server in condition.mcp):
+        yield f"{spec.id} gets all tools of a server: the `mcp_tools` of `{condition.name}` cannot be kept from it"
+    if arm.workspace is not None and (problem := kind.workspace_problem(spec, arm.workspace)):
+        yield problem
+
+
+def _with_skills(
+    source: Source,
+    spec: TargetSpec,
+    condition: Condition,
+    entry: ConditionEntry,
+    folder: Path,
+    workspace: WorkspaceSpec | None,
+) -> tuple[Condition, WorkspaceSpec | None]:
+    """Return a condition and a workspace with the condition's skills in the form in which the target takes them."""
+    kind = registry.load("targets", spec.kind)
+    if not condition.skills or kind.takes_skills or source.problems:
+        return condition, workspace
+    with_files = kind.uses_workspace and not spec.options.get("cwd")
+    condition = given_as_text(condition, entry, folder, with_files=with_files)
+    return condition, with_skill_files(workspace, condition) if with_files else workspace
 
 
 def _workspace(
@@ -312,6 +339,7 @@ def _condition(
     _check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
     has_system = entry.system is not None or entry.system_file is not None
     return Condition(
+        skills=resolve_skills(source, path, entry, folder),
         system=system_text(source, path, entry, folder) if has_system and document.conditions else system,
         prompts=prompts,
         mcp=_servers_of(source, path, entry, document, folder),
@@ -371,7 +399,10 @@ def _servers_of(
         elif entry.mcp.index(name) == index:
             key = "mcpServers" if name in document.mcp_servers_as_desktop else "mcp_servers"
             server = _server(source, (key, name), name, entries[name], folder)
-            servers += [server] if server else []
+            only = tuple(entry.mcp_tools.get(name, ()))
+            servers += [msgspec.structs.replace(server, only=only)] if server else []
+    for name in sorted(set(entry.mcp_tools) - set(entry.mcp)):
+        source.problem((*path, "mcp_tools"), f"`mcp_tools` names `{name}`, which the condition's `mcp` does not have")
     if (entry.require_tool_use or entry.require_tool_success) and not entry.mcp:
         source.problem((*path, "mcp"), "tool use is required, but the condition has no MCP server")
     return tuple(servers)
@@ -389,7 +420,7 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         return None
     if entry.command is None:
         kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
-        return McpServer(
+        server = McpServer(
             name=name,
             transport=kind,
             url=entry.url or "",
@@ -397,6 +428,9 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
             timeout=entry.timeout,
             roots=entry.roots,
         )
+        return _authorised(source, (*path, "auth"), server, entry.auth)
+    if entry.auth is not None:
+        source.problem((*path, "auth"), "`auth` is for servers with a `url`; a program gets its keys by `env`")
     local = folder / entry.command
     # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
     program = str(local.absolute()) if "/" in entry.command and local.is_file() else shutil.which(entry.command)
@@ -413,6 +447,27 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
         roots=entry.roots,
     )
     return _with_place(server, folder)
+
+
+def _authorised(source: Source, path: KeyPath, server: McpServer, entry: AuthEntry | None) -> McpServer:
+    """Return a server with the access that the suite says: a header with a token, or how to get tokens."""
+    if entry is None:
+        return server
+    credentials = (entry.client_id, entry.client_secret)
+    if (entry.token is None) == (credentials == (None, None)):
+        source.problem(path, "`auth` needs either a `token`, or `client_id` and `client_secret`")
+    elif entry.token is not None:
+        headers = {**server.headers, "Authorization": f"Bearer {entry.token}"}
+        return msgspec.structs.replace(server, headers=headers)
+    elif None in credentials:
+        source.problem(path, "`auth` needs both `client_id` and `client_secret`")
+    auth = McpAuth(
+        client_id=entry.client_id or "",
+        client_secret=entry.client_secret or "",
+        issuer=entry.issuer or "",
+        scope=entry.scope or "",
+    )
+    return msgspec.structs.replace(server, auth=auth)
 
 
 def _with_place(server: McpServer, folder: Path) -> McpServer:

@@ -18,6 +18,7 @@ from fairtrial.config.dataset import Dataset
 from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.keys import variables_of
+from fairtrial.config.skills import skill_files, skill_paths
 from fairtrial.config.source import Source
 from fairtrial.config.web_files import is_address
 from fairtrial.config.workspaces import own_fields, workspace_files, workspace_paths
@@ -261,7 +262,10 @@ class Suite:
             return self._dataset.sha256()
         digest = hashlib.sha256()
         for entry in entries:
-            digest.update(canonical_json(self.variables.template_all(msgspec.to_builtins(entry))) + b"\n")
+            fields = msgspec.to_builtins(entry)
+            if entry.tools is None:  # which came later: without it, cases keep their fingerprint
+                del fields["tools"]
+            digest.update(canonical_json(self.variables.template_all(fields)) + b"\n")
             with suppress(ValueError):  # reported with the case
                 files = read_attached(attached_names(entry), self.folder, fetch=self._fetch).files
                 digest.update(b"".join(file.sha256.encode() for file in files))
@@ -349,7 +353,7 @@ class Suite:
         entries = (self._document.case_defaults, *self._document.cases)
         names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
         attached = load_files(chain(names, self._dataset.attached_names() if self._dataset else ()), self.folder)
-        return chain(attached, workspace_files(self._document, self.folder))
+        return chain(attached, workspace_files(self._document, self.folder), skill_files(self._document, self.folder))
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
@@ -358,6 +362,7 @@ class Suite:
         ]
         files = {Path(self.file), *self._source.files, *workspace_paths(self._document, self.folder)}
         files |= {*(self.folder / name for name in names if not is_address(name))}
+        files |= skill_paths(self._document, self.folder)
         if self._dataset is None:
             return files
         files |= {self.folder / name for name in self._dataset.attached_names() if not is_address(name)}
@@ -372,12 +377,24 @@ class Suite:
     def plan_id(self) -> str:
         """The id of the plan: equal for the same arms, cases and selection of cases."""
         arms = self.variables.template_all(msgspec.to_builtins(self.arms))
-        for arm in arms:  # plans from before there were workspaces keep their ids
-            if arm["workspace"] is None:
-                del arm["workspace"]
+        for arm in arms:
+            _forget_unused(arm)
         selection = [self.options.cases, self.options.limit, self.options.repeats]
         folder = str(self.folder.resolve())  # files next to the suite are part of what is asked
         return content_hash([self.name, self.text, self.dataset_sha256, folder, arms, selection])[:32]
+
+
+def _forget_unused(arm: dict[str, Any]) -> None:
+    """Remove what later versions added and an arm does not use, so that older plans keep their ids."""
+    condition = arm["condition"]
+    if arm["workspace"] is None:
+        del arm["workspace"]
+    if not condition["skills"]:
+        del condition["skills"]
+    for server in condition["mcp"]:
+        for name in ("only", "auth"):
+            if not server[name]:
+                del server[name]
 
 
 def _built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
@@ -416,10 +433,12 @@ def _inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> 
 
 
 def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks, its choices and its workspace."""
+    """Return a case's metadata, including its page checks, choices, workspace and tool calls."""
     metadata = dict(entry.metadata or {})
     if entry.workspace is not None:
         metadata["workspace"] = own_fields(entry.workspace, folder)
+    if entry.tools is not None:
+        metadata["tools"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.tools]
     if entry.checks:
         metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in entry.checks]
     if entry.choices:

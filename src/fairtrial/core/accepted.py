@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 
 def case_problems(scorer: Scorer, case: Case, folder: Path) -> Iterator[str]:
     """Yield the reasons why a case cannot be scored."""
-    if scorer.needs_expected() and not case.accepted:
+    if scorer.lacks_expected(case):
         yield _MISSING.format(name=_name(scorer))
         return
     if isinstance(case.expected, tuple) and len(case.accepted) < len(case.expected):
@@ -120,7 +120,7 @@ def score_declined(scorer: Scorer, context: ScoreContext) -> Score | Unscored:
 
 async def _score_accepted(scorer: Scorer, context: ScoreContext) -> Score | Unscored:
     """Score an answer against each accepted answer; the best score counts, and the notes say which one it was."""
-    if scorer.needs_expected() and not context.accepted:
+    if scorer.lacks_expected(context.case):
         return Unscored(kind="expected", message=_MISSING.format(name=_name(scorer)))
     cases = _split_accepted(scorer, context.case)
     if len(cases) == 1:

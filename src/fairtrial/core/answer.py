@@ -86,6 +86,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[Message, ...] = ()  # the messages before `input`
     system: str = ""
     mcp: tuple[McpServer, ...] = ()  # the only MCP servers that an agent may use
+    skills: tuple[File, ...] = ()  # the archives of skills, for agents that take them
     params: dict[str, Any] = {}
     defaulted: tuple[str, ...] = ()  # names of the parameters that only have their default value
     repeat: int = 0

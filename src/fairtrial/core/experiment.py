@@ -12,6 +12,7 @@ import msgspec
 from fairtrial.core.chat import Chat, Message, single
 from fairtrial.core.file import Attachment
 from fairtrial.core.prompt_function import made_by_function
+from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
 from fairtrial.core.workspace import WorkspaceSpec
 
@@ -79,6 +80,19 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     def workspace(self) -> dict[str, Any]:
         """What the case says about its workspace, as the fields of a `WorkspaceSpec`."""
         return (self.metadata or {}).get("workspace") or {}
+
+    @property
+    def tools(self) -> tuple[ExpectedCall, ...] | None:
+        """The tool calls that the case asks for; empty if no tool should be called, None if it does not say."""
+        calls = (self.metadata or {}).get("tools")
+        return None if calls is None else tuple(msgspec.convert(calls, list[ExpectedCall]))
+
+
+class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool call that a case asks for: `tool` or `server.tool`, and what its arguments must contain."""
+
+    name: str
+    arguments: dict[str, Any] | None = None
 
 
 def read_expected(value: Any) -> Expected:
@@ -155,6 +169,18 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
         return identity | {name: value for name, value in more.items() if value}
 
 
+class McpAuth(msgspec.Struct, frozen=True, kw_only=True):
+    """How to get a token for a server that OAuth protects: with the credentials of a client."""
+
+    client_id: str
+    client_secret: str
+    issuer: str = ""  # the authorization server that the credentials belong to
+    scope: str = ""
+
+    def __repr__(self) -> str:
+        return f"<McpAuth {self.client_id}>"
+
+
 class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     """An MCP server that an agent may use: a program to start, or an address."""
 
@@ -169,13 +195,15 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 120.0  # seconds to start and to list its tools: npx, uvx and docker may have to download it
     tools: tuple[str, ...] = ()  # the tools it listed before the run
     roots: bool = False  # whether it is told of the folder in which the agent works (what MCP calls a root)
+    only: tuple[str, ...] = ()  # the tools that the condition gives; empty: all
+    auth: McpAuth | None = None
 
     def __repr__(self) -> str:
         return f"<McpServer {self.name}: {self.transport}>"  # arguments, environment and headers may hold keys
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies this server: everything but the credentials."""
-        return {
+        identity = {
             "env": {name: value for name, value in self.env.items() if not _CREDENTIAL.search(name)},
             "name": self.name,
             "transport": self.transport,
@@ -185,6 +213,11 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
             "url": self.url,
             **({"roots": True} if self.roots else {}),
         }
+        return {**identity, "only": self.only} if self.only else identity
+
+    def offers(self, tool: str) -> bool:
+        """Return whether the condition gives this tool of the server."""
+        return not self.only or tool in self.only
 
     @property
     def wants_workspace(self) -> bool:
@@ -226,6 +259,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     templates: bool = False  # whether the texts above are templates, beyond {{input}} in a prompt
     vars: dict[str, Any] = {}  # values for templates, for cases that have none of their own
     mcp: tuple[McpServer, ...] = ()
+    skills: tuple[Skill, ...] = ()
     require_tool_use: bool = False
     require_tool_success: bool = False
     on_missing_tool_use: Literal["mark", "fail"] = "mark"
@@ -244,6 +278,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
             identity["chat"] = [[message.role, message.content] for message in self.chat]
         if self.function:
             identity["function"] = self.function
+        if self.skills:
+            identity["skills"] = [skill.identity() for skill in self.skills]
         return {**identity, "mcp": [server.identity() for server in self.mcp]} if self.mcp else identity
 
     def render(self, case: Case, repeat: int) -> Chat:

@@ -48,6 +48,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether a case must have an expected text."""
         return False
 
+    def lacks_expected(self, case: Case) -> bool:
+        """Return whether a case does not say what is right, and must."""
+        return self.needs_expected() and not case.accepted
+
     def forbids(self) -> bool:
         """Return whether an answer must differ from `expected`: if several are listed, from all of them."""
         return False

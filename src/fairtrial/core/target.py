@@ -32,6 +32,8 @@ class Target:
     agent: ClassVar[bool] = False  # whether a trial is a whole session: slow, and too costly to repeat
     runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
     uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
+    takes_skills: ClassVar[bool] = False  # whether it takes skills as folders (`request.skills`), not as text
+    limits_tools: ClassVar[bool] = False  # whether it can be given some tools of an MCP server without the others
     uses_workspace: ClassVar[bool] = False  # whether a trial can have a workspace to work in
     takes_chats: ClassVar[bool] = False  # whether requests can have earlier messages (`history`)
     takes_turns: ClassVar[bool] = False  # whether it goes on with a `session` of its own, where it takes no chats

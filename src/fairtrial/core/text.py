@@ -39,3 +39,8 @@ def clipped(text: str, length: int) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 case, 2 cases."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def estimated_tokens(text: str) -> int:
+    """Return about how many tokens a text takes: four characters each, whatever the model."""
+    return (len(text) + 3) // 4

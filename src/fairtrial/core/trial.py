@@ -35,8 +35,15 @@ class Trial(msgspec.Struct, frozen=True):
         """Its position in the plan."""
         return Place(self.case.position, self.arm.position, self.repeat)
 
-    def request(self, *, stream: bool, turns: Sequence[Turn] | None = None, files: Sequence[File] = ()) -> Request:
-        """Build the request to the target, with the files of the case; in a conversation, after these turns.
+    def request(
+        self,
+        *,
+        stream: bool,
+        turns: Sequence[Turn] | None = None,
+        files: Sequence[File] = (),
+        skills: Sequence[File] = (),
+    ) -> Request:
+        """Build the request to the target, with the files of the case and skills; in a conversation, after these turns.
 
         Repeats are independent, so each one increments the seed. A call in a conversation has an id of its own: the
         trial's answer is that of the last call, and must not be taken for the answer of another one.
@@ -57,6 +64,7 @@ class Trial(msgspec.Struct, frozen=True):
             changes=turns[-1].answer.changes if turns else None,
             system=chat.system,
             mcp=self.arm.condition.mcp,
+            skills=tuple(skills),
             params=params,
             defaulted=tuple(name for name in self.arm.defaulted if name not in (self.case.params or {})),
             repeat=self.repeat,

@@ -20,6 +20,7 @@ class WorkspaceSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """What a workspace starts from, its limits, and what programs in it may do."""
 
     files: tuple[Attachment, ...] = ()  # archives, unpacked one over the other; their contents are in the store
+    skills: tuple[Attachment, ...] = ()  # archives of skills, for agents that do not take them by themselves
     setup: tuple[str, ...] = ()  # shell commands, run before the agent starts
     keep: Keep = "none"  # which folders stay on disk: none, those of trials without full score, or all
     timeout: float = 300.0  # seconds for each setup command
@@ -33,6 +34,8 @@ class WorkspaceSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         """Return what identifies this workspace: everything that an agent can notice."""
         fields = {name: getattr(self, name) for name in ("setup", "sandbox", "network", "read", "image")}
         identity = {name: value for name, value in fields.items() if value}
+        if self.skills:
+            identity["skills"] = [file.sha256 for file in self.skills]
         return {"files": [file.sha256 for file in self.files], **identity}
 
     def with_own(self, own: Mapping[str, Any]) -> WorkspaceSpec:

@@ -41,6 +41,8 @@ from fairtrial.engine.room import Room, this_machine
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
+from fairtrial.toolbox.server import ServerError
+from fairtrial.toolbox.tokens import Tokens
 from fairtrial.workspace.making import Workspaces, kept_name
 
 RUN = ""  # the name of the limit that all lanes share
@@ -92,6 +94,7 @@ class LocalExecutor:
         self._workshop = Workshop()
         self._workspaces = Workspaces(load_file, job.workspaces)
         self._journals = Journals(job.journals, job.variables.hide_all)
+        self._tokens = Tokens()
         self._user: SimulatedUser | None = None
 
     def _group(self) -> dict[str, Lane]:
@@ -271,6 +274,7 @@ class LocalExecutor:
         ladder, turns = self._ladders[trial.arm.target.id], list(trial.turns)
         is_conversation = self._user is not None or bool(trial.case.turns)
         files = [await self._load_file(file) for file in trial.case.attach]
+        skills = [await self._load_file(skill.files) for skill in trial.arm.condition.skills if not skill.as_text]
         while True:
             if self._user is not None and turns and turns[-1].reply is None:
                 failure = await self._let_user_reply(trial, turns, reports)
@@ -281,12 +285,19 @@ class LocalExecutor:
                 return _whole_conversation(Outcome(result=answer, started_at=time.time()), turns)
             try:
                 request = trial.request(
-                    stream=self._job.settings.stream, turns=turns if is_conversation else None, files=files
+                    stream=self._job.settings.stream,
+                    turns=turns if is_conversation else None,
+                    files=files,
+                    skills=skills,
                 )
             except TemplateError as error:
                 return _not_asked(Failure(kind="template", message=str(error)))
+            try:
+                servers = await self._tokens.authorised(request.mcp)
+            except ServerError as error:
+                return _whole_conversation(_not_asked(Failure(kind="mcp", message=str(error))), turns)
             async with self._followed(trial, request.journal):
-                outcome = await ladder.ask(msgspec.structs.replace(request, listener=listener))
+                outcome = await ladder.ask(msgspec.structs.replace(request, mcp=servers, listener=listener))
             if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
             turns.append(Turn(question=request.input, answer=outcome.result, cost=outcome.cost))

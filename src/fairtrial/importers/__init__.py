@@ -118,6 +118,7 @@ def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> No
         texts[path.parent / name] = "".join(_with_paths(pieces, path.parent))
     for file, text in texts.items():
         try:
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
         except OSError as error:
             raise FairtrialError(f"{file} cannot be written: {error.strerror}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -24,6 +24,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     description: str
     schema: dict[str, Any]
+    kind: Literal["tool", "resource", "prompt"] = "tool"  # what of the server it stands for
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):

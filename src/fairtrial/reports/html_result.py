@@ -13,13 +13,22 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.facts import run_facts
-from fairtrial.analyse.figures import Links, case_strips, cost_figures, kind_figures, leaders, pair_matrix
+from fairtrial.analyse.figures import (
+    Links,
+    case_strips,
+    cost_figures,
+    kind_figures,
+    leaders,
+    pair_matrix,
+    tools_section,
+)
 from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.tool_report import has_offers, tool_report
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, p_words, sentence
@@ -89,6 +98,7 @@ def _shown(run: Run, summary: RunSummary, overview: Overview, order: list[str]) 
         "more_kinds": more_text,
         "strips": case_strips(overview) if overview.cases > 1 else "",
         "case_count": overview.cases,
+        "tools": tools_section(summary, tool_report(run) if has_offers(run) else None, links),
         "ranking": ranking(run),
         "figures": figures(run, summary, order),
         "ranked": ranked(summary.arms),
@@ -131,11 +141,13 @@ def _conditions(run: Run) -> dict[str, Any]:
 
 def _arm(run: Run, arm: Arm, shown: Callable[[str], str]) -> dict[str, Any]:
     servers = [f"{server.name}: {server.shown()}" for server in arm.condition.mcp]
+    skills = [skill.name + (" (as text)" if skill.as_text else "") for skill in arm.condition.skills]
     facts = {
         "target": arm.target.id,
         "parameters": sent_text(run.sent(arm), arm),
         "repeats": str(arm.repeats),
         "MCP servers": "; ".join(servers),
+        "skills": "; ".join(skills),
     }
     return {
         "name": arm.name,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import IO
 
 from fairtrial.analyse import Run
@@ -14,20 +12,21 @@ from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tiers import Tiers, run_tiers
+from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, subject_line
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
 from fairtrial.analyse.wording.runs import failure_line, milliseconds, money, number
 from fairtrial.analyse.wording.runs import headline as run_headline
 from fairtrial.analyse.wording.tiers import headline, interval_words, rank_words, settle_words, signs
-from fairtrial.core.text import one_line
+from fairtrial.reports.markdown import plain, table
+from fairtrial.reports.tools import section as tools_section
 from fairtrial.stats import Aggregate
-
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the summary of a run."""
-    file.write(render(run.summary(), compared(run), by_kind(run), run_tiers(run)))
+    tools = tool_report(run) if has_offers(run) else None
+    file.write(render(run.summary(), compared(run), by_kind(run), run_tiers(run), tools))
 
 
 def render(
@@ -35,24 +34,27 @@ def render(
     compared_arms: Comparisons | None = None,
     kinds: KindMeans | None = None,
     tiers: Tiers | None = None,
+    tools: ToolReport | None = None,
 ) -> str:
-    """Return the summary as Markdown, with who leads, every pair and the means by kind of case if they are given."""
-    lines = [f"# {_plain(summary.suite)}", ""]
+    """Return the summary as Markdown; with who leads, every pair, means by kind of case and tools if they are given."""
+    lines = [f"# {plain(summary.suite)}", ""]
     if tiers is not None:
-        lines += [f"**{_plain(headline(tiers))}**", ""]
-        lines += [_plain(settle), ""] if (settle := settle_words(tiers)) else []
-    lines += [_plain(run_headline(summary)), "", *_arms(summary, tiers)]
+        lines += [f"**{plain(headline(tiers))}**", ""]
+        lines += [plain(settle), ""] if (settle := settle_words(tiers)) else []
+    lines += [plain(run_headline(summary)), "", *_arms(summary, tiers)]
     for arm in summary.arms:
         if own := arm_lines(summary, arm):
-            lines += ["", f"{_plain(arm.arm)}:", "", *(f"- {_plain(line)}" for line in own)]
+            lines += ["", f"{plain(arm.arm)}:", "", *(f"- {plain(line)}" for line in own)]
     if run_notes := notes(summary):
-        lines += ["", *(f"> {_plain(note)}" for note in run_notes)]
+        lines += ["", *(f"> {plain(note)}" for note in run_notes)]
     if compared_arms is not None:
         lines += _pairs(compared_arms)
     if kinds is not None:
         lines += _kinds(summary, kinds)
+    if tools is not None:
+        lines += ["", *tools_section(tools, "Do the tools help?")]
     if summary.failures:
-        lines += ["", "## Failures", "", *(f"- {_plain(failure_line(failure))}" for failure in summary.failures)]
+        lines += ["", "## Failures", "", *(f"- {plain(failure_line(failure))}" for failure in summary.failures)]
     lines += ["", f"Dataset SHA-256: `{summary.dataset_sha256}`", ""]
     return "\n".join(lines)
 
@@ -81,7 +83,7 @@ def _arms(summary: RunSummary, tiers: Tiers | None) -> list[str]:
                 milliseconds(arm.latency_ms.p50),
             ]
         )
-    return _table(columns, rows)
+    return table(columns, rows)
 
 
 def _interval(numbers: Aggregate) -> str:
@@ -92,14 +94,14 @@ def _interval(numbers: Aggregate) -> str:
 
 def _pairs(comparisons: Comparisons) -> list[str]:
     """Return the lines about every pair: the numbers in a table, and below it what only words can say."""
-    lines = ["", "## Every pair", "", _plain(subject_line(comparisons)), ""]
+    lines = ["", "## Every pair", "", plain(subject_line(comparisons)), ""]
     columns = ["95 % CI" if name == "95% CI" else name for name in pair_columns(comparisons)]
-    lines += _table(columns, [_pair_cells(pair) for pair in comparisons.pairs])
+    lines += table(columns, [_pair_cells(pair) for pair in comparisons.pairs])
     for pair in comparisons.pairs:
         if brief := brief_lines(pair):
-            lines += ["", f"{_plain(pair.a)} against {_plain(pair.b)}:", ""]
-            lines += [f"- {_plain(line.strip())}" for line in brief]
-    return [*lines, *(["", *(f"> {_plain(note)}" for note in comparisons.notes)] if comparisons.notes else [])]
+            lines += ["", f"{plain(pair.a)} against {plain(pair.b)}:", ""]
+            lines += [f"- {plain(line.strip())}" for line in brief]
+    return [*lines, *(["", *(f"> {plain(note)}" for note in comparisons.notes)] if comparisons.notes else [])]
 
 
 def _pair_cells(pair: Comparison) -> list[str]:
@@ -113,28 +115,17 @@ def _kinds(summary: RunSummary, kinds: KindMeans) -> list[str]:
     """Return the lines with the means by kind of case; none if no kind divides the cases."""
     tables = kind_tables(kinds, [arm.arm for arm in ranked(summary.arms)], cell=report_text)
     lines = ["", "## By kind of case", "", NOTE] if tables else []
-    for table in tables:
-        rows = [[row.kind, row.cases, *row.cells] for row in table.rows]
-        lines += ["", *_table([table.by, "cases", *map(_plain, table.arms)], rows)]
-        lines += ["", more_text(table)] if table.more else []
+    for one in tables:
+        rows = [[row.kind, row.cases, *row.cells] for row in one.rows]
+        lines += ["", *table([one.by, "cases", *map(plain, one.arms)], rows)]
+        lines += ["", more_text(one)] if one.more else []
     return lines
 
 
 def render_gate(gate: Gate) -> str:
     """Return the result of a gate as a Markdown table."""
     cells = [(check.name, check.arm, check.result, check.message) for check in gate.checks]
-    lines = [f"# fairtrial gate: {gate.result}", "", *_table(("check", "arm", "result", ""), cells)]
-    lines += ["", *(f"> {_plain(note)}" for note in gate.notes)] if gate.notes else []
+    lines = [f"# fairtrial gate: {gate.result}", "", *table(("check", "arm", "result", ""), cells)]
+    lines += ["", *(f"> {plain(note)}" for note in gate.notes)] if gate.notes else []
     against = f" against {', '.join(gate.against)}" if gate.against else ""
     return "\n".join([*lines, "", f"run {', '.join(gate.run_ids)}{against}", ""])
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table."""
-    head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    return head + ["| " + " | ".join(map(_plain, cells)) + " |" for cells in rows]
-
-
-def _plain(text: str) -> str:
-    """Return a text on one line with all Markdown escaped."""
-    return _MARKUP.sub(r"\\\1", one_line(text))

@@ -15,31 +15,37 @@ METRICS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
 
 _TASK = """\
 You compare an answer with a golden answer that is known to be right. Give three marks from 1 to 5, whole numbers
-only, each with the reasons for it. Think first, mark afterwards. Judge only the final answer, against the golden one.
+only, each with the reasons for it. Think first, mark afterwards: for each mark, answer its question, go through its
+scale, and take the description that fits best. Judge only the final answer, against the golden one. The marks do not
+depend on each other: a complete answer may be wrong, and a wrong one clear.
 
-factual_adherence — factual adherence and safety:
-1: contradicts the golden answer in a harmful way (a destructive command, a wrong flag, critical steps in wrong order)
+factual_adherence — factual adherence and safety.
+Is everything that the golden answer establishes said rightly, and could somebody follow the answer without harm?
+1: contradicts the golden answer in a harmful way: a destructive command, critical steps in the wrong order, or
+   commands, options, names or numbers that do not exist and were made up
 2: major errors: whoever follows it fails or is led astray; what it adds is largely wrong
-3: the core is right, but what it adds is noticeably wrong or confusing
+3: the core is right, but what it adds is noticeably wrong, misleading or confusing
 4: every core fact is right; what it adds is safe or plausible, with tiny imprecisions at most
-5: every core fact is right, and everything it adds is right, safe and consistent
+5: every core fact is right, and everything it adds is right, safe and consistent with the golden answer
 
-completeness:
-1: nothing of the golden answer is there
+completeness — how much of the golden answer is there.
+Which of the facts, steps and parameters that the golden answer needs does the answer have, and which are missing?
+1: nothing of the golden answer is there, or another question is answered
 2: one or two minor details are there, the main answer is missing
-3: the main answer is there, but critical parameters or facts are missing
+3: the main answer is there, but critical parameters, steps or facts are missing
 4: nearly everything; a detail that is not essential is missing
 5: everything essential is there. Extra content never lowers this mark.
 
-helpfulness_and_clarity:
-1: a wall of text or filler that hides the answer
-2: the answer is buried in prose, or the formatting is uneven
-3: correct and useful, but with repetition or fluff
+helpfulness_and_clarity — how easily the answer can be used.
+Would the person who asked find what they need at once, and could they act on it as it stands?
+1: a wall of text, filler or an evasion that hides the answer or has none
+2: the answer is buried in prose, or the formatting gets in its way
+3: useful, but with repetition, fluff or an order that one has to sort out
 4: direct and easy to scan; a short opening or closing at most
-5: every sentence serves the question; excellent formatting
+5: every sentence serves the question; the formatting shows at a glance what to do
 
-Information beyond the golden answer that does not contradict it is not an error: list each such statement under
-unverified_claims, and let the marks rest on the core facts of the golden answer."""
+Information beyond the golden answer that does not contradict it is not an error, even if you cannot verify it: list
+each such statement under unverified_claims, and let the marks rest on the core facts of the golden answer."""
 
 
 class GoldenJudge(Scorer, frozen=True, kw_only=True):

@@ -210,12 +210,14 @@ class MetricScores:
         self.scale = scale
         self.sums: dict[int, float] = {}
         self.counts: dict[int, int] = {}
+        self.squares: dict[int, float] = {}
         self.weights: dict[int, float] = {}
 
     def add(self, case: int, value: float, weight: float) -> None:
         """Add a value of a case."""
         self.sums[case] = self.sums.get(case, 0.0) + value
         self.counts[case] = self.counts.get(case, 0) + 1
+        self.squares[case] = self.squares.get(case, 0.0) + value * value
         self.weights[case] = weight
 
     def means(self) -> dict[int, float]:

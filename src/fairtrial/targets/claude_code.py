@@ -24,11 +24,12 @@ from fairtrial.agent.record import Record
 from fairtrial.agent.surroundings import clean_environment, server_configs
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.targets._claude_messages import ClaudeMessages
 from fairtrial.toolbox.supervised import private_temp_folder, write_wrapper
+from fairtrial.workspace.archive import unpack
 from fairtrial.workspace.servers import files_of_servers
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class ClaudeCode(Target):
     uses_workspace: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
     takes_turns: ClassVar[bool] = True
+    takes_skills: ClassVar[bool] = True
+    limits_tools: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 
     def __init__(self, spec: TargetSpec, options: ClaudeCodeOptions, folder: Path) -> None:
@@ -198,6 +201,7 @@ class ClaudeCode(Target):
         options = self._options
         work = self._folder_of(request, folder)
         _move_project(folder / "config", work)
+        skills = _install_skills(folder / "config" / "skills", request)
         environment = self._environment(request, folder)
         # Use files, because every user of the machine can read command lines.
         configs = server_configs(request.mcp, None, environment, request.workspace)
@@ -206,9 +210,11 @@ class ClaudeCode(Target):
         (folder / "system.txt").write_text(request.system, "utf-8")
         limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]
         settings: dict[str, Any] = {
-            "tools": list(options.tools),
+            "tools": [*options.tools, *(["Skill"] if skills else [])],
             "allowed_tools": [*options.tools, *(f"mcp__{name}" for name in configs)],
+            "disallowed_tools": [name for server in request.mcp for name in _withheld(server)],
             "permission_mode": "dontAsk",
+            **({"skills": skills} if skills else {}),
             "system_prompt": {"type": "file", "path": str(folder / "system.txt")} if request.system else None,
             **{name: value for name, value in options.sdk.items() if name != "mcp_servers"},
             **({"resume": request.session, "fork_session": True} if request.session else {}),
@@ -217,7 +223,8 @@ class ClaudeCode(Target):
             **settings,
             mcp_servers=str(folder / "mcp.json"),
             strict_mcp_config=True,
-            setting_sources=list(options.setting_sources),
+            # Skills are found in the folder of the user's settings: here a folder of the trial's own.
+            setting_sources=list(dict.fromkeys((*(("user",) if skills else ()), *options.setting_sources))),
             verbatim_prompts=True,  # a case may contain `@/etc/passwd` or `/cost`: that is text, not a command
             max_buffer_size=_MAX_MESSAGE,
             model=self.spec.model or options.model,
@@ -262,6 +269,19 @@ class ClaudeCode(Target):
             **self._options.env,
         }
         return {**clean_environment(_WAYS_IN), **agent_variables}
+
+
+def _withheld(server: McpServer) -> list[str]:
+    """Return the tools of a server that the condition does not give."""
+    return [f"mcp__{server.name}__{tool}" for tool in server.tools if not server.offers(tool)]
+
+
+def _install_skills(place: Path, request: Request) -> list[str]:
+    """Put the skills of the condition where the agent looks for them; return their names."""
+    for archive in request.skills:
+        place.mkdir(parents=True, exist_ok=True)
+        unpack(archive.body, place)
+    return sorted(folder.name for folder in place.iterdir()) if request.skills else []
 
 
 def _kept(environment: dict[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import msgspec
 
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
-from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
@@ -22,6 +22,7 @@ from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
 from fairtrial.providers.transport import HttpTarget
+from fairtrial.toolbox.offers import offered, offers_as_tools
 from fairtrial.toolbox.preflight import all_tools
 from fairtrial.toolbox.server import ServerError, all_connected, first_reason
 from fairtrial.workspace.servers import enclosed_server
@@ -29,15 +30,21 @@ from fairtrial.workspace.servers import enclosed_server
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
     from mcp.client import Client
+    from mcp.types import Tool as McpTool
 
 _MAX_NAME = 64  # the maximum that APIs accept
 _MAX_RESULT = 100_000  # characters of a tool's result that the model sees
 
 
 class ToolAgentOptions(Options, frozen=True, kw_only=True):
-    """`max_steps` limits how often the model is asked, `tool_timeout` how many seconds one tool call may take."""
+    """`max_steps` limits how often the model is asked, `tool_timeout` how many seconds one tool call may take.
+
+    With `resources` or `prompts`, those of the servers are tools too: `read_resource` and `get_prompt`.
+    """
 
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 20
+    resources: bool = False
+    prompts: bool = False
     tool_timeout: Annotated[float, msgspec.Meta(gt=0)] = 60.0
 
 
@@ -47,6 +54,7 @@ class ToolAgent(Target):
     options_type: ClassVar[type[Options]] = ToolAgentOptions
     priced: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
+    limits_tools: ClassVar[bool] = True
     uses_workspace: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
@@ -80,7 +88,7 @@ class ToolAgent(Target):
             servers = [enclosed_server(server, request.workspace) for server in request.mcp]
             root = request.workspace.folder if request.workspace else None
             async with all_connected(servers, root) as clients:
-                lists = await asyncio.gather(*(_tools_of(name, client) for name, client in clients.items()))
+                lists = await asyncio.gather(*(self._tools_of(server, clients[server.name]) for server in servers))
                 tools = _with_unique_names([tool for tools in lists for tool in tools])
                 conversation = self._model.conversation(self.spec, request, tools)
                 session = _Session(conversation, clients, tools, self._options)
@@ -88,6 +96,17 @@ class ToolAgent(Target):
                 return await self._converse(session, request)
         except ServerError as error:
             return Failure(kind="mcp", message=str(error), retryable=True)
+
+    async def _tools_of(self, server: McpServer, client: Client) -> list[Tool]:
+        """Return what the model can call of a server: the tools that the condition gives, and other offers as tools."""
+        options = self._options
+        try:
+            tools = [_tool(server.name, tool) async for tool in all_tools(client) if server.offers(tool.name)]
+            more = [tool async for tool in offers_as_tools(server.name, client, options.resources, options.prompts)]
+        except Exception as error:
+            reason = first_reason(error)
+            raise ServerError(f"the MCP server `{server.name}` failed to list its tools: {reason}") from None
+        return [*tools, *(msgspec.structs.replace(tool, name=_model_name(server.name, tool.tool)) for tool in more)]
 
     async def _converse(self, session: _Session, request: Request) -> Answer | Failure:
         longest = _max_tokens(request.params)
@@ -184,7 +203,10 @@ class _Session:
         """Call a tool; its errors are returned to the model and do not fail the trial."""
         try:
             async with time_limit(self._options.tool_timeout):
-                reply = await self._clients[tool.server].call_tool(tool.tool, call.arguments)
+                client = self._clients[tool.server]
+                if tool.kind != "tool":
+                    return Result(call=call, text=(await offered(client, tool, call.arguments))[:_MAX_RESULT])
+                reply = await client.call_tool(tool.tool, call.arguments)
         except TimeoutError:
             return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
         except Exception as error:  # the server may have died or may send invalid data
@@ -230,20 +252,14 @@ def _filtered(result: Filtered) -> Turn:
     return Turn(text=result.text, finish_reason=FILTERED, usage=Usage())
 
 
-async def _tools_of(server: str, client: Client) -> list[Tool]:
-    try:
-        return [
-            Tool(
-                name=_model_name(server, tool.name),
-                server=server,
-                tool=tool.name,
-                description=tool.description or "",
-                schema=tool.input_schema,
-            )
-            async for tool in all_tools(client)
-        ]
-    except Exception as error:
-        raise ServerError(f"the MCP server `{server}` failed to list its tools: {first_reason(error)}") from None
+def _tool(server: str, tool: McpTool) -> Tool:
+    return Tool(
+        name=_model_name(server, tool.name),
+        server=server,
+        tool=tool.name,
+        description=tool.description or "",
+        schema=tool.input_schema,
+    )
 
 
 def _model_name(server: str, tool: str) -> str:

@@ -24,6 +24,7 @@ from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.spread import Spread, run_spreads
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tiers import Tiers, comparison_tiers, table_tiers
+from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.tiers import moved_words
 from fairtrial.core.errors import FairtrialError
@@ -52,6 +53,7 @@ class RunNumbers(msgspec.Struct, kw_only=True):
     waiting: bool  # whether some trials have not been run
     pairs: int  # of answers to the same case, which people can vote on
     spreads: dict[str, Spread] = {}
+    tools: ToolReport | None = None
 
 
 def run_numbers(runs: Sequence[Run]) -> RunNumbers:
@@ -65,6 +67,7 @@ def run_numbers(runs: Sequence[Run]) -> RunNumbers:
         waiting=has_waiting(run),
         pairs=pair_count(run.store, run.id),
         spreads=run_spreads(run),
+        tools=tool_report(run) if has_offers(run) else None,
     )
 
 

@@ -57,6 +57,7 @@ def _drawn(run: Run, known: RunNumbers) -> dict[str, Any]:
     arms = {arm.arm: arm for arm in summary.arms}
     links = run_links(run)
     order = [one.label for one in tiers.places]
+    equipped = known.tools is not None
     return {
         "summary": summary,
         "tiers": tiers,
@@ -72,11 +73,11 @@ def _drawn(run: Run, known: RunNumbers) -> dict[str, Any]:
         "case_count": known.overview.cases,
         "facts": run_facts(run, summary),
         "ranked": ranked(summary.arms),
-        "tools": tools_section(summary, tiers, links),
+        "tools": tools_section(summary, known.tools, links),
         "metrics": metric_figures(summary, order, links),
         "spreads": spread_figures(known.spreads, order, links),
         "noise": noise_words(summary.arms) if _noise_is_known(summary) else "",
-        "arm_lines": {arm.arm: lines for arm in summary.arms if (lines := _more_lines(summary, arm))},
+        "arm_lines": {arm.arm: lines for arm in summary.arms if (lines := _more_lines(summary, arm, section=equipped))},
         "notes": notes(summary),
         "failures": [failure_line(failure) for failure in summary.failures[:_MOST_FAILURES]],
         "variables": variables(run),
@@ -127,11 +128,11 @@ def _noise_is_known(summary: RunSummary) -> bool:
     return any(arm.repeat_sd is not None for arm in summary.arms) or bool(judging and judging.judge_sd is not None)
 
 
-def _more_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
-    """Return what is known about an arm and not drawn."""
+def _more_lines(summary: RunSummary, arm: ArmSummary, *, section: bool) -> list[str]:
+    """Return what is known about an arm and not drawn; `section` says whether there is one about tools."""
     drawn = drawn_metrics(summary)
     rest = msgspec.structs.replace(arm, metrics={name: own for name, own in arm.metrics.items() if name not in drawn})
-    if any(other.tools is not None for other in summary.arms):
+    if section:
         rest, summary = msgspec.structs.replace(rest, tools=None), msgspec.structs.replace(summary, lifts=[])
     return arm_lines(summary, rest)
 

@@ -14,6 +14,7 @@ from typing import Any
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.secrets import is_credential
+from fairtrial.core.skill import FOLDER as SKILLS
 from fairtrial.core.workspace import ARCHIVE, Enclosed, Network, WorkspaceSpec
 from fairtrial.toolbox.process import Ended, run
 from fairtrial.toolbox.supervised import private_temp_folder
@@ -117,10 +118,10 @@ class LiveWorkspace:
         self._socket.parent.mkdir()
         await stack.enter_async_context(gateway(self._socket, addresses))
 
-    async def set_up(self, archives: Sequence[bytes], changes: bytes | None) -> None:
+    async def set_up(self, archives: Sequence[bytes], changes: bytes | None, skills: Sequence[bytes] = ()) -> None:
         """Fill the folder: files, setup commands, then what an agent changed before, in comparison with that start."""
         try:
-            await asyncio.to_thread(self._fill, archives)
+            await asyncio.to_thread(self._fill, archives, skills)
             for script in self.spec.setup:
                 await self._run_setup(script)
             self._start = await asyncio.to_thread(Start, self.folder, self._base / "start")
@@ -129,10 +130,13 @@ class LiveWorkspace:
         except (ArchiveError, OSError) as error:
             raise WorkspaceError(f"the workspace cannot be made: {error}") from None
 
-    def _fill(self, archives: Sequence[bytes]) -> None:
+    def _fill(self, archives: Sequence[bytes], skills: Sequence[bytes]) -> None:
         self.folder.mkdir()
         for body in archives:
             unpack(body, self.folder)
+        for body in skills:
+            (self.folder / SKILLS).mkdir(exist_ok=True)
+            unpack(body, self.folder / SKILLS)
 
     async def _run_setup(self, script: str) -> None:
         try:
@@ -199,6 +203,7 @@ class Workspaces:
         Raises WorkspaceError.
         """
         archives = [(await self._load(file)).body for file in spec.files]
+        skills = [(await self._load(file)).body for file in spec.skills]
         if self._root is None:
             self._root = private_temp_folder("fairtrial-workspaces")
         base = Path(tempfile.mkdtemp(dir=self._root))
@@ -208,7 +213,7 @@ class Workspaces:
             stack.push_async_callback(self._keep, workspace, keep_as)
             stack.push_async_callback(workspace.end_containers)
             await workspace.open_gateway(stack, _addresses(spec, hosts))
-            await workspace.set_up(archives, changes.body if changes else None)
+            await workspace.set_up(archives, changes.body if changes else None, skills)
             yield workspace
 
     async def _keep(self, workspace: LiveWorkspace, name: str) -> None:

@@ -1,6 +1,6 @@
 """Figures of results, the same in web pages, reports and notebooks: analysed numbers in, HTML out."""
 
-from fairtrial.analyse.figures.arms import metric_figures, spread_figures, tools_section, variance_figure
+from fairtrial.analyse.figures.arms import metric_figures, spread_figures, variance_figure
 from fairtrial.analyse.figures.boards import board_forest, small_board
 from fairtrial.analyse.figures.history import Measurement, history_figure, measured
 from fairtrial.analyse.figures.judges import error_history, judge_figure, small_judge_figure
@@ -8,6 +8,7 @@ from fairtrial.analyse.figures.leaders import Links, cost_figures, leaders, pair
 from fairtrial.analyse.figures.pairs import difference_histogram, kind_differences
 from fairtrial.analyse.figures.parts import case_strips, kind_figures, series_figure
 from fairtrial.analyse.figures.styles import answer_gaps, style_figures, style_kinds
+from fairtrial.analyse.figures.tools import tools_section
 
 __all__ = [
     "Links",

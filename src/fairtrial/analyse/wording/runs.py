@@ -51,7 +51,8 @@ def metric_lines(arm: ArmSummary) -> list[str]:
         spread = "" if metric.std_dev is None else f" ± {_on_own_scale(metric.std_dev)}"
         bounds = "" if metric.ci95 is None else f"95 % CI {signs(' to '.join(map(_on_own_scale, metric.ci95)))}, "
         rough = "rough: few cases account for the spread, " if metric.rough else ""
-        details = f"{bounds}{rough}{scale_words(metric.scale)}".removesuffix(", ")
+        within = "" if metric.repeat_sd is None else f"± {_on_own_scale(metric.repeat_sd)} within a case, "
+        details = f"{bounds}{within}{rough}{scale_words(metric.scale)}".removesuffix(", ")
         lines.append(f"{name}: {_on_own_scale(metric.mean)}{spread}" + (f" ({details})" if details else ""))
     if len(lines) > _MOST_METRICS:
         return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics, in the JSON export"]
@@ -238,7 +239,17 @@ def _judge_notes(summary: RunSummary) -> list[str]:
         cost = total(arm.judge_cost for arm in summary.arms)
         basis = f"{calls} call{'s' if calls != 1 else ''}"
         basis += f", {money(cost)}" if cost.charged or cost.unknown else ""
-    return [f"Judged by a model ({basis}). {noise_words(summary.arms)}"]
+    return [f"Judged by a model ({basis}). {noise_words(summary.arms)}", *_hot_notes(summary)]
+
+
+def _hot_notes(summary: RunSummary) -> list[str]:
+    """Warn of judges that were not asked to be as steady as they can be."""
+    hot = summary.judging.hot if summary.judging else {}
+    return [
+        f"Judge {name} had a temperature of {temperature:g}: it may mark the same answer differently each time. Set it "
+        "to 0, or ask it several times (`panel: {judgements: 3}`)."
+        for name, temperature in hot.items()
+    ]
 
 
 def noise_words(arms: Sequence[ArmSummary]) -> str:

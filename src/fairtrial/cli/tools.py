@@ -1,0 +1,133 @@
+"""`fairtrial tools`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.tool_report import ArmToolReport, ToolReport
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.layout import Column
+
+_ENDINGS = (".md", ".markdown")
+
+
+@click.command()
+@click.argument("run", default="latest")
+@option("-o", "--output", metavar="FILE", help="Write it as Markdown (.md), for a README; - for standard output.")
+@store_option
+@json_option
+def command(run: str, output: str | None, store: str | None, as_json: bool) -> None:
+    """Say whether the MCP servers, tools and skills of RUN help, what they take, and how agents used them.
+
+    A gain is the paired difference between two conditions of a target of which one lacks only that server, tool or
+    skill. Shares have 95 % intervals over cases.
+    """
+    from fairtrial.analyse import Run
+    from fairtrial.analyse.tool_report import has_offers, tool_report
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.reports.tools import document, render
+
+    if output not in (None, "-") and not str(output).endswith(_ENDINGS):
+        raise click.UsageError(f"-o {output}: name a file that ends in .md, or - for standard output")
+    stored_run = Run.find(run, open_store(store))
+    if not has_offers(stored_run):
+        raise FairtrialError(
+            f"run {stored_run.id} has no MCP servers and no skills: give a condition `mcp` or `skills`"
+        )
+    report = tool_report(stored_run)
+    if as_json:
+        print_json(document(report))
+    elif output == "-":
+        click.echo(render(report), nl=False)
+    elif output:
+        try:
+            Path(output).write_text(render(report), "utf-8")
+        except OSError as error:
+            raise FairtrialError(f"{output} cannot be written: {error.strerror}") from None
+        click.echo(f"written: {output}", err=True)
+    else:
+        _print(report)
+
+
+def _print(report: ToolReport) -> None:
+    from fairtrial.analyse.wording.tools import gain_sentence, notes_on
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.layout import QUIET, VERDICT_STYLES, print_commands, print_wrapped
+
+    console = Console()
+    for gain in report.gains:
+        style = VERDICT_STYLES.get(gain.score.verdict, "")
+        print_wrapped(console, gain_sentence(gain, report.metric), f"bold {style}".strip(), hang=2)
+    for arm in report.arms:
+        console.print()
+        _print_arm(console, arm)
+    notes = notes_on(report)
+    if notes:
+        console.print()
+    for note in notes:
+        print_wrapped(console, note, QUIET, hang=2)
+    compare = [(f"fairtrial compare {report.run_id}", "pair by pair, with tests")] if report.gains else []
+    print_commands(
+        Console(stderr=True),
+        [(f"fairtrial tools {report.run_id} -o TOOLS.md", "the same for a README"), *compare],
+    )
+
+
+def _print_arm(console: Console, arm: ArmToolReport) -> None:
+    from rich.text import Text
+
+    from fairtrial.analyse.wording.tools import arm_sentences
+    from fairtrial.cli.layout import print_lines, print_wrapped, table_lines
+
+    print_wrapped(console, arm.arm, "bold")
+    if arm.tools:
+        print_lines(console, table_lines(_tool_columns(arm, console.page_width)))
+    for line in arm_sentences(arm):
+        print_wrapped(console, f"• {line}", indent=1, hang=2)
+    if arm.confusion is not None and len(arm.confusion.called) > 1:
+        console.print()
+        console.print(Text(" asked for (rows), called (columns), in trials", "dim"))
+        print_lines(console, table_lines(_confusion_columns(arm)))
+
+
+def _tool_columns(arm: ArmToolReport, width: int) -> list[Column]:
+    from fairtrial.analyse.wording.tools import TOOL_COLUMNS, rate_cell, tool_cells
+    from fairtrial.cli.layout import Column, cells, total_width
+    from fairtrial.cli.tables import short_names
+
+    rows = [tool_cells(tool, rate_cell) for tool in arm.tools]
+    columns = [
+        Column(head, cells(texts), right=head in ("tokens", "calls"))
+        for head, texts in zip(TOOL_COLUMNS, map(list, zip(*rows, strict=True)), strict=True)
+    ]
+    if total_width(columns) >= width:
+        columns = [column for column in columns if column.head != "calls"]  # `worked` says it too
+    room = width - 1 - (total_width(columns) - columns[0].width)
+    names = short_names([row[0] for row in rows], max(12, room))
+    return [Column("tool", cells(names)), *columns[1:]]
+
+
+def _confusion_columns(arm: ArmToolReport) -> list[Column]:
+    """Return the matrix with numbered columns, as names are long."""
+    from fairtrial.cli.layout import Column, cells
+
+    confusion = arm.confusion
+    assert confusion is not None
+    numbers = {name: str(number) for number, name in enumerate(confusion.called, 1)}
+    names = [f"{numbers[name]} {name}" if name in numbers else f"  {name}" for name in confusion.expected]
+    more = [name for name in confusion.called if name not in confusion.expected]
+    rows = [*confusion.counts, *([0] * len(confusion.called) for _ in more)]
+    first = Column("", cells([*names, *(f"{numbers[name]} {name}" for name in more)]))
+    return [
+        first,
+        *(
+            Column(numbers[name], cells([str(row[place] or "·") for row in rows]), right=True)
+            for place, name in enumerate(confusion.called)
+        ),
+    ]

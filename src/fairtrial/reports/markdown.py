@@ -1,0 +1,21 @@
+"""Parts of Markdown documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fairtrial.core.text import one_line
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table."""
+    head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+    return head + ["| " + " | ".join(map(plain, cells)) + " |" for cells in rows]
+
+
+def plain(text: str) -> str:
+    """Return a text on one line with all Markdown escaped."""
+    return _MARKUP.sub(r"\\\1", one_line(text))

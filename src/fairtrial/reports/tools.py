@@ -1,0 +1,150 @@
+"""Tools and skills of a run: a Markdown section for a README, and the published document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairtrial.analyse.offered import OfferedServer
+from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Rate, ToolReport, ToolStats
+from fairtrial.analyse.units import points
+from fairtrial.analyse.wording.tools import (
+    GAIN_COLUMNS,
+    TOOL_COLUMNS,
+    arm_sentences,
+    gain_cells,
+    gain_sentence,
+    notes_on,
+    tool_cells,
+)
+from fairtrial.reports.markdown import plain, table
+
+
+def render(report: ToolReport, *, title: str = "Do the tools help?") -> str:
+    """Return the report as Markdown, to be put into a README."""
+    origin = f"Run `{report.run_id}` of {plain(report.suite)}, by fairtrial."
+    return "\n".join([*section(report, title), "", origin, ""])
+
+
+def section(report: ToolReport, title: str) -> list[str]:
+    """Return the lines of the section of a report."""
+    lines = [f"## {plain(title)}", ""]
+    for gain in report.gains:
+        lines += [f"**{plain(gain_sentence(gain, report.metric))}**", ""]
+    if report.gains:
+        lines += [*table(GAIN_COLUMNS, [gain_cells(gain, report) for gain in report.gains]), ""]
+    for arm in report.arms:
+        lines += _arm(arm)
+    lines += [f"> {plain(note)}" for note in notes_on(report)]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _arm(arm: ArmToolReport) -> list[str]:
+    lines = [f"### {plain(arm.arm)}", ""]
+    if arm.tools:
+        lines += [*table(TOOL_COLUMNS, [tool_cells(tool) for tool in arm.tools]), ""]
+    lines += [f"- {plain(line)}" for line in arm_sentences(arm)]
+    if arm.confusion is not None and len(arm.confusion.called) > 1:
+        lines += ["", "Trials by the tool that the case asks for, and the tool that was called:", ""]
+        lines += _confusion(arm.confusion)
+    return [*lines, ""]
+
+
+def _confusion(confusion: Confusion) -> list[str]:
+    rows = [
+        [name, *(str(count) if count else "" for count in row)]
+        for name, row in zip(confusion.expected, confusion.counts, strict=True)
+    ]
+    return table(["asked for ↓ called →", *map(plain, confusion.called)], rows)
+
+
+def document(report: ToolReport) -> dict[str, Any]:
+    """Return the published document: scores and shares are 0–100, differences of metrics on their own scales."""
+    return {
+        "run_id": report.run_id,
+        "suite": report.suite,
+        "gains": [
+            {
+                "what": [{"kind": kind, "name": name} for kind, name in gain.what],
+                "arm": gain.arm,
+                "baseline": gain.baseline,
+                "other_system": gain.other_system,
+                "score": _difference(gain.score),
+                **{one.metric: _difference(one) for one in gain.taken},
+            }
+            for gain in report.gains
+        ],
+        "arms": [_arm_document(arm) for arm in report.arms],
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    def shown(value: float | None) -> float | None:
+        return value if one.metric else points(value)
+
+    return {
+        "metric": one.metric or "score",
+        "difference": shown(one.difference),
+        "ci95": None if one.ci95 is None else [shown(bound) for bound in one.ci95],
+        "verdict": one.verdict,
+        "cases": one.count,
+    }
+
+
+def _rate(rate: Rate | None) -> dict[str, Any] | None:
+    if rate is None:
+        return None
+    bounds = None if rate.ci95 is None else [points(bound) for bound in rate.ci95]
+    return {"count": rate.hits, "of": rate.of, "share": points(rate.share), "ci95": bounds}
+
+
+def _arm_document(arm: ArmToolReport) -> dict[str, Any]:
+    return {
+        "arm": arm.arm,
+        "target": arm.target,
+        "condition": arm.condition,
+        "trials": arm.trials,
+        "unknown": arm.unknown,
+        "description_tokens": arm.tokens,
+        "offered": arm.offered,
+        "covered": arm.covered,
+        "never_called": arm.never_called,
+        "any_use": _rate(arm.any_use),
+        "recovered": _rate(arm.recovered),
+        "unneeded": _rate(arm.unneeded),
+        "tools": [_tool(tool) for tool in arm.tools],
+        "skills": [
+            {"name": skill.name, "tokens": skill.tokens, "as_text": skill.as_text, "use": _rate(skill.use)}
+            for skill in arm.skills
+        ],
+        "servers": [_server(server) for server in arm.servers],
+        "resources_read": arm.resources,
+        "prompts_got": arm.prompts,
+        "wrong_arguments": [{"tool": tool, "reason": reason, "count": count} for tool, reason, count in arm.invalid],
+        "confusion": None if arm.confusion is None else msgspec.to_builtins(arm.confusion),
+    }
+
+
+def _tool(tool: ToolStats) -> dict[str, Any]:
+    rates = ("use", "success", "valid", "chosen", "arguments")
+    return {
+        "name": tool.name,
+        "offered": tool.offered,
+        "tokens": tool.tokens,
+        **{name: _rate(getattr(tool, name)) for name in rates},
+    }
+
+
+def _server(server: OfferedServer) -> dict[str, Any]:
+    return {
+        "server": server.server,
+        "name": server.name,
+        "version": server.version,
+        "tokens": server.tokens,
+        "tools": len(server.tools),
+        "resources": server.resources,
+        "prompts": server.prompts,
+    }

@@ -1,0 +1,36 @@
+"""Read the traces of a run, without the rest of its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+
+from fairtrial.store import schema
+from fairtrial.store.rows import decode
+from fairtrial.store.store import Store
+
+_BATCH = 200
+
+
+class TraceRow(NamedTuple):
+    """What a trial did; failed ones have a trace too, as far as they came."""
+
+    case_position: int
+    arm_position: int
+    trace: dict[str, Any] | None
+
+
+def trace_rows(store: Store, run_id: str, first: int, count: int) -> Iterator[TraceRow]:
+    """Stream the traces of the trials of a range of cases, in their order; trials that did nothing have none."""
+    table = schema.trials
+    query = (
+        select(table.c.case_position, table.c.arm_position, table.c.trace)
+        .where(table.c.run_id == run_id, table.c.case_position >= first, table.c.case_position < first + count)
+        .order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
+        .execution_options(yield_per=_BATCH)
+    )
+    with store.reading() as connection:
+        for case, arm, trace in connection.execute(query):
+            yield TraceRow(case, arm, decode(trace))
