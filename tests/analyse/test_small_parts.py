@@ -7,7 +7,7 @@ import pytest
 import fairtrial as ft
 from fairtrial.analyse.battles import _difference
 from fairtrial.analyse.compare import _levels
-from fairtrial.analyse.optimisation import composite
+from fairtrial.analyse.optimisation import composites
 from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _notes
 from fairtrial.analyse.score_table import pooled, read_scores, sources_of
@@ -27,7 +27,10 @@ def test_a_difference_in_style_is_a_share_of_both():
 
 
 def test_closeness_is_a_percentage():
-    assert composite({"instruction_following": 0.5, "quality": 50.0}, (0.4, 0.6)) == pytest.approx(0.2 + 0.3)
+    found = {"instruction_following": 0.5, "quality": 50.0, "normalised_gap": 0.3}
+    guide, ours = (parts.of(found) for parts in composites((0.4, 0.6)).values())
+    assert guide == pytest.approx(0.2 + 0.6 * 0.7) and ours == pytest.approx(0.2 + 0.3)
+    assert composites((0.5, 0.5))["composite"].of({"quality": 50.0}) is None
 
 
 class TestLevels:

@@ -306,11 +306,12 @@ class TestDecisions:
                 assert verify(problem, baselines([problem])[0], answer).quality == 0
 
     def test_leaving_the_constraints_out_does_not_pay(self):
-        from fairtrial.analyse.optimisation import composite
+        from fairtrial.analyse.optimisation import composites
 
         infeasible = judged({"x": [0, 0], "objective_value": 0, "status": "optimal"})
-        metrics = {"instruction_following": 1.0, "quality": infeasible.quality}
-        assert infeasible.normalised_gap == 0 and composite(metrics, (0.5, 0.5)) <= 0.75
+        metrics = {"instruction_following": 1.0, "quality": infeasible.quality, "normalised_gap": 0.0}
+        guide, ours = (parts.of(metrics) for parts in composites((0.5, 0.5)).values())
+        assert infeasible.normalised_gap == 0 and guide == 1 and ours <= 0.75
 
     def test_the_tolerance_beats_no_baseline(self):
         found = judged({"x": [0, 3 - 1e-6], "objective_value": 3}, tolerance=1e-5)
@@ -523,7 +524,8 @@ def answer(prompt, system, servers):
 @pytest.mark.slow
 @pytest.mark.parametrize("planted", [True, False])
 async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite, tmp_path, planted):
-    far, cut = ("0.6 if strict else 0.0", "0.1") if planted else ("0.3", "0.0")
+    # An effect of the size that 12 families can show: by the composite, about 0.5.
+    far, cut = ("1.0 if strict else 0.0", "0.2") if planted else ("0.3", "0.0")
     (tmp_path / "planted.py").write_text(PLANTED % (far, cut, cut, cut))
     run = await run_suite(
         suite={"kind": "optimisation", "styles": ["polite", "strict"]},
@@ -537,15 +539,18 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
     assert (polite.style, strict.style) == ("polite", "strict") and polite.overall.trials == 150
     assert pair.count == 30 and pair.units == 12
     if planted:
-        assert pair.verdict == "better" and polite.overall.instruction_following == 1
-        assert strict.overall.instruction_following < 0.9 and strict.overall.truncated > 0
-        assert strict.overall.normalised_gap > polite.overall.normalised_gap
+        assert pair.verdict == "better" and polite.overall.mean("instruction_following") == 1
+        assert strict.overall.mean("instruction_following") < 0.9 and strict.overall.truncated > 0
+        assert strict.overall.mean("normalised_gap") > polite.overall.mean("normalised_gap")
     else:
-        assert pair.verdict == "cannot tell" and polite.overall.instruction_following == 1
+        assert pair.verdict == "cannot tell" and polite.overall.mean("instruction_following") == 1
     assert {"easy", "medium", "hard"} == set(polite.by["difficulty"]) and len(polite.by["family"]) == 12
-    assert polite.overall.composite == pytest.approx(
-        0.5 * polite.overall.instruction_following + 0.5 * polite.overall.quality / 100
+    following, quality = polite.overall.mean("instruction_following"), polite.overall.mean("quality")
+    assert polite.overall.mean("composite") == pytest.approx(
+        0.5 * following + 0.5 * (1 - polite.overall.mean("normalised_gap"))
     )
+    assert polite.overall.mean("quality composite") == pytest.approx(0.5 * following + 0.5 * quality / 100)
+    assert pair.wordings == 10
     assert any(found.by == "difficulty" for found in pair.differs)
 
 

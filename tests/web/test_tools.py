@@ -93,3 +93,49 @@ async def test_styles_are_drawn_with_their_intervals(run_suite, client):  # noqa
     assert 'aria-invalid="true"' in wrong and "weights must be two numbers" in wrong and "Which style leads" in wrong
     problem = client.get("/optimisation/box_qp-10").text
     assert "Every answer by its gap" in problem and f"/runs/{run.id}/cases/" in problem
+
+
+KNAPSACK = """
+id: bag
+sense: max
+variables: [{name: x, size: 2, lower: 0, upper: 1, integer: true}]
+objective: 3*x[0] + 2*x[1]
+constraints: ["2*x[0] + 2*x[1] <= 3"]
+"""
+
+
+async def test_pages_know_problems_of_ones_own_and_start_runs(run_suite, client, tmp_path):  # noqa: F811
+    (tmp_path / "bag.yaml").write_text(KNAPSACK)
+    (tmp_path / "broken.yaml").write_text("variables: []\nobjective: 1 +\n")
+    (tmp_path / "pirates.yaml").write_text('pirate: ["Arr! {{problem}}"]\n')
+    page = client.get("/optimisation").text
+    assert "bag.yaml" in page and 'href="/optimisation/bag"' in page and "broken.yaml" in page
+    shown = client.get("/optimisation/bag").text
+    assert "Not solved yet" in shown and "bag.yaml" in shown and "Maximise" in shown
+    form = client.get("/optimisation/new").text
+    assert 'value="bag.yaml"' in form and 'value="pirates.yaml"' in form and "pirates.yaml" in form
+    assert "name at least one model" in client.post("/optimisation/new", data={"style": "polite"}).text
+    wrong = {"targets": "mock:m", "style": "nowhere", "problem": "bag.yaml"}
+    assert "unknown style" in client.post("/optimisation/new", data=wrong).text
+    chosen = {"targets": "mock:echo", "style": ["polite", "strict"], "n": "2", "repeats": "2", "name": "mine"}
+    made = client.post("/optimisation/new", data=chosen, follow_redirects=False)
+    assert made.status_code == 303 and made.headers["location"] == "/new?file=mine.yaml"
+    assert "n:\n  - 2" in (tmp_path / "mine.yaml").read_text()
+    assert "mock:echo" in client.get("/new?file=mine.yaml").text
+
+
+async def test_the_report_on_styles_can_be_downloaded(run_suite, client):  # noqa: F811
+    point = '{"x": [0, 0], "objective_value": 0}'
+    run = await run_suite(
+        targets=[{"id": "<b>m</b>", "target": "mock:m", "options": {"answer": point}}],
+        suite={"kind": "optimisation", "ids": ["original-2", "convex_qp-2"]},
+        repeats=1,
+    )
+    page = client.get(f"/runs/{run.id}/styles?wait=1").text
+    assert "Methods, ready to paste" in page and "<b>m</b>" not in page
+    for form in ("html", "md", "tex", "csv", "json"):
+        assert f"/styles/report.{form}" in page
+        found = client.get(f"/runs/{run.id}/styles/report.{form}")
+        assert found.status_code == 200 and "attachment" in found.headers["content-disposition"]
+        assert form in ("csv", "json") or "<b>m</b>" not in found.text
+    assert client.get(f"/runs/{run.id}/styles/report.docx").status_code == 404

@@ -68,6 +68,44 @@ class Spread:
         self.highest[rows] = np.maximum(self.highest[rows], highest)
 
 
+class Worded:
+    """Values by case and wording, where a condition has several wordings, which the repeats take in turn."""
+
+    def __init__(self, cases: int, wordings: int) -> None:
+        self._shape = (cases, wordings)
+        self._columns: dict[str, tuple[Floats, Floats]] = {}
+
+    def add(self, metric: str, case: int, repeat: int, value: float) -> None:
+        """Add the value of one trial."""
+        if metric not in self._columns:
+            self._columns[metric] = np.zeros(self._shape), np.zeros(self._shape)
+        counts, sums = self._columns[metric]
+        wording = repeat % self._shape[1]
+        counts[case, wording] += 1
+        sums[case, wording] += value
+
+    def means(self, metric: str) -> Floats | None:
+        """Return the mean of every case in every wording, NaN where it has no value; None if there are none at all."""
+        if metric not in self._columns:
+            return None
+        counts, sums = self._columns[metric]
+        means: Floats = np.divide(sums, counts, out=np.full(self._shape, np.nan), where=counts > 0)
+        return means
+
+
+class Sum(NamedTuple):
+    """A metric that is made of others: a constant, and a factor for each of them."""
+
+    constant: float
+    factors: Mapping[str, float]
+
+    def of(self, values: Mapping[str, float]) -> float | None:
+        """Return its value for one trial; None if a part is missing."""
+        if any(part not in values for part in self.factors):
+            return None
+        return self.constant + sum(factor * values[part] for part, factor in self.factors.items())
+
+
 class Values(Mapping[str, Column]):
     """The metrics of an arm by name. Latency and cost are read when they are asked for: every trial has them."""
 
@@ -109,6 +147,9 @@ class ArmScores:
         self.values = Values(size)
         self.unread_spread = Spread(size)  # filled by `read_spreads` when it is asked for: most analyses do without
         self.read_spreads: list[Callable[[], None]] = []
+        self.unread_wordings = Worded(size, max(1, len(arm.condition.prompts)))  # filled by `read_wordings`, likewise
+        self.read_wordings: list[Callable[[], None]] = []
+        self._sums: dict[str, Sum] = {}
         self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
         self.failed: Ints = np.zeros(size, dtype=np.int64)
         self.places: Ints = np.full(size, -1)  # a case's position in the arm's own plan; −1: not in it
@@ -133,6 +174,44 @@ class ArmScores:
         while self.read_spreads:
             self.read_spreads.pop()()
         return self.unread_spread
+
+    def add_sum(self, name: str, parts: Sum, scale: Scale) -> None:
+        """Add a metric that is made of others; there is none if one of them is missing."""
+        self.scales[name] = scale
+        column = self.values.column(name)
+        if not all(part in self.values for part in parts.factors):
+            return
+        self._sums[name] = parts
+        columns = {part: self.values[part] for part in parts.factors}
+        column.counts = next(iter(columns.values())).counts
+        sums: Floats = parts.constant * column.counts.astype(np.float64)
+        for part, factor in parts.factors.items():
+            sums = sums + factor * columns[part].sums
+        column.sums = sums
+
+    def value_of(self, metric: str, values: Mapping[str, float]) -> float | None:
+        """Return a metric of one trial from its stored metrics; None if it has none."""
+        return self._sums[metric].of(values) if metric in self._sums else values.get(metric)
+
+    def by_wording(self, metric: str) -> Floats | None:
+        """Return the mean of every case in each wording of the condition; None if it has one wording, or no such value.
+
+        Wordings are told apart by the order in which repeats take them.
+        """
+        if len(self.arm.condition.prompts) < 2:
+            return None
+        while self.read_wordings:
+            self.read_wordings.pop()()
+        if metric not in self._sums:
+            return self.unread_wordings.means(metric)
+        parts = self._sums[metric]
+        total: Floats = np.full(1, parts.constant)
+        for part, factor in parts.factors.items():
+            table = self.unread_wordings.means(part)
+            if table is None:
+                return None
+            total = total + factor * table
+        return total
 
     def end(self, trials: int, *, planned: bool) -> None:
         """Count trials that are over; of a run that stopped early, these were the planned ones."""

@@ -6,9 +6,11 @@ to it among all pairs. The verdict is read off that interval, and so is everythi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,7 @@ from fairtrial.analyse.series import run_means
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import (
     ControlledMean,
+    CrossedMean,
     Equivalence,
     RunMeansTest,
     bootstrap_ci,
@@ -57,7 +60,7 @@ from fairtrial.stats import (
     wilcoxon,
 )
 from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
-from fairtrial.stats.planning import smallest_detectable
+from fairtrial.stats.planning import detectable, smallest_detectable
 
 Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[ArmScores, ArmScores]]
@@ -295,7 +298,7 @@ class _PairComparer:
             std_err=None if evidence.anytime else getattr(estimate, "std_err", None),
             std_dev=spread,
             method=_method(evidence, plain),
-            rough=plain.rough and estimate is plain,
+            rough=plain.rough and (estimate is plain or isinstance(estimate, CrossedMean)),
             mean_a=float(np.average(common.a, weights=common.weights)) if any_cases else None,
             mean_b=float(np.average(common.b, weights=common.weights)) if any_cases else None,
             count=plain.count,
@@ -310,8 +313,11 @@ class _PairComparer:
             failures=failures,
             labels=evidence.labels,
             variance_saved=evidence.saved,
+            wordings=evidence.wordings,
             as_judged=common.difference(evidence.scale) if evidence.labels else None,
-            robustness=_robustness(common) if whole and len(common.keys) > 1 and not evidence.anytime else [],
+            robustness=_robustness(common, fixed_wordings=evidence.wordings > 0)
+            if whole and len(common.keys) > 1 and not evidence.anytime
+            else [],
             groups=list(self._groups(family)) if whole else [],
             differs=list(self._differs(family)) if whole else [],
             run_means=self._run_means() if whole and metric == SCORE else None,
@@ -345,16 +351,16 @@ class _PairComparer:
 
     def _groups(self, family: int) -> Iterable[Group]:
         """Compare the arms on each kind of case.
-        The kinds of one attribute are a family, and all attributes of all pairs share 5 %. The plain mean difference
-        is used, whichever estimate decides the pair.
+        The kinds of one attribute are a family, and all attributes of all pairs share 5 %. The mean difference over
+        cases is used, whichever estimate decides the pair.
         """
         evidence = self.evidence
         parts = family * max(1, len(self._kinds))
         for by, values in self._kinds.items():
-            means = [evidence.common.some(chosen).mean(evidence.scale) for chosen in values.values()]
+            means = [evidence.estimate_on(chosen) for chosen in values.values()]
             adjusted = [None if p is None else min(1.0, p * parts) for p in _adjusted(means)]
-            rows = zip(values, means, _levels(means, None, ALPHA / parts), adjusted, strict=True)
-            for value, mean, level, p in rows:
+            rows = zip(values.items(), means, _levels(means, None, ALPHA / parts), adjusted, strict=True)
+            for (value, chosen), mean, level, p in rows:
                 interval = mean.interval(level)
                 yield Group(
                     by=by,
@@ -363,7 +369,7 @@ class _PairComparer:
                     difference=mean.mean,
                     ci95=interval,
                     p_value=p,
-                    count=mean.count,
+                    count=int(np.sum(chosen)),
                 )
 
     def _differs(self, family: int) -> Iterable[Differs]:
@@ -398,6 +404,12 @@ class _PairComparer:
 
 
 def _detectable(estimate: Estimate, level: float) -> float | None:
+    if isinstance(estimate, CrossedMean):
+        over_cases, between = smallest_detectable(estimate.over_cases, alpha=level), estimate.between
+        if over_cases is None or not between.variance:
+            return over_cases
+        count = between.freedom + 1
+        return math.hypot(over_cases, detectable(between.std_err * math.sqrt(count), count, alpha=level))
     return smallest_detectable(estimate, alpha=level) if isinstance(estimate, Mean | StudentMean) else None
 
 
@@ -419,8 +431,11 @@ def _method(evidence: Evidence, plain: Mean) -> str:
     return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, plain.method_words)
 
 
-def _robustness(common: Common) -> list[Robustness]:
-    """Return other tests of the same difference; with clusters, cluster sums or means are the units."""
+def _robustness(common: Common, *, fixed_wordings: bool) -> list[Robustness]:
+    """Return other tests of the same difference; with clusters, cluster sums or means are the units.
+
+    None of them knows of wordings: what they say is about these wordings alone.
+    """
     weighted = common.weights * common.d
     units, means = weighted, common.d
     if common.clusters is not None:
@@ -438,6 +453,8 @@ def _robustness(common: Common) -> list[Robustness]:
         lines.append(Robustness(method=where, ci95=boot.ci))
     if common.clusters is None and _binary(common.a) and _binary(common.b):
         lines.append(Robustness(method="McNemar (exact)", p_value=mcnemar(common.a, common.b).p_value))
+    if fixed_wordings:
+        return [msgspec.structs.replace(one, method=f"{one.method}, for these wordings") for one in lines]
     return lines
 
 

@@ -103,6 +103,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     equivalence: Equivalence | None = None
     failures: Failures | None = None  # None where nothing failed, or no scale bounds a failed trial's score
     variance_saved: float | None = None  # share of the variance removed by an earlier run on more cases
+    wordings: int = 0  # of both conditions, where they are a sample like the cases
     labels: int = 0  # labelled cases that correct the judges' difference
     as_judged: Paired | None = None  # the difference without that correction
     robustness: list[Robustness] = []

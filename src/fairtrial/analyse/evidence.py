@@ -3,7 +3,7 @@
 The first of these that applies is used: for a run that could stop as soon as it was sure, bets that are valid whenever
 it stopped; where people labelled answers of both arms, the judges' difference corrected by those labels; where an
 earlier run of both arms on more cases is named, the difference with that run as a control variate; otherwise the mean
-difference over cases.
+difference over cases, with the wordings as a random effect where the conditions have several.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
+from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.common import Common
 from fairtrial.analyse.score_table import SCORE, ArmScores, Ends, ScoreTable
 from fairtrial.core.score import Scale
 from fairtrial.core.stopping import case_order
-from fairtrial.stats import Bets, ControlledMean, LabelledMean
+from fairtrial.stats import Bets, Between, ControlledMean, CrossedMean, LabelledMean, between_columns
 from fairtrial.stats.correction import why_uncorrectable
+from fairtrial.stats.crossed import sum_of
 from fairtrial.stats.mean import ALPHA, Bounds, Estimate, Mean
 from fairtrial.stats.one_arm import limits
 
@@ -83,7 +85,32 @@ class Evidence:
     @cached_property
     def estimate(self) -> Estimate:
         """Return the estimate that the verdict is based on."""
-        return self._anytime or self._corrected or self._controlled or self.plain
+        return self._anytime or self._corrected or self._controlled or self._over(self.common, self._largest)
+
+    def estimate_on(self, chosen: Chosen) -> Mean | CrossedMean:
+        """Return the mean difference over some of the common cases, with the wordings as a random effect."""
+        return self._over(self.common.some(chosen), None)
+
+    def _over(self, common: Common, largest: float | None) -> Mean | CrossedMean:
+        mean = self.plain if common is self.common else common.mean(self.scale, largest)
+        between = self._between_wordings(common)
+        return mean if between is None else CrossedMean(mean, between)
+
+    def _between_wordings(self, common: Common) -> Between | None:
+        """Return how much the difference varies with the wordings; None if neither condition has several.
+
+        Arms that are asked in the same wordings share their luck, so their differences are taken first.
+        """
+        tables = [table[common.keys] for one in (self.a, self.b) if (table := one.by_wording(self.metric)) is not None]
+        if len(tables) == 2 and self.a.arm.condition.prompts == self.b.arm.condition.prompts:
+            tables = [tables[0] - tables[1]]
+        parts = [part for table in tables if (part := between_columns(table, common.weights)) is not None]
+        return sum_of(parts)
+
+    @property
+    def wordings(self) -> int:
+        """Return the number of wordings that are treated as a sample; 0 if there are none."""
+        return self.estimate.between.columns if isinstance(self.estimate, CrossedMean) else 0
 
     @property
     def anytime(self) -> bool:

@@ -1,43 +1,69 @@
-"""Compare prompt styles on optimisation problems: rates, gaps and a composite score for every arm."""
+"""Compare prompt styles on optimisation problems: rates, gaps and two composites for every arm, and every pair of arms.
+
+The composite is the guide's: following and closeness, as it is claimed by the objective alone. An infeasible point can
+have any objective, so the quality composite, which counts feasibility, stands beside it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 import msgspec
 import numpy as np
 
+from fairtrial.analyse.arm_scores import Sum
+from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.run import Run, TrialRecord
+from fairtrial.analyse.experiment_setup import Setup, StyleLength, setup_of, style_lengths
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, choose, read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.place import Place
+from fairtrial.optim.answer import STEPS
 from fairtrial.stats import Aggregate
+from fairtrial.store.outcomes import repeat_rows
 
 COMPOSITE = "composite"
-SHOWN = ("normalised_gap", "feasible", "instruction_following", "quality", COMPOSITE)  # with their intervals
-BESIDE = ("instruction_following", "feasible", "quality")  # the metrics that make up the composite, shown beside it
+QUALITY_COMPOSITE = "quality composite"
+MEASURES = ("instruction_following", "feasible", "normalised_gap", "quality", COMPOSITE, QUALITY_COMPOSITE)
+BESIDE = (QUALITY_COMPOSITE, "instruction_following", "feasible", "normalised_gap")  # compared beside the composite
+KINDS = ("difficulty", "n", "family")
+LEVELS = ("easy", "medium", "hard")
+_MOST_ANSWERS = 5000  # that are drawn one by one
+Values = Mapping[str, float]  # the metrics of one trial
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure of some answers: its mean over problems, and two deviations that are never mixed."""
+
+    mean: float | None
+    std_dev: float | None  # between problems
+    within: float | None  # between answers to one problem
+    ci95: tuple[float, float] | None
+    problems: int
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of some of an arm's trials. Rates, gaps and the composite are 0–1, quality is 0–100."""
+    """Results of some of an arm's trials. Rates, gaps and composites are 0–1, quality is 0–100."""
 
     trials: int
-    instruction_following: float
-    feasible: float | None  # None if no problem is known, only its baseline
-    quality: float
-    normalised_gap: float
+    cells: dict[str, Cell]  # by measure
     median_normalised_gap: float
     relative_gap: float | None  # over answers that give a point
     median_relative_gap: float | None
-    composite: float
     truncated: int
     misreported: int
     beaten: int
     echoes: int  # answers that repeat the question
-    format_steps: float | None  # of 5: JSON, keys, length, types, nothing else
+    steps: list[float]  # the shares of answers that kept the format up to each step; empty for older runs
+
+    def mean(self, measure: str) -> float | None:
+        """Return the mean of a measure over problems; None if there is none."""
+        cell = self.cells.get(measure)
+        return None if cell is None else cell.mean
 
 
 class StyleResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +76,16 @@ class StyleResult(msgspec.Struct, frozen=True, kw_only=True):
     by: dict[str, dict[str, Slice]]
 
 
+class AnswerGap(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one answer lies between the optimum (0) and chance (1), and its place in the plan."""
+
+    arm: str
+    problem: str
+    gap: float
+    feasible: bool | None
+    place: tuple[int, int, int]
+
+
 class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
     """Every arm, and every pair of arms compared by the composite; problem families are clusters."""
 
@@ -60,146 +96,180 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
     arms: list[StyleResult]
     comparisons: Comparisons | None
     beaten: list[str]  # trials whose answer beats the baseline
+    lengths: list[StyleLength]
+    setup: Setup
+    answers: list[AnswerGap]
+    format_steps: tuple[str, ...] = STEPS
+
+    def kinds(self, by: str) -> list[str]:
+        """Return the kinds of problems of one attribute, in the order in which people read them."""
+        return sorted({kind for arm in self.arms for kind in arm.by[by]}, key=in_order)
 
 
 def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> OptimisationReport:
     """Return the results of a run on the suite `optimisation`."""
-    if not all(map(math.isfinite, weights)) or min(weights) < 0 or sum(weights) <= 0:
-        raise FairtrialError("weights must be two numbers of 0 or more, not both 0")
-    share = (weights[0] / sum(weights), weights[1] / sum(weights))
-    trials: dict[str, list[TrialRecord]] = {}
-    for trial in run.trials():
-        if trial.score is not None and "normalised_gap" in trial.metrics:
-            trials.setdefault(trial.arm, []).append(trial)
-    if not trials:
+    share = _shares(weights)
+    scores = _scores(run, share)
+    trials = _Trials(run, scores)
+    arms = [arm for arm in scores.arms if arm.values.get("normalised_gap")]
+    if not arms:
         raise FairtrialError(f"run {run.id} has no scored answer to an optimisation problem")
-    arms = {arm.name: arm for arm in run.plan_arms}
+    kinds = _kinds(scores)
+    everything = np.ones(len(scores.facts), dtype=np.bool_)
     return OptimisationReport(
         run_id=run.id,
         suite=run.record.suite_name,
         weights=share,
-        left_out=[name for name in arms if name not in trials],
+        left_out=[arm.label for arm in scores.arms if arm not in arms],
         arms=[
             StyleResult(
-                arm=name,
-                target=arms[name].target.id,
-                style=arms[name].condition.name,
-                overall=_slice(own, share),
+                arm=arm.label,
+                target=arm.arm.target.id,
+                style=arm.arm.condition.name,
+                overall=_slice(scores, arm, trials, everything),
                 by={
-                    "difficulty": _sliced(own, lambda trial: trial.difficulty or "–", share),
-                    "n": _sliced(own, lambda trial: next(iter(trial.tags), "–"), share),
-                    "family": _sliced(own, lambda trial: trial.category or "–", share),
+                    by: {
+                        kind: _slice(scores, arm, trials, chosen)
+                        for kind, chosen in values.items()
+                        if trials.any(arm, chosen)
+                    }
+                    for by, values in kinds.items()
                 },
             )
-            for name, own in trials.items()
+            for arm in arms
         ],
-        comparisons=_compared(run, share),
-        beaten=[t.trial_id for own in trials.values() for t in own if t.metrics.get("baseline_beaten")],
+        comparisons=_compared(scores),
+        beaten=[trial.trial_id for trial in run.trials_at(trials.beaten)],
+        lengths=style_lengths(run),
+        setup=setup_of(run),
+        answers=trials.gaps[:_MOST_ANSWERS],
     )
 
 
-class StyleMeans(msgspec.Struct, frozen=True, kw_only=True):
-    """Means of every arm with their intervals, on the scales of the metrics; problem families are clusters."""
-
-    means: dict[str, dict[str, Aggregate]]  # by metric and arm
-    by: dict[str, dict[str, dict[str, dict[str, Aggregate]]]]  # by metric, attribute, kind and arm
-    cases: dict[str, dict[str, int]]  # how many problems are of each kind
+def _shares(weights: tuple[float, float]) -> tuple[float, float]:
+    if not all(map(math.isfinite, weights)) or min(weights) < 0 or sum(weights) <= 0:
+        raise FairtrialError("weights must be two numbers of 0 or more, not both 0")
+    return weights[0] / sum(weights), weights[1] / sum(weights)
 
 
-def style_means(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> StyleMeans:
-    """Return the means of a run on the suite `optimisation`, overall and by difficulty and size."""
-    share = (weights[0] / sum(weights), weights[1] / sum(weights))
+def _scores(run: Run, share: tuple[float, float]) -> ScoreTable:
+    """Read the scores of a run, with both composites."""
     scores = read_scores(sources_of(run))
-    arms = [arm for arm in scores.arms if arm.values.get("normalised_gap")]
-    for arm in arms:
-        _add_composite(arm, share)
-    kinds: dict[str, dict[str, list[int]]] = {"difficulty": {}, "n": {}}
+    for arm in scores.arms:
+        for name, parts in composites(share).items():
+            arm.add_sum(name, parts, (0.0, 1.0))
+    return scores
+
+
+def composites(share: tuple[float, float]) -> dict[str, Sum]:
+    """Return what both composites are made of: the guide's, and the one that counts feasibility."""
+    following, closeness = share
+    return {
+        COMPOSITE: Sum(closeness, {"instruction_following": following, "normalised_gap": -closeness}),
+        QUALITY_COMPOSITE: Sum(0.0, {"instruction_following": following, "quality": closeness / 100}),
+    }
+
+
+def _kinds(scores: ScoreTable) -> dict[str, dict[str, Chosen]]:
+    """Return the problems of each difficulty, size and family, in the order of the plan."""
+    found: dict[str, dict[str, list[int]]] = {by: {} for by in KINDS}
     for key in scores.facts.in_order_of_plans():
         facts = scores.facts[key]
-        kinds["difficulty"].setdefault(facts.difficulty or "–", []).append(key)
-        kinds["n"].setdefault(next(iter(facts.tags), "–"), []).append(key)
-    return StyleMeans(
-        means={metric: _arm_means(scores, arms, metric) for metric in SHOWN},
-        by={
-            metric: {
-                by: {kind: _arm_means(scores, arms, metric, keys) for kind, keys in groups.items()}
-                for by, groups in kinds.items()
-            }
-            for metric in SHOWN
-        },
-        cases={by: {kind: len(keys) for kind, keys in groups.items()} for by, groups in kinds.items()},
-    )
+        named = {"difficulty": facts.difficulty, "n": next(iter(facts.tags), None), "family": facts.category}
+        for by, kind in named.items():
+            found[by].setdefault(kind or "–", []).append(key)
+    rows = np.arange(len(scores.facts))
+    return {by: {kind: np.isin(rows, keys) for kind, keys in values.items()} for by, values in found.items()}
 
 
-def _arm_means(
-    scores: ScoreTable, arms: Sequence[ArmScores], metric: str, keys: Sequence[int] | None = None
-) -> dict[str, Aggregate]:
-    means = {}
-    for arm in arms:
-        if metric not in arm.values:
-            continue
-        rows = arm.values[metric].rows
-        own = rows if keys is None else rows[np.isin(rows, keys)]
-        if len(own):
-            means[arm.label] = scores.aggregate(arm, metric, keys=own)
-    return means
+class _Trials:
+    """The metrics of every scored trial by arm, without its texts."""
+
+    def __init__(self, run: Run, scores: ScoreTable) -> None:
+        self._of: dict[str, list[tuple[int, Values]]] = {arm.label: [] for arm in scores.arms}
+        self.beaten: list[Place] = []
+        self.gaps: list[AnswerGap] = []
+        rows = scores.facts.rows[0]
+        positions = range(len(run.plan_arms))
+        for case, arm, repeat, _, stored in repeat_rows(run.store, run.id, run.record.scoring, positions):
+            values = {name: item[0] for name, item in stored.items() if item[0] is not None}
+            if "normalised_gap" not in values:
+                continue
+            label, row = scores.arms[arm].label, int(rows[case])
+            self._of[label].append((row, values))
+            if values.get("baseline_beaten"):
+                self.beaten.append(Place(case, arm, repeat))
+            feasible = None if "feasible" not in values else bool(values["feasible"])
+            self.gaps.append(
+                AnswerGap(
+                    arm=label,
+                    problem=scores.facts[row].id,
+                    gap=values["normalised_gap"],
+                    feasible=feasible,
+                    place=(case, arm, repeat),
+                )
+            )
+
+    def chosen(self, arm: ArmScores, chosen: Chosen) -> list[tuple[int, Values]]:
+        """Return problem and metrics of an arm's trials on some of the problems."""
+        return [one for one in self._of[arm.label] if chosen[one[0]]]
+
+    def any(self, arm: ArmScores, chosen: Chosen) -> bool:
+        """Return whether an arm has an answer to one of these problems."""
+        return any(chosen[row] for row, _ in self._of[arm.label])
 
 
-def composite(metrics: dict[str, float], weights: tuple[float, float]) -> float:
-    """Return the weighted mean of instruction following and closeness.
-
-    Closeness is 1 − gap for a feasible answer, 0 for an invalid one, and the quality in between. The gap alone would
-    reward answers that ignore the constraints.
-    """
-    return weights[0] * metrics["instruction_following"] + weights[1] * metrics["quality"] / 100
-
-
-def _sliced(
-    trials: Iterable[TrialRecord], key: Callable[[TrialRecord], str], weights: tuple[float, float]
-) -> dict[str, Slice]:
-    groups: dict[str, list[TrialRecord]] = {}
-    for trial in trials:
-        groups.setdefault(key(trial), []).append(trial)
-    return {name: _slice(group, weights) for name, group in groups.items()}
-
-
-def _slice(trials: Sequence[TrialRecord], weights: tuple[float, float]) -> Slice:
-    metrics = [trial.metrics for trial in trials]
-    gaps = [values["normalised_gap"] for values in metrics]
-    feasible = [values["feasible"] for values in metrics if "feasible" in values]
-    steps = [values["format_steps"] for values in metrics if "format_steps" in values]  # older runs have none
+def _slice(scores: ScoreTable, arm: ArmScores, trials: _Trials, chosen: Chosen) -> Slice:
+    own = trials.chosen(arm, chosen)
+    metrics = [values for _, values in own]
     relative = [values["relative_gap"] for values in metrics if "relative_gap" in values]
+    steps = [values["format_steps"] for values in metrics if "format_steps" in values]  # older runs have none
     return Slice(
-        trials=len(trials),
-        instruction_following=fmean(values["instruction_following"] for values in metrics),
-        feasible=fmean(feasible) if feasible else None,
-        quality=fmean(values["quality"] for values in metrics),
-        normalised_gap=fmean(gaps),
-        median_normalised_gap=median(gaps),
+        trials=len(own),
+        cells={
+            measure: _cell(_aggregate(scores, arm, measure, chosen), _within(own, arm, measure))
+            for measure in MEASURES
+            if measure in arm.values and np.any(arm.values[measure].counts[chosen])
+        },
+        median_normalised_gap=median(values["normalised_gap"] for values in metrics),
         relative_gap=fmean(relative) if relative else None,
         median_relative_gap=median(relative) if relative else None,
-        composite=fmean(composite(values, weights) for values in metrics),
         truncated=sum(values["truncated"] > 0 for values in metrics),
         misreported=sum(values.get("misreported_objective", 0.0) > 0 for values in metrics),
         beaten=sum(values["baseline_beaten"] > 0 for values in metrics),
         echoes=sum(values.get("echo", 0.0) > 0 for values in metrics),
-        format_steps=fmean(steps) if steps else None,
+        steps=[fmean(taken >= step for taken in steps) for step in range(1, len(STEPS) + 1)] if steps else [],
     )
 
 
-def _compared(run: Run, weights: tuple[float, float]) -> Comparisons | None:
-    scores = read_scores(sources_of(run))
-    for arm in scores.arms:
-        _add_composite(arm, weights)
+def _aggregate(scores: ScoreTable, arm: ArmScores, measure: str, chosen: Chosen) -> Aggregate:
+    rows = arm.values[measure].rows
+    return scores.aggregate(arm, measure, keys=rows[chosen[rows]])
+
+
+def _cell(mean: Aggregate, within: float | None) -> Cell:
+    return Cell(mean=mean.mean, std_dev=mean.std_dev, within=within, ci95=mean.ci95, problems=mean.count)
+
+
+def _within(trials: Sequence[tuple[int, Values]], arm: ArmScores, measure: str) -> float | None:
+    """Return the deviation between answers to one problem, pooled over problems; None without repeats."""
+    groups: dict[int, list[float]] = {}
+    for row, values in trials:
+        if (value := arm.value_of(measure, values)) is not None:
+            groups.setdefault(row, []).append(value)
+    spreads = [(np.var(own, ddof=1), len(own) - 1) for own in groups.values() if len(own) > 1]
+    freedom = sum(count for _, count in spreads)
+    return math.sqrt(sum(float(one) * count for one, count in spreads) / freedom) if freedom else None
+
+
+def _compared(scores: ScoreTable) -> Comparisons | None:
     pairs = [(a, b) for a, b in choose(scores) if a.values[COMPOSITE] and b.values[COMPOSITE]]
-    # The score is the quality, which is half of the composite: as a second verdict it could contradict the first.
+    # The score is the quality, which is half of a composite: as a further verdict it could contradict the first.
     return compare(scores, pairs, metric=COMPOSITE, others=BESIDE) if pairs else None
 
 
-def _add_composite(arm: ArmScores, weights: tuple[float, float]) -> None:
-    arm.scales[COMPOSITE] = (0.0, 1.0)
-    combined = arm.values.column(COMPOSITE)
-    if "instruction_following" in arm.values:
-        following, quality = arm.values["instruction_following"], arm.values["quality"]
-        combined.counts = following.counts
-        combined.sums = weights[0] * following.sums + weights[1] * quality.sums / 100  # `composite` is linear
+def in_order(kind: str) -> tuple[int, float, str]:
+    """Sort difficulties as they rise, sizes as numbers, and anything else by name."""
+    digits = "".join(letter for letter in kind if letter.isdigit())
+    level = LEVELS.index(kind) if kind in LEVELS else len(LEVELS)
+    return level, float(digits) if kind == f"n{digits}" else 0.0, kind

@@ -210,6 +210,10 @@ def _read_run(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
     read_spreads = cache(partial(_read_spreads, run, arms, rows))
     for entry in arms:
         entry.read_spreads.append(read_spreads)
+    worded = [n for n, entry in enumerate(arms) if len(entry.arm.condition.prompts) > 1]
+    read_wordings = cache(partial(_read_wordings, run, arms, rows, worded))
+    for number in worded:
+        arms[number].read_wordings.append(read_wordings)
     for name in outcomes.taken_metrics(run.store, run.id):
         read = cache(partial(_read_taken, run, arms, rows, name))  # for all arms at once
         for entry in arms:
@@ -238,6 +242,17 @@ def _read_spreads(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
     spreads = outcomes.score_spreads(run.store, run.id, run.record.scoring)
     for chosen, entry, (squares, lowest, highest) in _by_arm(spreads, arms, rows):
         entry.unread_spread.add(chosen, squares, lowest, highest)
+
+
+def _read_wordings(run: Run, arms: Sequence[ArmScores], rows: Ints, worded: Sequence[int]) -> None:
+    """Read the values of the arms that have several wordings, by wording."""
+    for case, arm, repeat, value, metrics in outcomes.repeat_rows(run.store, run.id, run.record.scoring, worded):
+        table, row = arms[arm].unread_wordings, int(rows[case])
+        if value is not None:
+            table.add(SCORE, row, repeat, value)
+        for name, (number, *_) in metrics.items():
+            if number is not None:
+                table.add(name, row, repeat, number)
 
 
 def _read_taken(run: Run, arms: Sequence[ArmScores], rows: Ints, name: str) -> None:

@@ -58,12 +58,21 @@ _MAX_DISAGREEING = 3
 
 
 def print_comparisons(
-    comparisons: Comparisons, *, flips: Sequence[Flip] = (), details: bool = False, plain: bool = False
+    comparisons: Comparisons,
+    *,
+    flips: Sequence[Flip] = (),
+    details: bool = False,
+    plain: bool = False,
+    titled: bool = True,
 ) -> None:
-    """Print the comparisons with their verdicts; every number and test of every pair with `details`."""
+    """Print the comparisons with their verdicts, below their headline unless it is printed elsewhere.
+
+    Every number and test of every pair is printed with `details`.
+    """
     console = Console()
     tiers = comparison_tiers(comparisons)
-    print_wrapped(console, _verdict(comparisons) if tiers is None else headline(tiers), "bold")
+    if titled:
+        print_wrapped(console, _verdict(comparisons) if tiers is None else headline(tiers), "bold")
     if len(comparisons.pairs) == 1:
         print_pair(console, comparisons, tiers, flips, plain=plain)
     else:

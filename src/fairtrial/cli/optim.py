@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairtrial.cli.optim_generate import command as generate
-from fairtrial.cli.options import (
-    json_option,
-    load_dotenv,
-    open_store,
-    option,
-    output_option,
-    print_json,
-    quiet_option,
-    store_option,
-)
+from fairtrial.cli.options import json_option, open_store, option, print_plain_json, store_option
+from fairtrial.cli.run import run_options
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.optimisation import OptimisationReport, Slice
+    from fairtrial.analyse.optimisation import OptimisationReport
 
-_COLUMNS = ("arm", "follows", "feasible", "gap", "median", "quality", "composite")
+weights_option = option(
+    "--weights",
+    nargs=2,
+    type=float,
+    default=(0.5, 0.5),
+    show_default=True,
+    help="Weights of instruction following and of closeness to the optimum in the composites.",
+)
 
 
 @click.group()
@@ -32,11 +31,35 @@ def command() -> None:
 command.add_command(generate)
 
 
-@command.command("run")
-@click.argument("targets", nargs=-1, required=True)
+class _WithSizes(click.Command):
+    """A command whose `--n` takes several numbers in a row: `--n 2 5`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _one_by_one(args))
+
+
+def _one_by_one(args: list[str]) -> list[str]:
+    """Repeat `--n` before every number that follows it."""
+    written: list[str] = []
+    after_n = False
+    for argument in args:
+        if after_n and argument.isdigit() and written[-2:-1] == ["--n"]:
+            written.append("--n")
+        after_n = argument == "--n" or (after_n and argument.isdigit())
+        written.append(argument)
+    return written
+
+
+@command.command("run", cls=_WithSizes)
+@click.argument("models", nargs=-1, required=True, metavar="TARGET...")
 @option(
-    "--style", "styles", multiple=True, metavar="S", help="A prompt style; may be repeated; default: polite and strict."
+    "--style",
+    "styles",
+    multiple=True,
+    metavar="S",
+    help="A prompt style, or a file of styles (styles.yaml, pirate.md); may be repeated; default: polite and strict.",
 )
+@option("--match-length", is_flag=True, help="Make the styles equally long by neutral sentences.")
 @option(
     "--problems",
     multiple=True,
@@ -45,7 +68,9 @@ command.add_command(generate)
     help="A problem of your own (YAML, JSON, MPS, LP, model.py:name) or a folder of them; may be repeated.",
 )
 @option("--family", "families", multiple=True, metavar="F", help="Only this family; may be repeated.")
-@option("--n", "sizes", multiple=True, type=click.IntRange(min=1), help="Only this size; may be repeated.")
+@option(
+    "--n", "sizes", multiple=True, type=click.IntRange(min=1), metavar="N...", help="Only these sizes, such as 2 5."
+)
 @option(
     "--difficulty",
     "difficulties",
@@ -54,60 +79,50 @@ command.add_command(generate)
     help="Only this difficulty; may be repeated.",
 )
 @option("--count", type=click.IntRange(min=1), help="Number of instances; default: 30, or all of --problems.")
+@option("--seed", type=click.IntRange(min=1), help="Seed of the instances; another one makes new ones.")
 @option(
-    "--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Number of answers to every problem."
+    "--answer",
+    type=click.Choice(["numbers", "code"]),
+    default="numbers",
+    show_default=True,
+    help="What is asked for: the numbers themselves, or a program that a sandbox runs.",
 )
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
-@output_option
-@store_option
-@json_option
-@quiet_option
+@option("--max-tokens", type=click.IntRange(min=1), default=8192, show_default=True, help="Longest answer, in tokens.")
+@run_options
 def run(
-    targets: tuple[str, ...],
+    models: tuple[str, ...],
     styles: tuple[str, ...],
+    match_length: bool,
     problems: tuple[str, ...],
     families: tuple[str, ...],
     sizes: tuple[int, ...],
     difficulties: tuple[str, ...],
     count: int | None,
-    repeats: int,
-    budget_usd: float | None,
-    outputs: tuple[str, ...],
-    store: str | None,
-    as_json: bool,
-    quiet: bool,
+    seed: int | None,
+    answer: str,
+    max_tokens: int,
+    **options: Any,
 ) -> int:
-    """Ask TARGETS in every style; a suite file with `suite: optimisation` has more options."""
-    import yaml
+    """Ask every TARGET in every style; 5 repeats unless --repeats says otherwise."""
+    from fairtrial.cli.run import run_loaded
+    from fairtrial.config import parse_suite
+    from fairtrial.config.style_suite import StyleSuite
 
-    from fairtrial.cli.finish import Ending, check_outputs
-    from fairtrial.cli.run import run_suite
-    from fairtrial.config import RunOptions, parse_suite
-
-    load_dotenv()
-    check_outputs(outputs)
-    chosen = {
-        "problems": list(problems),
-        "family": list(families),
-        "n": list(sizes),
-        "difficulty": list(difficulties),
-        "count": count,
-    }
-    selection = {name: value for name, value in chosen.items() if value}
-    text = yaml.safe_dump(
-        {
-            "name": "optimisation",
-            "targets": list(targets),
-            "repeats": repeats,
-            "params": {"max_tokens": 8192},
-            "suite": {"kind": "optimisation", "styles": list(styles or ("polite", "strict")), **selection},
-        },
-        sort_keys=False,
+    suite = StyleSuite(
+        targets=models,
+        styles=styles or ("polite", "strict"),
+        match_length=match_length,
+        problems=problems,
+        families=families,
+        sizes=sizes,
+        difficulties=difficulties,
+        count=count,
+        seed=seed,
+        answer="code" if answer == "code" else "",
+        max_tokens=max_tokens,
     )
-    suite = parse_suite(text, file="optimisation", options=RunOptions(budget_usd=budget_usd))
-    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet)
-    code = run_suite(suite, ending, runs=1, store=store)
-    if not quiet and not as_json:
+    code = run_loaded(lambda chosen, _: parse_suite(suite.text(), file="optimisation", options=chosen), None, **options)
+    if not (options["quiet"] or options["as_json"] or options["dry_run"]):
         click.echo("`fairtrial optim report` compares the styles", err=True)
     return code
 
@@ -129,14 +144,7 @@ def export(run: str, folder: str, store: str | None) -> None:
 
 @command.command("evaluate")
 @click.argument("folder", type=click.Path())
-@option(
-    "--weights",
-    nargs=2,
-    type=float,
-    default=(0.5, 0.5),
-    show_default=True,
-    help="Weights of instruction following and of solution quality.",
-)
+@weights_option
 @option(
     "--time-limit",
     type=click.FloatRange(min=1),
@@ -155,8 +163,6 @@ def evaluate(folder: str, weights: tuple[float, float], time_limit: float, store
     """
     from pathlib import Path
 
-    import msgspec
-
     from fairtrial import pipeline
     from fairtrial.analyse.optimisation import optimisation_report
     from fairtrial.cli.options import run_coroutine
@@ -167,92 +173,68 @@ def evaluate(folder: str, weights: tuple[float, float], time_limit: float, store
     for line in describe_folder(Path(folder), suite):
         click.echo(printable(line), err=True)
     stored_run = run_coroutine(pipeline.arun(suite, store=open_store(store, create=True)))
-    report = optimisation_report(stored_run, weights)
-    print_json(msgspec.to_builtins(report)) if as_json else print_report(report)
+    _show(optimisation_report(stored_run, weights), as_json=as_json)
 
 
 @command.command("report")
 @click.argument("run", default="latest")
-@option(
-    "--weights",
-    nargs=2,
-    type=float,
-    default=(0.5, 0.5),
-    show_default=True,
-    help="Weights of instruction following and of solution quality.",
-)
+@weights_option
 @option("--by", type=click.Choice(["difficulty", "n", "family"]), help="Also print a table for each of these.")
-@option("--details", is_flag=True, help="Show every test, and the difference by group of problems.")
+@option("--details", is_flag=True, help="Show every test, the format step by step, and the lengths of the styles.")
+@option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    help="Write the report to a file (.html, .md, .tex, .csv or .json); may be repeated.",
+)
 @store_option
 @json_option
 def report(
-    run: str, weights: tuple[float, float], by: str | None, details: bool, store: str | None, as_json: bool
+    run: str,
+    weights: tuple[float, float],
+    by: str | None,
+    details: bool,
+    outputs: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
 ) -> None:
-    """Show how each style affects the answers of RUN."""
-    import msgspec
+    """Show how each style affects the answers of RUN, or write it as a report with tables, figures and methods."""
+    from pathlib import Path
 
     from fairtrial.analyse import Run
     from fairtrial.analyse.optimisation import optimisation_report
+    from fairtrial.reports.style_reports import check_style_outputs, write_styles
 
+    check_style_outputs(outputs)
     result = optimisation_report(Run.find(run, open_store(store)), weights)
+    _show(result, by=by, details=details, as_json=as_json)
+    for output in outputs:
+        write_styles(result, Path(output))
+        click.echo(f"written: {output}", err=True)
+
+
+def _show(report: OptimisationReport, *, as_json: bool, by: str | None = None, details: bool = False) -> None:
+    """Print a report, as one JSON document or as tables."""
     if as_json:
-        print_json(msgspec.to_builtins(result))
+        from fairtrial.reports.style_reports.json import document
+
+        print_plain_json(document(report))
     else:
-        print_report(result, by=by, details=details)
+        from fairtrial.cli.optim_page import print_report
+
+        print_report(report, by=by, details=details)
 
 
-def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
-    """Print the tables and sentences of a report."""
-    from rich.text import Text
+@command.command("mcp")
+@click.argument("problems", nargs=-1, type=click.Path(), metavar="[PROBLEM]...")
+def mcp(problems: tuple[str, ...]) -> None:
+    """Serve a solver as MCP tools on stdin and stdout, for an agent: evaluate, solve and describe a problem by its id.
 
-    from fairtrial.analyse.wording.comparisons import difficulty_line
-    from fairtrial.cli.compare_page import print_comparisons
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.core.text import printable
+    PROBLEM is a file or a folder of your own problems; the built-in ones are always known.
+    """
+    from fairtrial.config.problem_files import find_problems
+    from fairtrial.optim.mcp_server import serve
 
-    console = Console(highlight=False)
-    console.print(Text(printable(f"run {report.run_id} · {report.suite}"), style="bold"))
-    console.print()
-    console.print(table(_COLUMNS, [[arm.arm, *_cells(arm.overall)] for arm in report.arms]))
-    console.print(
-        Text(
-            f"gap is normalised: 0 is the optimum, 1 no better than chance; composite is "
-            f"{report.weights[0]:g} following + {report.weights[1]:g} quality / 100",
-            style="dim",
-        )
-    )
-    for value in dict.fromkeys(name for arm in report.arms for name in arm.by[by]) if by else ():
-        console.print(Text(f"\n{by} {value}", style="bold"))
-        rows = [[arm.arm, *_cells(arm.by[by][value])] for arm in report.arms if by and value in arm.by[by]]
-        console.print(table(_COLUMNS, rows))
-    for arm in report.arms:
-        faults = {
-            "answers repeat the question": arm.overall.echoes,
-            "answers cut off": arm.overall.truncated,
-            "objectives misreported": arm.overall.misreported,
-        }
-        if any(faults.values()):
-            told = ", ".join(f"{count} {words}" for words, count in faults.items() if count)
-            console.print(Text(printable(f"{arm.arm}: {told}")))
-    if report.beaten:
-        shown = ", ".join(report.beaten[:5])
-        console.print(Text(f"BASELINE BEATEN by {len(report.beaten)} answers: {shown}", style="bold red"))
-    if report.left_out:
-        console.print(Text(f"no scored answers: {', '.join(report.left_out)}", style="yellow"))
-    if report.comparisons is not None:
-        console.print()
-        print_comparisons(report.comparisons, details=details)
-        for pair in report.comparisons.pairs:
-            console.print(Text(printable(f"{pair.a}, {pair.b}: {difficulty_line(pair)}")))
-
-
-def _cells(slice_: Slice) -> list[str]:
-    return [
-        f"{100 * slice_.instruction_following:.0f} %",
-        "–" if slice_.feasible is None else f"{100 * slice_.feasible:.0f} %",
-        f"{slice_.normalised_gap:.3f}",
-        f"{slice_.median_normalised_gap:.3f}",
-        f"{slice_.quality:.1f}",
-        f"{slice_.composite:.3f}",
-    ]
+    serve(find_problems(list(problems)))

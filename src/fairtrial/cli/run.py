@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -28,46 +29,74 @@ from fairtrial.cli.options import (
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
     from fairtrial.cli.finish import Ending
-    from fairtrial.config import Suite
+    from fairtrial.config import RunOptions, Suite
     from fairtrial.engine.job import Where
     from fairtrial.workflows.estimate import CostEstimate
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def run_options(command: F) -> F:
+    """Add the options of every command that runs a suite."""
+    for add in reversed(_RUN_OPTIONS):
+        command = add(command)
+    return command
+
+
+_RUN_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series."),
+    option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case."),
+    option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time."),
+    option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds."),
+    option("--limit", type=click.IntRange(min=1), help="Only the first N cases."),
+    option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated."),
+    option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated."),
+    option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated."),
+    option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0."),
+    option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this."),
+    option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="Stop early, as soon as this is certain."),
+    option("--margin", type=Margin(), help="Difference that does not matter, in points; for --stop-when."),
+    option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs."),
+    option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop."),
+    engine_option,
+    workers_option,
+    output_option,
+    store_option,
+    json_option,
+    quiet_option,
+    plain_option,
+)
+
+
 @click.command()
 @click.argument("suite", type=click.Path())
-@option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series.")
-@option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
-@option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds.")
-@option("--limit", type=click.IntRange(min=1), help="Only the first N cases.")
-@option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated.")
-@option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated.")
-@option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated.")
-@option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
-@option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="Stop early, as soon as this is certain.")
-@option(
-    "--margin",
-    type=Margin(),
-    help="Difference that does not matter, in points; for --stop-when.",
-)
-@option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs.")
 @option("--watch", is_flag=True, help="Run again whenever a file of the suite is saved; implies --cache.")
-@option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop.")
-@engine_option
-@workers_option
-@output_option
-@store_option
-@json_option
-@quiet_option
-@plain_option
+@run_options
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    suite: str,
+def command(context: click.Context, /, suite: str, watch: bool, **options: Any) -> int:
+    """Run SUITE: every target answers every case under every condition.
+
+    Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
+    """
+    from fairtrial import pipeline
+
+    if watch:
+        from fairtrial.cli.finish import check_outputs
+        from fairtrial.cli.rerun import watch_suite
+
+        check_outputs(options["outputs"])
+        if options["runs"] > 1 or options["dry_run"] or options["stop_when"]:
+            raise click.UsageError("--watch cannot be combined with --runs, --dry-run or --stop-when")
+        return watch_suite(suite, _arguments(context))
+    return run_loaded(lambda chosen, whole: pipeline.load(suite, chosen, whole=whole), suite, **options)
+
+
+def run_loaded(
+    load: Callable[[RunOptions, bool], Suite],
+    file: str | None,
+    *,
     runs: int,
-    watch: bool,
     dry_run: bool,
     outputs: tuple[str, ...],
     store: str | None,
@@ -78,29 +107,19 @@ def command(
     plain: bool,
     **options: Any,
 ) -> int:
-    """Run SUITE: every target answers every case under every condition.
-
-    Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
-    """
-    from fairtrial import pipeline
+    """Run what `load` returns, with the options of `run_options`; keys are read beside `file`, if there is one."""
     from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.config import RunOptions
     from fairtrial.engine.engines import where_of
 
     check_outputs(outputs)
     where = where_of(engine, workers)
-    if watch:
-        if runs > 1 or dry_run or options["stop_when"]:
-            raise click.UsageError("--watch cannot be combined with --runs, --dry-run or --stop-when")
-        from fairtrial.cli.rerun import watch_suite
-
-        return watch_suite(suite, _arguments(context))
-    load_dotenv(suite)
+    load_dotenv(file)
     if options["margin"] is not None:
         if options["stop_when"] is None:
             raise click.UsageError("--margin needs --stop-when")
         options["margin"] /= 100
-    loaded = pipeline.load(suite, RunOptions(**options), whole=dry_run)
+    loaded = load(RunOptions(**options), dry_run)
     if runs > 1 and loaded.settings.cache:
         raise click.UsageError("--runs and --cache cannot be combined: the runs of a series must be independent")
     if runs > 1 and loaded.settings.stop:

@@ -10,7 +10,8 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
 from fairtrial.suites import code_arena
 
-_FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles", "answer", "sandbox", "seconds", "memory_mb")
+_FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles", "match_length", "answer", "sandbox")
+_FOR_PROGRAMS = ("seconds", "memory_mb")
 _MAX_TOKENS = 8192  # a page is longer than the usual answer
 _TIMEOUT = 300.0  # seconds; a page also takes longer
 
@@ -33,7 +34,7 @@ def with_arena_defaults(source: Source, document: SuiteDocument) -> SuiteDocumen
     """Set what pages need, unless the suite does: a scorer that opens them, enough tokens, and enough time."""
     assert document.suite is not None
     written = source.value["suite"]
-    for name in _FOR_PROBLEMS:
+    for name in (*_FOR_PROBLEMS, *_FOR_PROGRAMS):
         if isinstance(written, dict) and name in written:
             source.problem(
                 ("suite", name), f"`{name}` selects optimisation problems; it does not apply to the code arena"

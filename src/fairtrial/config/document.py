@@ -382,8 +382,15 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(gt=0, description="Processor time of each program.")] = 60.0
     memory_mb: Annotated[float, Meta(gt=0, description="Memory of each program.")] = 2048.0
     styles: Annotated[
-        list[str] | None, Meta(description="Styles used as conditions if the suite has no `conditions`.")
+        list[str] | None,
+        Meta(
+            description="Styles used as conditions if the suite has no `conditions`: built in, or files "
+            "(`styles.yaml`, `styles.yaml:pirate`, `pirate.md`)."
+        ),
     ] = None
+    match_length: Annotated[
+        bool, Meta(description="Make the wordings of all styles equally long by neutral sentences.")
+    ] = False
 
     def own_styles(self) -> list[str]:
         """Return the styles that become conditions: for problems, polite and strict unless others are set."""

@@ -21,6 +21,7 @@ from fairtrial.config.document import (
 )
 from fairtrial.config.skills import given_as_text, resolve_skills, with_skill_files
 from fairtrial.config.source import Source
+from fairtrial.config.style_files import style_entries
 from fairtrial.config.suite import RunOptions
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import Wording, check_template, needs_templates, prompts_of, system_text, wording_of
@@ -303,7 +304,7 @@ def _chosen_conditions(
     source: Source, document: SuiteDocument, folder: Path, options: RunOptions
 ) -> Iterator[tuple[str, ConditionEntry, Condition]]:
     common = ConditionEntry(system=document.system, system_file=document.system_file)
-    entries = _entries(document, common)
+    entries = _entries(source, document, common, folder)
     wordings = _wordings(source, document, folder)
     names = [_condition_name(document, name, wording) for name in entries for wording in wordings]
     _check_choice(source, "condition", options.conditions, names)
@@ -377,12 +378,18 @@ def _worded(
     return msgspec.structs.replace(condition, name=name, templates=templates, vars=document.vars)
 
 
-def _entries(document: SuiteDocument, common: ConditionEntry) -> dict[str, ConditionEntry]:
+def _entries(
+    source: Source, document: SuiteDocument, common: ConditionEntry, folder: Path
+) -> dict[str, ConditionEntry]:
     """Return the conditions: those of the suite, else the styles of its problems, else one default."""
     if document.conditions:
+        if document.suite is not None and document.suite.match_length:
+            source.problem(
+                ("suite", "match_length"), "`match_length` goes with `styles`, but the suite has `conditions`"
+            )
         return document.conditions
     if document.suite is not None and (styles := document.suite.own_styles()):
-        return {style: ConditionEntry(style=style) for style in styles}
+        return style_entries(source, document.suite, styles, folder)
     return {"default": common}
 
 

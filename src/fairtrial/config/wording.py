@@ -10,14 +10,14 @@ import yaml
 
 from fairtrial.config.document import ConditionEntry, MessageEntry, Prompt, PromptFile
 from fairtrial.config.source import Source
-from fairtrial.core import registry
+from fairtrial.config.style_files import find_styles, note_files
 from fairtrial.core.chat import Message
 from fairtrial.core.code import load_function
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
 from fairtrial.core.templates import TemplateError, is_template, names_in
-from fairtrial.optim.styles import styles
 
 _CHATS = (".json", ".yaml", ".yml")
 
@@ -38,11 +38,7 @@ def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pat
         source.problem(path, f"{' and '.join(keys)} are mutually exclusive: set only one")
         return ()
     if entry.style is not None:
-        prompts = styles()
-        if entry.style not in prompts:
-            key = (*path, "style") if path else ("suite", "styles")
-            source.problem(key, f"unknown style `{entry.style}`{registry.nearest(entry.style, list(prompts))}")
-        return prompts.get(entry.style, ())
+        return _style_prompts(source, (*path, "style") if path else ("suite", "styles"), entry.style, folder)
     if entry.prompt_file is not None:
         text = _read(source, (*path, "prompt_file"), folder / entry.prompt_file)
         if text is None:
@@ -54,6 +50,20 @@ def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pat
     for text in texts:
         check_prompt(source, key, text)
     return tuple(texts)
+
+
+def _style_prompts(source: Source, key: KeyPath, name: str, folder: Path) -> tuple[str, ...]:
+    """Return the wordings of one style, built in or from a file."""
+    try:
+        found = find_styles([name], folder)
+    except FairtrialError as error:
+        source.problem(key, str(error))
+        return ()
+    if len(found) > 1:
+        one = f"{name}:{next(iter(found))}"
+        source.problem(key, f"{name} has several styles ({', '.join(found)}): choose one, as in {one}")
+    note_files(source, [name], folder)
+    return next(iter(found.values()))
 
 
 def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> Wording | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
-from fairtrial.optim.families import DEFAULT, FAMILIES, FIXED, can_make, make
+from fairtrial.optim.families import DEFAULT, FAMILIES, FIXED, SMALL, can_make, make
 from fairtrial.optim.model import pyomo
 from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
 
@@ -141,6 +141,13 @@ def baselines(
     ]
 
 
+def known_baseline(problem: Problem, cache: Path | None = None) -> Baseline | None:
+    """Return the shipped or cached baseline of a problem; None if it would have to be solved."""
+    digest = problem_digest(problem)
+    found = shipped().get(digest) or _cached(cache, digest)
+    return None if found is None else msgspec.structs.replace(found, problem=problem.id)
+
+
 Task = tuple[Problem, Baseline | None]  # a problem, and what is known of it
 
 
@@ -226,8 +233,8 @@ def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> st
 
 
 def write_shipped(time_limit: float = 300.0) -> None:
-    """Solve the default suite and write the shipped baselines: `python -m fairtrial.optim.catalogue`."""
-    solved = list(_solve_all([(make(*key), None) for key in DEFAULT], time_limit))
+    """Solve the default suite and the small instances: `python -m fairtrial.optim.catalogue` writes what ships."""
+    solved = list(_solve_all([(make(*key), None) for key in (*DEFAULT, *SMALL)], time_limit))
     lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in solved)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
 

@@ -291,20 +291,25 @@ DEFAULT = (
 )
 
 
+_SMALLEST = {"portfolio": 3, "sparse_equality_qp": 3, "bilinear": 5}  # variables at least; 2 if it is not named
+# Small instances for small models; their baselines ship too.
+SMALL = tuple((family, n, 1) for n in (2, 5) for family in FAMILIES if n >= _SMALLEST.get(family, 2))
 FIXED = {"original": (1, 2), "rosenbrock": (1,)}  # families that are not random, and their seeds
 
 
 def can_make(family: str, n: int, seed: int) -> bool:
     """Return whether such an instance exists and is not a duplicate of another under a new name."""
-    return (family != "bilinear" or n % 5 == 0) and (family not in FIXED or seed in FIXED[family])
+    if family not in FIXED:
+        return n >= _SMALLEST.get(family, 2) and (family != "bilinear" or n % 5 == 0)
+    return seed in FIXED[family]
 
 
 def make(family: str, n: int, seed: int = 1) -> Problem:
     """Return one instance."""
     if family not in FAMILIES:
         raise FairtrialError(f"unknown family `{family}`; choose one of {', '.join(FAMILIES)}")
-    if n < 3:
-        raise FairtrialError("a problem needs at least 3 variables")
+    if n < (smallest := _SMALLEST.get(family, 2)):
+        raise FairtrialError(f"a problem of the family {family} needs at least {smallest} variables")
     if family in FIXED and seed not in FIXED[family]:
         raise FairtrialError(f"the family {family} has no seed {seed}: its problems are not random")
     return FAMILIES[family](n, seed)

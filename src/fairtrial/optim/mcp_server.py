@@ -1,53 +1,64 @@
-"""`python -m fairtrial.optim.mcp_server`: a solver as MCP tools, to measure how much such a tool helps an agent."""
+"""A solver as MCP tools, to measure how much such a tool helps an agent.
+
+`fairtrial optim mcp PROBLEMS…` serves problems of one's own beside the built-in ones, which
+`python -m fairtrial.optim.mcp_server` serves alone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.optim.problem import Problem
 
 
-def evaluate(problem: str, x: list[float]) -> dict[str, Any]:
-    """The objective at x, and by how much x misses each constraint, of a problem given by its id."""
-    import numpy as np
+class Tools:
+    """The tools; problems are known by their ids, those of one's own before the built-in ones."""
 
-    from fairtrial.optim.catalogue import by_name
+    def __init__(self, own: Sequence[Problem] = ()) -> None:
+        self._own = {problem.id: problem for problem in own}
 
-    chosen = by_name(problem)
-    if len(x) != chosen.n:
-        raise FairtrialError(f"{problem} has {chosen.n} variables, and x has {len(x)} numbers")
-    if not all(map(math.isfinite, x)):
-        raise FairtrialError("x has numbers that are not finite")
-    point = np.asarray(x, dtype=np.float64)
-    violations = chosen.violations(point)
-    return {
-        "objective_value": chosen.value(point),
-        "feasible": violations.largest <= 1e-6,
-        "violations": [{"constraint": i, "by": v} for i, v in enumerate(violations.constraints, 1) if v > 0],
-        "bounds_violation": violations.bounds,
-        "integrality_violation": violations.integrality,
-    }
+    def _problem(self, name: str) -> Problem:
+        from fairtrial.optim.catalogue import by_name
 
+        return self._own.get(name) or by_name(name)
 
-def solve(problem: str) -> dict[str, Any]:
-    """The best known solution of a problem given by its id, with the status and how far it is certified."""
-    from fairtrial.optim.catalogue import baselines, by_name
+    def evaluate(self, problem: str, x: list[float]) -> dict[str, Any]:
+        """The objective at x, and by how much x misses each constraint, of a problem given by its id."""
+        import numpy as np
 
-    baseline = baselines([by_name(problem)], Path(".fairtrial/baselines"))[0]
-    return {**baseline.as_answer(), "gap": baseline.gap}
+        chosen = self._problem(problem)
+        if len(x) != chosen.n:
+            raise FairtrialError(f"{problem} has {chosen.n} variables, and x has {len(x)} numbers")
+        if not all(map(math.isfinite, x)):
+            raise FairtrialError("x has numbers that are not finite")
+        point = np.asarray(x, dtype=np.float64)
+        violations = chosen.violations(point)
+        return {
+            "objective_value": chosen.value(point),
+            "feasible": violations.largest <= chosen.tolerance,
+            "violations": [{"constraint": i, "by": v} for i, v in enumerate(violations.constraints, 1) if v > 0],
+            "bounds_violation": violations.bounds,
+            "integrality_violation": violations.integrality,
+        }
 
+    def solve(self, problem: str) -> dict[str, Any]:
+        """The best known solution of a problem given by its id, with the status and how far it is certified."""
+        from fairtrial.optim.catalogue import baselines
 
-def describe(problem: str) -> dict[str, Any]:
-    """A problem in full, given by its id."""
-    from fairtrial.optim.catalogue import by_name
-    from fairtrial.optim.text import statement
+        baseline = baselines([self._problem(problem)], Path(".fairtrial/baselines"))[0]
+        return {**baseline.as_answer(), "gap": baseline.gap}
 
-    return {"statement": statement(by_name(problem))}
+    def describe(self, problem: str) -> dict[str, Any]:
+        """A problem in full, given by its id."""
+        from fairtrial.optim.text import statement
+
+        return {"statement": statement(self._problem(problem))}
 
 
 # Solvers capture the output of the whole process: calls at the same time would deadlock.
@@ -70,15 +81,15 @@ def as_safe_tool(tool: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def main() -> None:
+def serve(own: Sequence[Problem] = ()) -> None:
     """Serve the tools on stdin and stdout."""
     from mcp.server.mcpserver import MCPServer
 
-    server = MCPServer("fairtrial-optim")
-    for tool in (evaluate, solve, describe):
+    server, tools = MCPServer("fairtrial-optim"), Tools(own)
+    for tool in (tools.evaluate, tools.solve, tools.describe):
         server.tool()(as_safe_tool(tool))
     server.run()
 
 
 if __name__ == "__main__":
-    main()
+    serve()

@@ -5,6 +5,7 @@ from fairtrial.stats.betting import Bets, BettingSequence, betting_sequence
 from fairtrial.stats.bootstrap import Bootstrap, bootstrap_ci
 from fairtrial.stats.control import ControlledMean
 from fairtrial.stats.correction import Corrected, LabelledMean, corrected_mean, corrected_share, lang_reiczigel
+from fairtrial.stats.crossed import Between, CrossedMean, between_columns
 from fairtrial.stats.interaction import Interaction, interaction
 from fairtrial.stats.many import holm, holm_levels
 from fairtrial.stats.mean import Mean
@@ -42,10 +43,12 @@ __all__ = [
     "Agreement",
     "Bets",
     "BettingSequence",
+    "Between",
     "Bootstrap",
     "Components",
     "ControlledMean",
     "Corrected",
+    "CrossedMean",
     "Equivalence",
     "Gap",
     "Interaction",
@@ -61,6 +64,7 @@ __all__ = [
     "Sequence",
     "aggregate",
     "betting_sequence",
+    "between_columns",
     "bootstrap_ci",
     "both_orders",
     "bradley_terry",

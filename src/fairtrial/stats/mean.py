@@ -184,10 +184,16 @@ class Mean:
         """Return the 1 − alpha interval of the mean."""
         if self.mean is None or self.method not in ("t", "bounded"):
             return None
+        return self.limit(alpha, -1), self.limit(alpha, 1)
+
+    def limit(self, alpha: float, side: int) -> float:
+        """Return the lower (−1) or the upper (1) limit of the interval, where there is one."""
+        end = self.bounds[side > 0]
         if self.method == "bounded":
-            return self.bounded_interval(alpha)
+            return _quantile(*self._dirichlet(end), alpha / 2 if side < 0 else 1 - alpha / 2)
         half = t_quantile(1 - alpha / 2, self.freedom) * (self.std_err or 0.0)
-        return max(self.bounds[0], self.mean - half), min(self.bounds[1], self.mean + half)
+        mean = self.mean or 0.0
+        return max(end, mean - half) if side < 0 else min(end, mean + half)
 
     def bounded_interval(self, alpha: float = ALPHA) -> Bounds:
         """Return the bounded interval, whichever method the rule chooses; it needs one unit and two bounds."""

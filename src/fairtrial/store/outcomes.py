@@ -84,6 +84,19 @@ def metric_rows(store: Store, run_id: str, scoring: int) -> Iterator[tuple[int, 
             yield position, arm, {name: item for name, item in decode(metrics).items() if item[0] is not None}
 
 
+def repeat_rows(
+    store: Store, run_id: str, scoring: int, arms: Sequence[int]
+) -> Iterator[tuple[int, int, int, float | None, Metrics]]:
+    """Stream case, arm, repeat, score and metrics of every scored trial of some arms."""
+    scores = schema.scores
+    query = _scored(run_id, scoring, scores.c.value.is_not(None), scores.c.arm_position.in_(arms)).add_columns(
+        scores.c.case_position, scores.c.arm_position, scores.c.repeat, scores.c.value, scores.c.metrics
+    )
+    for batch in row_batches(store, query.order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)):
+        for position, arm, repeat, value, metrics in batch:
+            yield position, arm, repeat, value, {} if metrics is None else decode(metrics)
+
+
 def taken_metrics(store: Store, run_id: str) -> list[str]:
     """Return which of `latency_ms` and `cost_usd` any trial of a run has."""
     of_run = schema.trials.c.run_id == run_id

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import INPUT
 
 _ENDINGS = (".yaml", ".yml")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages", "venv", "dist", "build"}
@@ -127,6 +129,27 @@ def write(folder: Path, name: str, text: str, *, before: str | None) -> str:
     finally:
         partial.unlink(missing_ok=True)
     return fingerprint(text)
+
+
+def create(folder: Path, name: str, text: str) -> str:
+    """Write a new suite, under a similar name if there is one already, and return its name."""
+    name = free_name(folder, name) if path_of(folder, name).exists() else name
+    write(folder, name, text, before=None)
+    return name
+
+
+def style_files(folder: Path) -> list[str]:
+    """Return the files of prompt styles right in a folder or in one below it: they say where the problem goes."""
+    found = []
+    for path in sorted([*folder.glob("*.y*ml"), *folder.glob("*/*.y*ml")])[:_MAX_FILES]:
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") or part in _SKIPPED for part in parts) or path.stat().st_size > _MAX_BYTES:
+            continue
+        with suppress(OSError, UnicodeDecodeError):
+            text = path.read_text("utf-8")
+            if INPUT.search(text) and not _TARGETS_KEY.search(text):
+                found.append(path.relative_to(folder).as_posix())
+    return found
 
 
 def free_name(folder: Path, name: str) -> str:

@@ -15,7 +15,7 @@ from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels, arm_labels
-from fairtrial.analyse.optimisation import OptimisationReport, StyleMeans, optimisation_report, style_means
+from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
@@ -185,16 +185,9 @@ def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Tiers:
     return table_tiers(scores._replace(arms=tuple(chosen)))
 
 
-class Styles(msgspec.Struct):
-    """Prompt styles on optimisation problems, with their intervals."""
-
-    report: OptimisationReport
-    means: StyleMeans
-
-
-def styles(runs: Sequence[Run], weights: tuple[float, float]) -> Styles:
+def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
     """Report on prompt styles on optimisation problems."""
-    return Styles(optimisation_report(runs[0], weights), style_means(runs[0], weights))
+    return optimisation_report(runs[0], weights)
 
 
 class PlanNumbers(msgspec.Struct):

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fairtrial import pipeline
 from fairtrial.analyse import Run
-from fairtrial.analyse.figures import Links, answer_gaps, leaders, pair_matrix, style_figures, style_kinds
+from fairtrial.analyse.figures import answer_gaps
+from fairtrial.analyse.optimisation import LEVELS, OptimisationReport
 from fairtrial.analyse.run import TrialRecord
-from fairtrial.analyse.tiers import comparison_tiers
-from fairtrial.analyse.wording.comparisons import sentence
-from fairtrial.analyse.wording.tiers import headline_parts
+from fairtrial.config import RunOptions
+from fairtrial.config.style_files import style_file
+from fairtrial.config.style_suite import StyleSuite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
+from fairtrial.reports.style_reports import TITLES, render_styles
+from fairtrial.reports.style_reports.html import body
 from fairtrial.scorers.optimisation import problem_of
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.web import numbers
+from fairtrial.web import files, numbers
 from fairtrial.web.cache import LONG, patience
+from fairtrial.web.problems import find_known, own_problems
 from fairtrial.web.result import run_links
 from fairtrial.web.runs import has_scorer, run_line
-from fairtrial.web.site import Site
+from fairtrial.web.site import Site, attachment, form_view, go_to
 
 _RECENT = 40
 _MOST_ANSWERS = 200
 _EVEN = (0.5, 0.5)
 _AT_OPTIMUM = 1e-6  # normalised gap
-_KINDS = (("difficulty", "By difficulty"), ("n", "By size"))
+_SIZES = (2, 5, 10, 50, 100)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
+_ONE_CASE = RunOptions(limit=1)
+_MEDIA = {
+    "html": "text/html",
+    "md": "text/markdown",
+    "tex": "application/x-tex",
+    "csv": "text/csv",
+    "json": "application/json",
+}
 
 
 class Optimisation:
@@ -42,10 +60,13 @@ class Optimisation:
         site.before_visits.append(_builtin_problems)
         self.routes = [
             Route("/optimisation", self._list),
+            Route("/optimisation/new", self._new, methods=["GET"]),
+            Route("/optimisation/new", form_view(self._create), methods=["POST"]),
             Route("/optimisation/runs/{run}", self._run_row),
             Route("/optimisation/{problem}", self._problem),
             Route("/runs/{run}/styles", self._styles),
             Route("/runs/{run}/styles/result", self._styles_part),
+            Route("/runs/{run}/styles/report.{form}", self._download),
         ]
 
     def _runs(self) -> list[Run]:
@@ -65,6 +86,7 @@ class Optimisation:
             sizes=sizes,
             families=families,
             certified=sum(baseline.certified for _, baseline in problems),
+            own=own_problems(self._site.folder),
             runs=[run_line(self._site, run, wait=0.0) for run in self._runs()],
         )
 
@@ -76,14 +98,13 @@ class Optimisation:
 
     def _problem(self, request: Request) -> Response:
         """Show a problem's statement, its baseline and the answers to it."""
-        from fairtrial.optim.catalogue import baselines, by_name
         from fairtrial.optim.text import statement
 
-        problem = by_name(request.path_params["problem"])
-        folder = self._site.folder / ".fairtrial" / "baselines"
-        baseline = baselines([problem], folder, time_limit=20)[0]
+        runs = self._runs()
+        known = find_known(request.path_params["problem"], self._site.folder, runs)
+        problem, baseline = known.problem, known.baseline
         answers: list[dict[str, Any]] = []
-        for run in self._runs()[:10]:
+        for run in runs[:10]:
             positions = browsing.positions_of(self._site.store, run.plan.id, problem.id)
             for position in positions[:1]:
                 answers += [
@@ -99,12 +120,55 @@ class Optimisation:
             "problem.html.j2",
             problem=problem,
             text=statement(problem),
+            source=known.source,
             baseline=baseline,
-            answer=msgspec.json.format(msgspec.json.encode(baseline.as_answer()), indent=2).decode(),
+            answer="" if baseline is None else _as_json(baseline.as_answer()),
             answers=answers,
             headline=_problem_words([item["trial"] for item in answers]),
             gaps=answer_gaps(by_arm) if by_arm else "",
         )
+
+    def _new(self, request: Request) -> Response:
+        """Show the form that chooses problems, styles and models."""
+        return self._new_page(request, {})
+
+    def _new_page(self, request: Request, entered: dict[str, Any], problem: str = "") -> Response:
+        from fairtrial.optim.styles import styles
+
+        return self._site.page(
+            request,
+            "new_styles.html.j2",
+            own=own_problems(self._site.folder),
+            styles=[(name, len(wordings)) for name, wordings in styles().items()],
+            style_files=files.style_files(self._site.folder),
+            sizes=_SIZES,
+            entered=entered,
+            problem=problem,
+        )
+
+    def _create(self, request: Request, form: FormData) -> Response:
+        """Write the chosen suite into the folder and go to the page that estimates and starts it."""
+        values = {name: [str(value) for value in form.getlist(name)] for name in form}
+        try:
+            problems = [own.path for own in own_problems(self._site.folder)]
+            suite = _chosen_suite(values, problems, files.style_files(self._site.folder))
+            pipeline.load_text(suite.text(), file=f"{suite.name}.yaml", folder=self._site.folder, options=_ONE_CASE)
+            file = files.create(self._site.folder, f"{suite.name}.yaml", suite.text())
+        except FairtrialError as error:
+            return self._new_page(request, values, str(error))
+        return go_to(f"/new?{urlencode({'file': file})}")
+
+    def _download(self, request: Request) -> Response:
+        """Send the report of a run as a file."""
+        form = request.path_params["form"]
+        if form not in TITLES:
+            raise HTTPException(404)
+        run = self._site.run(request.path_params["run"])
+        report = self._report(run, _weights(request.query_params.get("weights", "")), wait=LONG)
+        if report is None:
+            raise FairtrialError("the report is still being computed: try again in a moment")
+        headers = {"Content-Disposition": attachment(f"styles-{run.id}.{form}"), "X-Content-Type-Options": "nosniff"}
+        return Response(render_styles(report, form), media_type=_MEDIA[form], headers=headers)
 
     def _styles(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
@@ -132,33 +196,49 @@ class Optimisation:
 
     def _styles_of(self, run: Run, weights: tuple[float, float], *, wait: float) -> dict[str, Any] | None:
         """Return what the page of styles shows; None until it is computed."""
-        name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
         try:
-            found = self._site.cache.get(name, [run], numbers.Styles, numbers.styles, weights, wait=wait)
+            report = self._report(run, weights, wait=wait)
         except FairtrialError as error:
             return {"error": str(error)}
-        return None if found is None else _styles_view(run, found)
+        if report is None:
+            return None
+        entered = f"{weights[0]:g},{weights[1]:g}"
+        return {"error": "", "body": body(report, run_links(run)), "forms": list(TITLES.items()), "weights": entered}
+
+    def _report(self, run: Run, weights: tuple[float, float], *, wait: float) -> OptimisationReport | None:
+        name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
+        return self._site.cache.get(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
 
 
-def _styles_view(run: Run, found: numbers.Styles) -> dict[str, Any]:
-    report, means = found.report, found.means
-    comparisons = report.comparisons
-    tiers = comparison_tiers(comparisons) if comparisons else None
-    order = [one.label for one in tiers.places] if tiers else [arm.arm for arm in report.arms]
-    links = run_links(run)
-    return {
-        "error": "",
-        "report": report,
-        "headline": headline_parts(tiers) if tiers else [],
-        "arm_href": links.arm,
-        "leaders": leaders(tiers, {}, Links(arm=links.arm)) if tiers else "",
-        "matrix": pair_matrix(tiers) if tiers and len(order) > 2 else "",
-        "figures": style_figures(means, order, links.arm),
-        "kinds": [(title, figures) for by, title in _KINDS if (figures := style_kinds(means, by, order))],
-        "sentences": [(pair, sentence(pair)) for pair in (comparisons.pairs if comparisons else [])],
-        "problems": sum(means.cases["difficulty"].values()),
-        "answers": sum(arm.overall.trials for arm in report.arms),
-    }
+def _chosen_suite(values: dict[str, list[str]], own: list[str], style_files: list[str]) -> StyleSuite:
+    """Return the suite that a form describes; only files that the form lists can be chosen."""
+    targets = tuple(part for line in values.get("targets", []) for part in line.replace(",", " ").split())
+    if not targets:
+        raise FairtrialError("name at least one model, such as openai:gpt-5-mini or local:smollm2")
+    named = [name for name in values.get("style", []) if not style_file(name)]
+    styles = (*named, *(path for path in values.get("style_file", []) if path in style_files))
+    if not styles:
+        raise FairtrialError("choose at least one style")
+    repeats = "".join(values.get("repeats", [])) or "5"
+    if not repeats.isdigit() or int(repeats) < 1:
+        raise FairtrialError("the number of answers must be a whole number of 1 or more")
+    name = "".join(values.get("name", [])).strip() or "styles"
+    if not _NAME.fullmatch(name):
+        raise FairtrialError("the name may have letters, digits, dots, dashes and underscores")
+    return StyleSuite(
+        name=name,
+        targets=targets,
+        styles=styles,
+        match_length=bool(values.get("match_length")),
+        problems=tuple(path for path in values.get("problem", []) if path in own),
+        sizes=tuple(int(n) for n in values.get("n", []) if n.isdigit()),
+        difficulties=tuple(level for level in values.get("difficulty", []) if level in LEVELS),
+        repeats=int(repeats),
+    )
+
+
+def _as_json(value: dict[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def _address(run: Run, place: tuple[int, int, int]) -> str:

@@ -7,15 +7,21 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from fairtrial.analyse.figures.leaders import Figure
-from fairtrial.analyse.optimisation import StyleMeans
+from fairtrial.analyse.comparison import Comparison, Group
+from fairtrial.analyse.figures.leaders import TONES, Figure
+from fairtrial.analyse.optimisation import LEVELS, AnswerGap, Cell, OptimisationReport
 from fairtrial.analyse.run import TrialRecord
+from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.optimisation import ALL, kind_words
+from fairtrial.analyse.wording.tiers import interval_words, signs
 from fairtrial.charts import DotRow, ForestRow, TrellisCell, TrellisRow, dot_rows, small_forest, trellis
 from fairtrial.charts.marks import Interval, Tone
 from fairtrial.charts.svg import safe
-from fairtrial.stats import Aggregate
 
 _MOST_ARMS = 6  # columns that a page has room for
+_MOST_PAIRS = 6
+_MOST_DOTS = 150  # in one row
+_NEAR = 0.01
 
 
 class Shown(NamedTuple):
@@ -39,39 +45,79 @@ METRICS = {
 }
 
 
-def style_figures(means: StyleMeans, order: Sequence[str], href: Callable[[str], str]) -> list[Figure]:
-    """Return every metric by style, with intervals."""
+def style_figures(report: OptimisationReport, order: Sequence[str], href: Callable[[str], str]) -> list[Figure]:
+    """Return every measure by style, with intervals."""
     figures = []
-    for metric, how in METRICS.items():
-        found = means.means[metric]
-        rows = [_row(arm, found[arm], how, href(arm)) for arm in order if arm in found]
+    parts = {arm.arm: arm.overall for arm in report.arms}
+    for measure, how in METRICS.items():
+        rows = [_row(arm, parts[arm].cells[measure], how, href(arm)) for arm in order if measure in parts[arm].cells]
         if rows:
             html = safe(small_forest(rows, name="Arm", number_name=how.name, within=(0.0, how.high)))
             figures.append(Figure(how.name, html, how.words))
     return figures
 
 
-def style_kinds(means: StyleMeans, by: str, order: Sequence[str]) -> list[Figure]:
+def style_kinds(report: OptimisationReport, by: str, order: Sequence[str]) -> list[Figure]:
     """Return gap and feasibility of the best styles by one attribute of the problems."""
-    arms = list(order[:_MOST_ARMS])
+    kinds, arms = report.kinds(by), list(order[:_MOST_ARMS])
+    found = {arm.arm: arm for arm in report.arms}
     figures = []
-    for metric in ("normalised_gap", "feasible"):
-        how, found = METRICS[metric], means.by[metric][by]
-        overall = [_times(means.means[metric][arm].mean, how) if arm in means.means[metric] else None for arm in arms]
-        rows = [
-            TrellisRow(
-                kind,
-                str(means.cases[by][kind]),
-                [_cell(found[kind].get(arm), mean, how) for arm, mean in zip(arms, overall, strict=True)],
-            )
-            for kind in sorted(found, key=_in_order)
-        ]
+    for measure in ("normalised_gap", "feasible"):
+        how = METRICS[measure]
+        overall = [_times(found[arm].overall.mean(measure), how) for arm in arms]
+        rows = []
+        for kind in kinds:
+            cells = [found[arm].by[by][kind].cells.get(measure) if kind in found[arm].by[by] else None for arm in arms]
+            count = max((cell.problems for cell in cells if cell is not None), default=0)
+            shown = [_cell(cell, mean, how) for cell, mean in zip(cells, overall, strict=True)]
+            rows.append(TrellisRow(kind_words(by, kind), str(count), shown))
         html = safe(trellis(rows, arms, overall, name=by, within=(0.0, how.high)))
         figures.append(Figure(how.name, html, how.words))
-    return figures if len(means.cases[by]) > 1 else []
+    return figures if len(kinds) > 1 else []
 
 
-def _row(arm: str, mean: Aggregate, how: Shown, href: str) -> ForestRow:
+def effect_figure(report: OptimisationReport) -> Markup:
+    """Return the difference of every pair by the composite: on all problems, and by difficulty."""
+    rows = []
+    for pair in (report.comparisons.pairs if report.comparisons else [])[:_MOST_PAIRS]:
+        scale = Scale(pair.metric)
+        parts: list[tuple[str, Comparison | Group]] = [(ALL, pair), *((group.value, group) for group in _levels(pair))]
+        for name, part in parts:
+            rows.append(
+                ForestRow(
+                    f"{pair.a} − {pair.b}: {name}",
+                    part.difference,
+                    part.ci95,
+                    signs(scale.signed(part.difference)),
+                    interval_words(part.ci95, pair.metric) if part.ci95 else "",
+                    rank=str(part.count),
+                    tone=TONES[part.verdict],
+                )
+            )
+    return safe(small_forest(rows, name="Pair", number_name="Difference", zero=0.0)) if rows else safe("")
+
+
+def _levels(pair: Comparison) -> list[Group]:
+    groups = {group.value: group for group in pair.groups if group.by == "difficulty"}
+    return [groups[level] for level in LEVELS if level in groups]
+
+
+def answers_figure(report: OptimisationReport, order: Sequence[str], href: Callable[[AnswerGap], str]) -> Markup:
+    """Return every answer between the optimum and chance, a row for each style."""
+    rows = []
+    for arm in order[:_MOST_ARMS]:
+        own = [answer for answer in report.answers if answer.arm == arm]
+        spread = own[:: max(1, len(own) // _MOST_DOTS)]
+        dots = [
+            (answer.gap, answer.feasible is not False, f"{answer.problem}|gap {answer.gap:.3f}", href(answer))
+            for answer in spread
+        ]
+        near = sum(answer.gap <= _NEAR and answer.feasible is not False for answer in own)
+        rows.append(DotRow(arm, dots, f"{near} of {len(own)} within 1 %"))
+    return safe(dot_rows(rows, name="Arm", number_name="Near the optimum", within=(0.0, 1.0)))
+
+
+def _row(arm: str, mean: Cell, how: Shown, href: str) -> ForestRow:
     return ForestRow(
         arm,
         _times(mean.mean, how),
@@ -82,7 +128,7 @@ def _row(arm: str, mean: Aggregate, how: Shown, href: str) -> ForestRow:
     )
 
 
-def _cell(mean: Aggregate | None, overall: float | None, how: Shown) -> TrellisCell:
+def _cell(mean: Cell | None, overall: float | None, how: Shown) -> TrellisCell:
     if mean is None or mean.mean is None:
         return TrellisCell(None, None, "–")
     bounds, tone = _interval(mean.ci95, how), ""
@@ -107,13 +153,6 @@ def _words(value: float | None, how: Shown) -> str:
 
 def _bounds(bounds: Interval | None, how: Shown) -> str:
     return "" if bounds is None else f"{_words(bounds[0], how)} to {_words(bounds[1], how)}"
-
-
-def _in_order(kind: str) -> tuple[int, float, str]:
-    """Sort difficulties as they rise, sizes as numbers, and anything else by name."""
-    levels = {"easy": 0, "medium": 1, "hard": 2}
-    digits = "".join(letter for letter in kind if letter.isdigit())
-    return levels.get(kind, 3), float(digits) if digits else 0.0, kind
 
 
 def answer_gaps(answers: Mapping[str, Sequence[tuple[TrialRecord, str]]]) -> Markup:

@@ -241,12 +241,17 @@ def detail_lines(pair: Comparison) -> list[str]:
 def _interval_words(pair: Comparison) -> str:
     """Describe the method of the interval and its level for this pair alone."""
     alone = f", {100 * pair.level:.4g} % for this pair alone" if pair.comparisons > 1 else ""
-    return f"{_METHODS.get(pair.method, pair.method)}{alone}"
+    return f"{_METHODS.get(pair.method, pair.method)}{_wordings(pair)}{alone}"
+
+
+def _wordings(pair: Comparison) -> str:
+    return f"; the {pair.wordings} wordings are a sample too (random effect)" if pair.wordings else ""
 
 
 def method_words(pair: Comparison) -> str:
     """Name the method of the interval in a few words."""
-    return _SHORT_METHODS.get(pair.method, pair.method)
+    wordings = ", wordings as a random effect" if pair.wordings else ""
+    return f"{_SHORT_METHODS.get(pair.method, pair.method)}{wordings}"
 
 
 _SHORT_METHODS = {

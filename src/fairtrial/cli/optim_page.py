@@ -1,0 +1,79 @@
+"""What `fairtrial optim report` and `optim evaluate` print."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from fairtrial.analyse.optimisation import OptimisationReport, Slice
+from fairtrial.analyse.wording.optimisation import (
+    composite_words,
+    format_table,
+    headline,
+    interaction_lines,
+    kind_words,
+    length_lines,
+    second_opinion,
+    warnings,
+)
+from fairtrial.cli.compare_page import print_comparisons
+from fairtrial.cli.console import Console
+from fairtrial.cli.tables import table
+from fairtrial.core.text import printable
+
+_COLUMNS = ("arm", "followed", "feasible", "gap", "composite", "quality comp.")
+
+
+def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
+    """Print the headline, the tables and what else there is to know."""
+    console = Console(highlight=False)
+    console.print(Text(printable(f"run {report.run_id} · {report.suite}"), style="dim"))
+    console.print(Text(printable(headline(report)), style="bold"))
+    console.print()
+    _print_slices(console, [(arm.arm, arm.overall) for arm in report.arms])
+    for kind in report.kinds(by) if by else ():
+        console.print(Text(printable(f"\n{kind_words(by or '', kind)}"), style="bold"))
+        _print_slices(console, [(arm.arm, arm.by[by][kind]) for arm in report.arms if by and kind in arm.by[by]])
+    console.print(Text("mean ± deviation between problems; gap: 0 is the optimum, 1 chance", style="dim"))
+    for line in (composite_words(report), second_opinion(report)):
+        console.print(Text(printable(line), style="dim"))
+    for line in warnings(report):
+        console.print(Text(printable(line), style="yellow"))
+    if report.comparisons is not None:
+        console.print()
+        print_comparisons(report.comparisons, details=details, titled=False)
+        for line in interaction_lines(report):
+            console.print(Text(printable(line)))
+    if details:
+        _print_format(console, report)
+
+
+def _print_slices(console: Console, parts: list[tuple[str, Slice]]) -> None:
+    rows = [
+        [
+            name,
+            _shown(part, "instruction_following", 100, 0, " %"),
+            _shown(part, "feasible", 100, 0, " %"),
+            _shown(part, "normalised_gap", 1, 2),
+            _shown(part, "composite", 1, 2),
+            _shown(part, "quality composite", 1, 2),
+        ]
+        for name, part in parts
+    ]
+    console.print(table(_COLUMNS, rows))
+
+
+def _shown(part: Slice, measure: str, factor: float, digits: int, unit: str = "") -> str:
+    cell = part.cells.get(measure)
+    if cell is None or cell.mean is None:
+        return "–"
+    deviation = "" if cell.std_dev is None else f" ± {factor * cell.std_dev:.{digits}f}"
+    return f"{factor * cell.mean:.{digits}f}{deviation}{unit}"
+
+
+def _print_format(console: Console, report: OptimisationReport) -> None:
+    columns, rows = format_table(report)
+    if rows:
+        console.print(Text("\nAnswers that kept the format up to each step", style="bold"))
+        console.print(table(columns, rows))
+    for line in length_lines(report):
+        console.print(Text(printable(line)))

@@ -1,0 +1,84 @@
+"""HTML: the report as one page that needs nothing else; what models wrote is not in it, and every name is escaped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from fairtrial.analyse.figures import (
+    Links,
+    answers_figure,
+    difference_table,
+    effect_figure,
+    format_steps_table,
+    guide_table,
+    leaders,
+    style_figures,
+    style_kinds,
+)
+from fairtrial.analyse.optimisation import OptimisationReport
+from fairtrial.analyse.wording.methods import bibtex, citation, methods
+from fairtrial.analyse.wording.optimisation import (
+    DIFFERENCE_NOTE,
+    TABLE_NOTE,
+    composite_words,
+    differences,
+    headline,
+    headline_of,
+    interaction_lines,
+    length_lines,
+    measure_notes,
+    second_opinion,
+    style_table,
+    tiers_of,
+    warnings,
+)
+from fairtrial.charts.svg import safe
+from fairtrial.reports.html_render import render as render_page
+
+KINDS = (("difficulty", "By difficulty"), ("n", "By size"))
+_MORE = (("n", "By size"), ("family", "By family"))  # tables beside that by difficulty
+
+
+def render(report: OptimisationReport) -> str:
+    """Return the whole page."""
+    return render_page("styles.html.j2", title=f"{report.suite}: {headline(report)}", styles=view(report, Links()))
+
+
+def body(report: OptimisationReport, links: Links) -> Markup:
+    """Return the part of the page below its head, which the web page shows too."""
+    return safe(render_page("styles_body.html.j2", styles=view(report, links)))
+
+
+def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
+    """Return what a page shows of a report; `links` say where arms lead."""
+    tiers = tiers_of(report)
+    order = [one.label for one in tiers.places] if tiers else [arm.arm for arm in report.arms]
+    return {
+        "report": report,
+        "arm_href": links.arm,
+        "headline": headline_of(report),
+        "composite": composite_words(report),
+        "second": second_opinion(report),
+        "warnings": warnings(report),
+        "leaders": leaders(tiers, {}, links) if tiers else "",
+        "table": guide_table(style_table(report)),
+        "table_note": TABLE_NOTE,
+        "measures": measure_notes(report),
+        "differences": difference_table(differences(report)),
+        "difference_note": DIFFERENCE_NOTE,
+        "interactions": interaction_lines(report),
+        "figures": style_figures(report, order, links.arm),
+        "kinds": [(title, figures) for by, title in KINDS if (figures := style_kinds(report, by, order))],
+        "kind_tables": [(title, guide_table(rows)) for by, title in _MORE if (rows := style_table(report, by)[1:])],
+        "effect": effect_figure(report),
+        "answers": answers_figure(report, order, lambda _: ""),
+        "steps": format_steps_table(report),
+        "lengths": length_lines(report),
+        "methods": methods(report),
+        "citation": citation(report),
+        "bibtex": bibtex(report),
+        "problems": report.setup.problems,
+        "answer_count": sum(arm.overall.trials for arm in report.arms),
+    }
