@@ -20,6 +20,7 @@ from fairtrial.config import document
 from fairtrial.core import registry
 from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.core.extraction import Extraction
+from fairtrial.core.gate import GateSpec
 from fairtrial.core.providers import api_providers
 from fairtrial.core.scorer import Scorer
 from fairtrial.webpage import checks
@@ -49,6 +50,7 @@ STRUCTS: list[tuple[str, Any]] = [
     ("providers", document.ProviderEntry),
     ("judge, judges", document.JudgeEntry),
     ("panel", PanelSpec),
+    ("gate", GateSpec),
     ("prices", PriceSpec),
     ("retry", RetrySpec),
 ]

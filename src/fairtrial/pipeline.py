@@ -173,7 +173,7 @@ async def start_run(
     inventory = await preflight(job.arms, job.variables.hide)
     async with targets_of(job) as targets:
         looks = any(scorer.looks for scorer in scorers)
-        context = await run_context(job.arms, targets, inventory, looks=looks)
+        context = await run_context(job.arms, targets, inventory, job.folder, looks=looks)
         if series is not None:
             context["series_runs"] = series.runs
         context |= facts or {}

@@ -308,8 +308,9 @@ class FairTrial:
         scale. `unsure` says what to do if the gate cannot tell."""
         __tracebackhide__ = True
         from fairtrial.analyse.gate import Terms, gate, gate_line
-        from fairtrial.analyse.score_table import find_sources, sources_of
+        from fairtrial.analyse.score_table import sources_of
         from fairtrial.core.errors import FairtrialError
+        from fairtrial.workflows.baselines import find_baseline
 
         if unsure not in ("fail", "skip", "pass"):
             raise pytest.UsageError(f"unsure must be `fail`, `skip` or `pass`, not `{unsure}`")
@@ -323,7 +324,7 @@ class FairTrial:
             these_cases=these_cases,
         )
         try:
-            reference = find_sources([against], checked.store)[0] if against else None
+            reference = find_baseline(against, checked.store, checked) if against else None
             outcome = gate(sources_of(checked)[0], reference, terms)
         except FairtrialError as error:
             pytest.fail(str(error), pytrace=False)

@@ -93,6 +93,17 @@ def test_which_model_answers_best(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_gate_in_ten_minutes(tmp_path):
+    ran = follow(REPO / "docs/gate.md", tmp_path)
+    assert any("gate suite.yaml --against branch:main" in line for line in ran)
+    store = Store(f"sqlite:///{tmp_path}/orders/.fairtrial/fairtrial.db")
+    back, shorter, main = (Run(store, record) for record in store.runs())
+    assert [run.context["git"]["branch"] for run in (main, shorter, back)] == ["main", "shorter", "shorter"]
+    assert main.arms[0].aggregate.mean == 1 and shorter.arms[0].aggregate.mean < 0.7
+    assert all(trial.cached for trial in back.trials())
+
+
+@pytest.mark.slow
 def test_judges(tmp_path, models):
     ran = follow(REPO / "docs/judges.md", tmp_path)
     assert {line.split()[1] for line in ran} == {"run", "pairwise", "calibrate", "label", "rescore"}

@@ -157,6 +157,7 @@ class ArmScores:
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
         self.planned = self.ended = self.scored = 0
         self.stop: StopSpec | None = None  # set if its run was allowed to stop early
+        self.origins: list[tuple[Run, Ints, int]] = []  # its runs, their cases' rows in the table, its position there
         self.labels: dict[int, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
 
     def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> Floats:

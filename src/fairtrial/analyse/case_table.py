@@ -102,6 +102,10 @@ class CaseTable:
         """The weight of every case."""
         return np.fromiter(self._column("weights"), dtype=np.float64, count=len(self))
 
+    def leave_out(self, rows: Ints) -> None:
+        """Count these cases no more: their weight is 0 from now on."""
+        self.weights[rows] = 0.0
+
     @cached_property
     def clusters(self) -> Ints | None:
         """A number for the cluster of every case, one of its own below 0 where it has none; None without clusters."""

@@ -80,6 +80,7 @@ def compare(
     others: Sequence[str] | None = None,
     family: Pairs | None = None,
     detailed: int | None = None,
+    alpha: float = ALPHA,
 ) -> Comparisons:
     """Compare every pair by one metric, and by every other metric that both arms have.
 
@@ -88,7 +89,8 @@ def compare(
     if that is less than the scale allows. `earlier` is a run of the same arms on more cases; its differences show how
     these cases compare with the rest. `others` limits the other metrics; the default is all of them. `family` are all
     pairs that the verdicts must hold for together, where these pairs were picked from more. Only the first `detailed`
-    pairs, by default all, get other tests and kinds of cases, which take nearly all of the time.
+    pairs, by default all, get other tests and kinds of cases, which take nearly all of the time. `alpha` is the error
+    level of all pairs together, less than 5 % for one of several looks.
     """
     if not pairs:
         raise FairtrialError("a comparison needs two arms: there is only one")
@@ -99,7 +101,15 @@ def compare(
         margin = next((arm.stop.margin for arm in arms if arm.stop is not None), None)
     try:
         comparisons = decided(
-            scores, pairs, [metric], margin=margin, largest=largest, earlier=earlier, family=family, detailed=detailed
+            scores,
+            pairs,
+            [metric],
+            margin=margin,
+            largest=largest,
+            earlier=earlier,
+            family=family,
+            detailed=detailed,
+            alpha=alpha,
         )
     except ValueError as error:
         raise FairtrialError(str(error)) from None
@@ -160,6 +170,7 @@ def decided(
     primary: bool = True,
     detailed: int | None = None,
     family: Pairs | None = None,
+    alpha: float = ALPHA,
 ) -> list[Comparison]:
     """Compare every pair by every metric as one family: the verdicts hold for all of them together.
 
@@ -185,7 +196,7 @@ def decided(
         for metric in metrics
         for a, b in everything
     ]
-    levels = _levels([pair.evidence.estimate for pair in builders], margin)
+    levels = _levels([pair.evidence.estimate for pair in builders], margin, alpha)
     adjusted = _adjusted([pair.evidence.estimate for pair in builders])
     wanted = {(a.label, b.label) for a, b in pairs}
     shown = [

@@ -4,91 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.comparison import Comparison
-from fairtrial.analyse.planning import cases_to_pass
+from fairtrial.analyse.comparison import Comparison, read_verdict
+from fairtrial.analyse.evidence import Evidence
+from fairtrial.analyse.gate_cases import case_checks, chosen_rows, flaky_cases, is_unchanged
+from fairtrial.analyse.gate_claims import METHOD, block_levels, claims, decide
+from fairtrial.analyse.gate_result import Gate, GateCheck, Result, Settle, Unsure, gate_line
+from fairtrial.analyse.gate_settle import settle_words, what_settles
+from fairtrial.analyse.gate_terms import DEFAULT_MARGIN, ROUNDING, Terms, check_terms, gate_spec, terms_of
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, check_metric, pick, read_scores
 from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.gate import GateSpec
 from fairtrial.stats import Aggregate
-from fairtrial.stats.units import Interval, Measured
 
-Result = Literal["passed", "failed", "cannot tell"]
-Unsure = Literal["pass", "fail", "101"]  # the outcome of a gate that cannot tell
-EXIT_CODES: dict[Result, int] = {"passed": 0, "failed": 100, "cannot tell": 101}
-DEFAULT_MARGIN = 0.05  # the acceptable loss if no margin is given
-_ROUNDING = 1e-9
+__all__ = ["Gate", "GateCheck", "Result", "Terms", "Unsure", "gate", "gate_line", "gate_spec", "terms_of"]
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """The requirements of a gate. Scores are 0–1; `these_cases` asks about these very cases, not cases like them."""
-
-    min_score: float | None = None
-    margin: float | None = None
-    min_coverage: float = 0.95
-    metric: str = SCORE
-    arms: tuple[str, ...] = ()
-    these_cases: bool = False
-    largest: float | None = None  # the largest difference a case can show, if that is less than the scale allows
-    unsure: Unsure = "101"
-
-
-class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One requirement checked for one arm, in words and in numbers (scores 0–1)."""
-
-    name: str
-    arm: str
-    result: Result
-    message: str
-    value: Measured | None = None
-    interval: Interval | None = None
-    limit: Measured | None = None
-
-
-class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """Every check, the overall result, and notes to read before trusting it."""
-
-    run_ids: list[str]
-    against: list[str]
-    checks: list[GateCheck]
-    notes: list[str] = []
-    unsure: Unsure = "101"
-
-    def __repr__(self) -> str:
-        reasons = "; ".join(gate_line(check) for check in self.checks if check.result != "passed")
-        return f"<Gate {self.result}{': ' if reasons else ''}{reasons}>"
-
-    def __bool__(self) -> bool:
-        """Whether it passed: `assert ft.gate(run, min_score=80)`; what nobody can tell has not passed."""
-        return self.result == "passed"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import gate_html
-
-        return gate_html(self)
-
-    @property
-    def result(self) -> Result:
-        """Return `failed` if any check failed, else `cannot tell` if any check is undecided, else `passed`."""
-        results = {check.result for check in self.checks}
-        return "failed" if "failed" in results else "cannot tell" if "cannot tell" in results else "passed"
-
-    @property
-    def exit_code(self) -> int:
-        """Return 0, 100 or 101; `unsure` sets the code for `cannot tell`."""
-        if self.result == "cannot tell":
-            return {"pass": 0, "fail": 100, "101": 101}[self.unsure]
-        return EXIT_CODES[self.result]
+_MOST_FLAKY = 200  # cases to list
 
 
 def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
     """Check a run or series against its terms and, if given, against an earlier one."""
-    _check_terms(terms, against)
+    check_terms(terms, against)
     if against is not None and {run.id for run in source.runs} & {run.id for run in against.runs}:
         raise FairtrialError("a run cannot be gated against itself: name an earlier run, or give that run a tag")
     scores = read_scores([source] if against is None else [source, against])
@@ -96,41 +39,41 @@ def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
     check_metric(own, terms.metric)
     if terms.arms:
         own = [pick(scores._replace(arms=tuple(own)), name) for name in terms.arms]
-    checks = [*_coverage(own, terms)]
-    notes: list[str] = []
+    left_out = chosen_rows(scores, terms.rules.quarantine, "quarantine")
+    scores.facts.leave_out(left_out)
+    before = [one for one in scores.arms if one.source is against]
+    flaky = list(flaky_cases(scores, before or own, terms.rules.pass_score / 100, left_out))
+    checks = [*_coverage(own, terms), *case_checks(scores, own, terms.rules, flaky if before else (), left_out)]
     if terms.min_score is not None:
         checks += _minimum(scores, own, terms, terms.min_score)
+    regression = _Regression([], [], "", [])
     if against is not None:
-        regression_checks, notes = _regression(scores, own, against, terms)
-        checks += regression_checks
-    if terms.min_score is None and against is None:
-        notes = ["Only coverage was checked: --min-score and --against check more."]
+        regression = _regression(scores, own, against, terms)
+    elif terms.rules.categories or terms.rules.guards:
+        regression.notes.append("Categories and guards were not checked: they need a baseline (--against).")
+    if terms.min_score is None and against is None and not terms.rules.about_cases:
+        regression.notes.insert(0, "Only coverage was checked: --min-score and --against check more.")
     return Gate(
         run_ids=[run.id for run in source.runs],
         against=[run.id for run in against.runs] if against else [],
-        checks=checks,
-        notes=notes,
+        checks=[*checks, *regression.checks],
+        notes=[*regression.notes, *_changed_terms(source, against)],
         unsure=terms.unsure,
+        flaky=flaky[:_MOST_FLAKY],
+        flaky_count=len(flaky),
+        quarantined=[scores.facts[row].id for row in left_out.tolist()],
+        method=regression.method,
+        settle=regression.settle,
     )
 
 
-def _check_terms(terms: Terms, against: Source | None) -> None:
-    """Reject thresholds that cannot be intended."""
-    if terms.metric:
-        if against is not None and terms.margin is None:
-            raise FairtrialError(
-                f"no acceptable loss of `{terms.metric}` is known: give --margin, on the metric's own scale"
-            )
-        return
-    least = terms.min_score
-    if least is not None and 0 < least <= 0.01:
-        raise FairtrialError(
-            f"scores are 0 to 100: a minimum of {100 * least:g} demands nothing; did you mean {1e4 * least:g}?"
-        )
-    if least is not None and not 0 <= least <= 1:
-        raise FairtrialError(f"scores are 0 to 100: a minimum of {100 * least:g} is out of range")
-    if terms.margin is not None and terms.margin > 1:
-        raise FairtrialError(f"scores are 0 to 100: a margin of {100 * terms.margin:g} points allows any loss")
+def _changed_terms(source: Source, against: Source | None) -> list[str]:
+    """Say if the gate itself was changed since the baseline: who loosens it should be seen doing so."""
+    if against is None:
+        return []
+    new, old = (gate_spec(one.runs[0]) or GateSpec() for one in (source, against))
+    changed = [name for name in GateSpec.__struct_fields__ if getattr(new, name) != getattr(old, name)]
+    return [f"The gate itself was changed since {against.label}: {', '.join(changed)}."] if changed else []
 
 
 def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
@@ -139,7 +82,7 @@ def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
         yield GateCheck(
             name="coverage",
             arm=entry.arm.name,
-            result="passed" if share >= terms.min_coverage - _ROUNDING else "failed",
+            result="passed" if share >= terms.min_coverage - ROUNDING else "failed",
             message=f"{entry.scored} of {entry.planned} trials have a score (at least {100 * terms.min_coverage:g} %)",
             value=share,
             limit=terms.min_coverage,
@@ -183,16 +126,23 @@ def _meets_minimum(aggregate: Aggregate, least: float, terms: Terms) -> Result:
     if aggregate.mean is None:
         return "cannot tell"
     if terms.these_cases:
-        return "passed" if aggregate.mean >= least - _ROUNDING else "failed"
+        return "passed" if aggregate.mean >= least - ROUNDING else "failed"
     if aggregate.ci95 is None:
         return "cannot tell"
     low, high = aggregate.ci95
-    return "passed" if low >= least - _ROUNDING else "failed" if high < least - _ROUNDING else "cannot tell"
+    return "passed" if low >= least - ROUNDING else "failed" if high < least - ROUNDING else "cannot tell"
 
 
-def _regression(
-    scores: ScoreTable, own: Sequence[ArmScores], against: Source, terms: Terms
-) -> tuple[list[GateCheck], list[str]]:
+class _Regression(NamedTuple):
+    """What came of the comparison with the baseline."""
+
+    checks: list[GateCheck]
+    notes: list[str]
+    method: str
+    settle: list[Settle]
+
+
+def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: Source, terms: Terms) -> _Regression:
     margin = terms.margin if terms.margin is not None else 0.0 if terms.these_cases else DEFAULT_MARGIN
     if margin <= 0 and not terms.these_cases:
         raise FairtrialError("without a margin, a loss can never be ruled out: give a --margin above 0")
@@ -213,51 +163,96 @@ def _regression(
         if (one, other) not in usable
     ]
     if not usable:
-        return checks, []
-    compared = compare(scores, usable, metric=terms.metric, margin=margin or None, largest=terms.largest)
-    for (after, earlier), pair in zip(usable, compared.pairs, strict=True):
+        return _Regression(checks, [], "", [])
+    compared = compare(
+        scores, usable, metric=terms.metric, margin=margin or None, largest=terms.largest, others=(), detailed=0,
+        alpha=terms.level,
+    )  # fmt: skip
+    unchanged = [is_unchanged(*pair) for pair in usable]
+    changed = [pair for pair, same in zip(usable, unchanged, strict=True) if not same]
+    found = [] if terms.these_cases else list(claims(scores, changed, terms.rules))
+    losses = [_p_loss(pair) for pair in compared.pairs]
+    levels = block_levels(found, losses, terms.level) if found else [1.0] * len(losses)
+    settle: list[Settle] = []
+    for (after, earlier), plain, level, same in zip(usable, compared.pairs, levels, unchanged, strict=True):
+        if same:
+            checks.append(_unchanged_check(after, margin))
+            continue
+        pair = _at_level(scores, after, earlier, plain, level, terms) if level < 1 - plain.level else plain
         result, message = _regression_result(pair, margin, terms)
-        if result == "passed" and (doubt := _doubt_about_pass(after, earlier, pair, margin, terms)):
+        message += f" against {against.label}"
+        if result == "passed" and (doubt := _doubt_about_pass(scores, after, earlier, pair, margin, terms)):
             result, message = "cannot tell", f"{message}; {doubt}"
+        if result == "cannot tell" and (hint := what_settles(scores, after, earlier, pair, margin)):
+            settle.append(hint)
+            message += f"; {settle_words(hint, pair.count)}"
         checks.append(
             GateCheck(
                 name="regression",
                 arm=after.arm.name,
                 result=result,
-                message=f"{message} against {against.label}",
+                message=message,
                 value=pair.difference,
                 interval=None if terms.these_cases else pair.ci95,
                 limit=-margin,
             )
         )
-    return checks, compared.notes
+    checks += decide(found, losses, terms.level)
+    method = METHOD.format(checks=len(found) + len(losses)) if found else ""
+    notes = [*compared.notes]
+    if terms.these_cases and (terms.rules.categories or terms.rules.guards):
+        notes.append("Categories and guards were not checked: --these-cases compares means only.")
+    return _Regression(checks, notes, method, settle)
+
+
+def _unchanged_check(after: ArmScores, margin: float) -> GateCheck:
+    message = "unchanged: every answer was reused, because nothing that it depends on has changed"
+    return GateCheck(name="regression", arm=after.arm.name, result="passed", message=message, value=0.0, limit=-margin)
+
+
+def _p_loss(pair: Comparison) -> float:
+    return pair.p_value if pair.p_value is not None and _gain(pair, pair.difference) < 0 else 1.0
+
+
+def _at_level(
+    scores: ScoreTable, after: ArmScores, before: ArmScores, pair: Comparison, level: float, terms: Terms
+) -> Comparison:
+    """Return the pair with the limit that decides about blocking at another level; the one for passing stays."""
+    evidence = Evidence(scores, after, before, terms.metric, margin=terms.margin, largest=terms.largest)
+    wide = evidence.estimate.interval(level)
+    if wide is None or pair.ci95 is None or evidence.anytime:
+        return pair
+    bounds = (wide[0], pair.ci95[1]) if _less_is_better(pair) else (pair.ci95[0], wide[1])
+    verdict = pair.verdict if pair.verdict != "worse" else read_verdict(bounds, evidence.sign)
+    return msgspec.structs.replace(pair, ci95=bounds, verdict=verdict)
 
 
 def _undecided(arm: str, message: str) -> GateCheck:
     return GateCheck(name="regression", arm=arm, result="cannot tell", message=message)
 
 
-def _doubt_about_pass(after: ArmScores, before: ArmScores, pair: Comparison, margin: float, terms: Terms) -> str:
+def _doubt_about_pass(
+    scores: ScoreTable, after: ArmScores, before: ArmScores, pair: Comparison, margin: float, terms: Terms
+) -> str:
     """Say why a regression may have gone unnoticed: too few common cases, or failed trials instead of wrong answers."""
-    cases = _expected_cases(after)
-    if pair.count < terms.min_coverage * min(cases, _expected_cases(before)) * (1 - _ROUNDING):
+    cases = _expected_cases(scores, after)
+    if pair.count < terms.min_coverage * min(cases, _expected_cases(scores, before)) * (1 - ROUNDING):
         return f"only {pair.count} of {cases} cases can be compared"
     if pair.failures is None:
         return ""
     worst, scale = pair.failures.against_a, Scale(terms.metric)
     if terms.these_cases:
-        kept = _gain(pair, worst.difference) >= -margin - _ROUNDING
+        kept = _gain(pair, worst.difference) >= -margin - ROUNDING
     else:
         kept = _smallest_gain(pair, worst.ci95) > -margin
     shown = f"{scale.signed(worst.difference)}, 95 % CI {scale.words(worst.ci95, margin)}"
     return "" if kept else f"if every failed trial counted against it, it would be {shown}"
 
 
-def _expected_cases(arm: ArmScores) -> int:
-    """Return how many cases the arm should have answered; for a run that stopped early, those that it reached."""
-    if arm.stop is None:
-        return int(np.count_nonzero(arm.places >= 0))
-    return int(np.count_nonzero(arm.values[SCORE].counts + arm.failed))
+def _expected_cases(scores: ScoreTable, arm: ArmScores) -> int:
+    """Return how many cases that count the arm should have answered; for a run that stopped early, those it reached."""
+    asked = arm.places >= 0 if arm.stop is None else arm.values[SCORE].counts + arm.failed > 0
+    return int(np.count_nonzero(asked & (scores.weights > 0)))
 
 
 def _gain(pair: Comparison, difference: float | None) -> float:
@@ -283,32 +278,16 @@ def _regression_result(pair: Comparison, margin: float, terms: Terms) -> tuple[R
     shown = f"{scale.signed(pair.difference)}{scale.unit}"
     allowed = f"margin {scale.plain(margin)}"
     if terms.these_cases:
-        kept = _gain(pair, pair.difference) >= -margin - _ROUNDING
+        kept = _gain(pair, pair.difference) >= -margin - ROUNDING
         return ("passed" if kept else "failed"), f"{shown} on {pair.count} cases, {allowed}"
     message = f"{shown} (95 % CI {scale.words(pair.ci95, margin)}), {allowed}"
     if _smallest_gain(pair, pair.ci95) > -margin:
         return "passed", message
     if pair.verdict == "worse":
         return "failed", message
-    return "cannot tell", f"{message}{_cases_hint(pair, margin)}"
-
-
-def _cases_hint(pair: Comparison, margin: float) -> str:
-    """Say how many cases would be enough, if there is no true difference and cases keep varying as they do."""
-    if not pair.std_err or pair.count < 2:
-        return ""
-    spread = pair.std_err * math.sqrt(pair.count)
-    if pair.scale != (0.0, 1.0):
-        return ""
-    cases = cases_to_pass(spread, margin, alpha=1 - pair.level, pilot=max(2, pair.units))
-    return f"; about {cases:,} cases would be enough to tell" if cases > pair.count else ""
+    return "cannot tell", message
 
 
 def _less_is_better(pair: Comparison) -> bool:
     worst, best = pair.scale
     return best is not None and (worst is None or best < worst)
-
-
-def gate_line(check: GateCheck) -> str:
-    """Format one check as one line."""
-    return f"{check.result}: {check.name} of {check.arm}: {check.message}"

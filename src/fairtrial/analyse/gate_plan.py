@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.gate import DEFAULT_MARGIN, Terms
+from fairtrial.analyse.gate_settle import answers as answers_of
+from fairtrial.analyse.gate_terms import DEFAULT_MARGIN, Terms
 from fairtrial.analyse.planning import cases_to_pass
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, pick, read_scores
 from fairtrial.core.errors import FairtrialError
@@ -139,14 +140,8 @@ def _noise(scores: ScoreTable, entry: ArmScores) -> Noise | None:
     return noise_of(column.counts[rows], column.sums[rows], entry.spread.squares[rows], scores.weights[rows], clusters)
 
 
-def _answers(entry: ArmScores) -> int:
-    """Return how many answers a case has, as a rule."""
-    column = entry.values[SCORE]
-    return max(1, round(float(np.median(column.counts[column.rows]))))
-
-
 def _arm_plan(entry: ArmScores, noise: Noise, margin: float, alpha: float, repeats: int | None) -> ArmPlan:
-    before = _answers(entry)
+    before = answers_of(entry)
     terms: dict[str, Any] = {"margin": margin, "repeats": repeats or before, "before": before, "alpha": alpha}
     weights = noise.weights / noise.weights.sum()
     most = float(weights @ noise.means)  # nobody can lose more
@@ -177,7 +172,7 @@ def _cases_needed(noise: Noise, repeats: int, before: int, margin: float, alpha:
 def _against_itself(
     scores: ScoreTable, entry: ArmScores, noise: Noise, margin: float, alpha: float
 ) -> ArmAgainstItself:
-    answers = _answers(entry)
+    answers = answers_of(entry)
     terms: dict[str, Any] = {"margin": margin, "repeats": answers, "before": answers, "alpha": alpha}
     found = chances(noise, 0.0, **terms, merges=1000)
     rng = np.random.default_rng(0)

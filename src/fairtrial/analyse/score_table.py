@@ -195,6 +195,8 @@ def _read_run(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read how the trials of a run ended."""
     where = run.store, run.id, run.record.scoring
     stopped = run.status == "stopped"
+    for position, entry in enumerate(arms):
+        entry.origins.append((run, rows, position))
     for chosen, entry, (counts, sums) in _by_arm(outcomes.score_sums(*where), arms, rows):
         entry.values[SCORE].add(chosen, counts, sums)
         entry.scored += int(counts.sum())

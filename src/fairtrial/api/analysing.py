@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.items import CaseAnalysis
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
+    from fairtrial.analyse.score_table import Source
     from fairtrial.analyse.series import MultiRun
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.stats import RunMeansTest
@@ -104,12 +105,15 @@ def gate(
 
     `min_score`, `margin` and `min_coverage` are in points of 100, as on the command line; a metric is on its own scale.
     A minimum is met when the whole 95 % interval is above it; a regression against another run is ruled out when the
-    whole interval of the difference lies above −margin. `result` is `passed`, `failed` or `cannot tell`.
+    whole interval of the difference lies above −margin. `result` is `passed`, `failed` or `cannot tell`. `against` may
+    also be `branch:main`, `commit:3f2a`, `file:baseline.db.gz` or `notes:`. What the suite says under `gate` holds too.
     """
-    from fairtrial.analyse.gate import Terms
+    from fairtrial.analyse.gate import Terms, terms_of
     from fairtrial.analyse.gate import gate as check
+    from fairtrial.workflows.baselines import find_baseline
 
-    terms = Terms(
+    source = one_source(run, store)
+    given = Terms(
         min_score=min_score if min_score is None or metric else from_points("min_score", min_score, 1.0),
         margin=margin if margin is None or metric else from_points("margin", margin, FEWEST_POINTS),
         min_coverage=min_coverage / 100,
@@ -117,8 +121,13 @@ def gate(
         arms=tuple(arms),
         these_cases=these_cases,
     )
-    reference = None if against is None else one_source(against, store)
-    return check(one_source(run, store), reference, terms)
+    own = {"min_score": min_score, "margin": margin, "min_coverage": None if min_coverage == 95.0 else min_coverage}
+    terms = terms_of(source.runs[0], given, named=frozenset(name for name, value in own.items() if value is not None))
+    if isinstance(against, str) and ":" in against and "@" not in against:
+        reference: Source | None = find_baseline(against, source.runs[0].store, source.runs[0])
+    else:
+        reference = None if against is None else one_source(against, store)
+    return check(source, reference, terms)
 
 
 @overload

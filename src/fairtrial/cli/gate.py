@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
-from fairtrial.cli.options import from_points, json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import (
+    from_points,
+    json_option,
+    open_store,
+    option,
+    print_json,
+    run_coroutine,
+    store_option,
+)
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate, Terms
-    from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
     from fairtrial.analyse.score_table import Source
-
-_STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
+    from fairtrial.store import Store
 
 
 @click.command()
 @click.argument("run", default="latest")
 @option("--min-score", type=float, metavar="X", help="Minimum score of every arm.")
-@option("--against", metavar="RUN", help="No arm may be worse than in this run, series or tag.")
+@option(
+    "--against",
+    metavar="RUN",
+    help="No arm may be worse than in this run, series or tag, or branch:main, commit:SHA, file:PATH, notes:, auto.",
+)
 @option("--margin", type=click.FloatRange(min=0), help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
 @option(
     "--min-coverage",
     type=click.FloatRange(0, 100),
-    default=95.0,
-    show_default=True,
-    help="Minimum percentage of scored trials.",
+    help="Minimum percentage of scored trials; default: 95.",
 )
 @option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
 @option("--metric", default="", metavar="M", help="Check this metric instead of the score.")
@@ -43,7 +51,17 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 )
 @option("--plan", is_flag=True, help="Say beforehand what a gate against RUN can decide, and decide nothing.")
 @option("--aa", is_flag=True, help="Say how often this gate would contradict itself on unchanged input.")
-@option("--repeats", type=click.IntRange(min=1), metavar="N", help="With --plan: answers to a case in the run to come.")
+@option("--repeats", type=click.IntRange(min=1), metavar="N", help="Answers to a case, of SUITE or planned (--plan).")
+@option("--until-sure", is_flag=True, help="If nobody can tell, ask more until it is decided; needs --budget-usd.")
+@option("--budget-usd", type=click.FloatRange(min=0), help="With --until-sure: the most that further answers may cost.")
+@option("--replay", is_flag=True, help="With SUITE: use stored answers only, and ask nothing.")
+@option("--keep", metavar="FILE", help="Keep RUN as a baseline: a file, or `notes` for the git note of its commit.")
+@option(
+    "--comment",
+    type=click.Choice(["auto", "github", "gitlab"]),
+    help="Comment on the pull request of this CI job; an earlier comment is updated.",
+)
+@option("--report-url", metavar="URL", help="A link to the full report, for the comment.")
 @option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means, without intervals.")
 @option(
     "-o",
@@ -51,20 +69,30 @@ _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
     "outputs",
     multiple=True,
     metavar="FILE",
-    help="Write the result: .md .junit.xml .json; may be repeated.",
+    help="Write the result: .md .junit.xml .json, or the whole report: .html; may be repeated.",
 )
 @store_option
 @json_option
+@option("-q", "--quiet", is_flag=True, help="Print no progress.")
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     run: str,
     min_score: float | None,
     against: str | None,
     margin: float | None,
-    min_coverage: float,
+    min_coverage: float | None,
     arms: tuple[str, ...],
     metric: str,
     largest: float | None,
     unsure: Literal["pass", "fail", "101"],
+    until_sure: bool,
+    budget_usd: float | None,
+    replay: bool,
+    keep: str | None,
+    comment: str | None,
+    report_url: str | None,
     plan: bool,
     aa: bool,
     repeats: int | None,
@@ -72,8 +100,12 @@ def command(
     outputs: tuple[str, ...],
     store: str | None,
     as_json: bool,
+    quiet: bool,
 ) -> int:
     """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
+
+    RUN may be the file of a suite: then it is run first, with stored answers wherever the change cannot affect them.
+    What the suite says under `gate` holds too; options come before it.
 
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
     the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
@@ -82,41 +114,136 @@ def command(
     --plan and --aa take RUN as what is known about cases and noise: it needs two answers to a case (--repeats 2), or
     two runs (--runs 2). They try the gate on made-up merges, cost nothing, and exit 0.
     """
-    from fairtrial.analyse.gate import Terms, gate
+    from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
     from fairtrial.analyse.score_table import find_sources
+    from fairtrial.cli.gate_outputs import renderer
+    from fairtrial.cli.gate_run import is_suite, run_for_gate
 
-    renderers = [_renderer(output, metric) for output in outputs]
+    if until_sure and budget_usd is None:
+        raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
+    renderers = [renderer(output, metric) for output in outputs]
     terms = Terms(
         min_score=from_points(min_score, metric),
         margin=from_points(margin, metric),
         largest=from_points(largest, metric),
         unsure=unsure,
-        min_coverage=min_coverage / 100,
+        min_coverage=0.95 if min_coverage is None else min_coverage / 100,
         metric=metric,
         arms=arms,
         these_cases=these_cases,
     )
-    opened = open_store(store)
+    named = frozenset(name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT)
+    opened, not_run = open_store(store, create=is_suite(run)), ""
+    if is_suite(run):
+        ran = run_for_gate(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
+        run, not_run = ran.run.id, ran.not_run
+    source = find_sources([run], opened)[0]
+    terms = terms_of(source.runs[0], terms, named=named)
     if plan or aa:
-        _foresee(find_sources([run], opened)[0], terms, plan=plan, aa=aa, repeats=repeats, as_json=as_json)
+        _foresee(source, terms, plan=plan, aa=aa, repeats=repeats, as_json=as_json)
         return 0
-    reference = find_sources([against], opened)[0] if against else None
-    result = gate(find_sources([run], opened)[0], reference, terms)
-    for output, render in zip(outputs, renderers, strict=True):
-        _write(Path(output), render(result))
-    _append_github_summary(result)
+    if not_run:
+        result, reference = _not_run(source, not_run, terms), None
+    else:
+        spec = gate_spec(source.runs[0])
+        reference = _baseline(against or (spec.against if spec else None), source, opened, comment)
+        if until_sure and reference is not None and budget_usd is not None:
+            result, source = _until_sure(source, reference, terms, budget_usd, quiet=quiet or as_json)
+        else:
+            result = gate(source, reference, terms)
+    return _show(
+        result, source, reference, renderers=dict(zip(outputs, renderers, strict=True)), metric=metric, keep=keep,
+        comment=comment, report_url=report_url, as_json=as_json,
+    )  # fmt: skip
+
+
+def _baseline(given: str | None, source: Source, opened: Store, comment: str | None) -> Source | None:
+    """Find the run to compare with; if there is none yet, the pull request is told so too."""
+    from fairtrial.workflows.baselines import NoBaselineError, find_baseline, merged_into
+
+    name, run = merged_into(given, os.environ), source.runs[0]
+    if name is None:
+        return None
+    try:
+        return find_baseline(name, opened, run)
+    except NoBaselineError as error:
+        if comment is not None:
+            from fairtrial.cli.gate_outputs import post_comment
+            from fairtrial.reports.comment import not_run
+
+            suite = run.record.suite_name
+            post_comment(not_run(suite, run.id, str(error)), suite, run.id, comment)
+        raise
+
+
+def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
+    """Return a gate that says that nothing was run: nobody can tell."""
+    from fairtrial.analyse.gate_result import Gate, GateCheck
+
+    checks = [GateCheck(name="answers", arm="all arms", result="cannot tell", message=reason)]
+    return Gate(run_ids=[run.id for run in source.runs], against=[], checks=checks, unsure=terms.unsure)
+
+
+def _until_sure(
+    source: Source, reference: Source, terms: Terms, budget_usd: float, *, quiet: bool
+) -> tuple[Gate, Source]:
+    """Ask more until the gate can tell; say what that took."""
+    from fairtrial.analyse.score_table import find_sources
+    from fairtrial.cli.options import load_dotenv_of
+    from fairtrial.cli.watch import watcher
+    from fairtrial.core.text import counted
+    from fairtrial.workflows.until_sure import abuy_until_sure
+
+    run = source.runs[0]
+    load_dotenv_of(run.id, run.store)
+    bought = run_coroutine(
+        abuy_until_sure(run, reference, terms, budget_usd=budget_usd, watch=lambda _: watcher(quiet=quiet))
+    )
+    spent = f"{counted(bought.rounds, 'further round')} of answers, ${bought.usd:.2f}"
+    click.echo(f"--until-sure: {spent}; {bought.ended}", err=True)
+    return bought.gate, find_sources([bought.series], run.store)[0]
+
+
+def _show(
+    result: Gate,
+    source: Source,
+    reference: Source | None,
+    *,
+    renderers: dict[str, Any],
+    metric: str,
+    keep: str | None,
+    comment: str | None,
+    report_url: str | None,
+    as_json: bool,
+) -> int:
+    """Print the result and write it wherever it is wanted."""
+    from fairtrial.analyse.gate_changes import changes_between
+    from fairtrial.cli import gate_outputs
+    from fairtrial.cli.gate_page import print_gate
+
+    for output, render in renderers.items():
+        gate_outputs.write_output(Path(output), render, result, source)
+    gate_outputs.append_github_summary(result)
+    gate_outputs.annotate(result)
+    if keep is not None:
+        from fairtrial.workflows.baselines import keep_baseline
+
+        click.echo(f"kept as a baseline: {keep_baseline(source, keep)}", err=True)
+    if comment is not None:
+        gate_outputs.comment(result, source, reference, comment, report_url)
     if as_json:
         from fairtrial.reports.json import gate_document
 
         print_json(gate_document(result, metric))
     else:
-        print_gate(result)
+        print_gate(result, changes_between(source, reference, answers=False) if reference else None)
     return result.exit_code
 
 
 def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:
     """Print what the gate can decide, and how often it would contradict itself."""
     from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
+    from fairtrial.cli.gate_page import print_itself, print_plan
 
     planned = plan_gate(source, terms, repeats=repeats) if plan else None
     itself = gate_against_itself(source, terms) if aa else None
@@ -126,99 +253,6 @@ def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int
         print_json(gate_outlook_document(planned, itself))
         return
     if planned:
-        _print_plan(planned)
+        print_plan(planned)
     if itself:
-        _print_itself(itself)
-
-
-def _print_plan(plan: GatePlan) -> None:
-    from rich.text import Text
-
-    from fairtrial.analyse.wording.gate_plans import COLUMNS, plan_advice, plan_line, plan_rows
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-
-    console = Console(highlight=False)
-    for arm in plan.arms:
-        console.print(Text(arm.arm, style="bold"), soft_wrap=True)
-        console.print(Text(plan_line(arm, plan.margin)))
-        console.print(table(COLUMNS, plan_rows(arm), names=COLUMNS[:1]))
-        if advice := plan_advice(arm):
-            console.print(Text(advice, style="yellow"))
-        console.print()
-
-
-def _print_itself(itself: AgainstItself) -> None:
-    from rich.text import Text
-
-    from fairtrial.analyse.wording.gate_plans import itself_lines
-    from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
-
-    console = Console(highlight=False)
-    for arm in itself.arms:
-        console.print(Text(arm.arm, style="bold"), soft_wrap=True)
-        for line in itself_lines(arm, itself.margin):
-            console.print(Text(printable(line)))
-        console.print()
-
-
-def _renderer(output: str, metric: str) -> Callable[[Gate], str]:
-    """Return the function that renders a file, by its extension; an unknown one is refused before anything is done."""
-    name = output.lower()
-    if name.endswith(".md"):
-        from fairtrial.reports.md import render_gate
-
-        return render_gate
-    if name.endswith(".xml"):
-        from fairtrial.reports.junit import render_gate as render_junit
-
-        return render_junit
-    if name.endswith(".json"):
-        import msgspec
-
-        from fairtrial.reports import SCHEMA_VERSION
-        from fairtrial.reports.json import gate_document
-
-        return lambda result: msgspec.json.encode(
-            {"schema_version": SCHEMA_VERSION, **gate_document(result, metric)}
-        ).decode()
-    raise click.UsageError(f"{output}: the file name must end in .md, .junit.xml or .json")
-
-
-def _write(path: Path, text: str, mode: str = "w") -> None:
-    from fairtrial.core.errors import FairtrialError
-
-    try:
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
-
-
-def _append_github_summary(result: Gate) -> None:
-    """Append the result to $GITHUB_STEP_SUMMARY, which GitHub shows on the job's page."""
-    if target := os.environ.get("GITHUB_STEP_SUMMARY"):
-        from fairtrial.reports.md import render_gate
-
-        _write(Path(target), render_gate(result), "a")
-
-
-def print_gate(result: Gate) -> None:
-    """Print every check and the result."""
-    from rich.text import Text
-
-    from fairtrial.analyse.gate import gate_line
-    from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
-
-    console = Console(highlight=False)
-    for check in result.checks:
-        console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
-    for note in result.notes:
-        console.print(Text(printable(note), style="yellow"))
-    exit_notes = (
-        {0: " (--unsure pass: exit 0)", 100: " (--unsure fail: exit 100)"} if result.result == "cannot tell" else {}
-    )
-    verdict = f"gate {result.result}{exit_notes.get(result.exit_code, '')}"
-    console.print(Text(verdict, style=f"bold {_STYLES[result.result]}"))
+        print_itself(itself)

@@ -31,6 +31,7 @@ COMMANDS = {
     "power": "Estimate how many cases are needed to detect a difference.",
     "variance": "Show where the uncertainty comes from and what would reduce it.",
     "gate": "Pass or fail a run, for CI.",
+    "drift": "Watch a suite over time, and say when an arm has changed.",
     "report": "Write a run as one self-contained HTML page.",
     "export": "Write a run to a file: HTML, Markdown, JSON, CSV, Parquet, JUnit and others.",
     "tag": "Give a run a name that works wherever its id does.",

@@ -47,6 +47,13 @@ class CleanStream:
         return getattr(self._stream, name)
 
 
+def tell_github(command: str) -> None:
+    """Write one command of our own for GitHub Actions to stderr, past the cleaning; its data must be escaped."""
+    stream = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+    stream.write(f"{printable(command)}\n")
+    stream.flush()
+
+
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a Python warning as one line, without file and line number."""
     sys.stderr.write(f"warning: {message}\n")

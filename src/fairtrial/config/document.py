@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.core.extraction import Extraction
+from fairtrial.core.gate import GateSpec
 from fairtrial.webpage.checks import Check
 
 Repeats = Annotated[int, Meta(ge=1, description="How many times each case is answered, independently.")]
@@ -450,6 +451,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     primary_metric: Annotated[str | None, Meta(description="The metric used in comparisons; default: the score.")] = (
         None
     )
+    gate: Annotated[GateSpec | None, Meta(description="What a run must fulfil before a merge.")] = None
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
     timeout: Annotated[

@@ -266,6 +266,7 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
         prices=document.prices,
         on_refusal=document.on_refusal,
         primary_metric=primary,
+        gate=document.gate,
     )
 
 

@@ -88,6 +88,7 @@ class Suite:
         extract: str | Mapping[str, Any] | None = None,
         on_refusal: Literal["wrong", "unscored", "right"] | None = None,
         primary_metric: str | None = None,
+        gate: Mapping[str, Any] | None = None,
         concurrency: int | None = None,
         timeout: float | None = None,
         budget_usd: float | None = None,
@@ -130,6 +131,7 @@ class Suite:
             extract: What of an answer is scored.
             on_refusal: The score of a refusal: 0, none, or 1.
             primary_metric: The metric used in comparisons; default: the score.
+            gate: What a run must fulfil before a merge: `margin`, `must_pass`, `k_of_n`, `categories`, `guards`.
             concurrency: Calls at the same time.
             timeout: Seconds for one request; default: 120 for a model, 600 for an agent's session.
             budget_usd: Stop before spending more than this.

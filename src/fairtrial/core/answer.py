@@ -22,6 +22,9 @@ UNUSABLE = frozenset({"auth", "model"})
 # The kind of failure of a request that goes on at its provider: it is left to the next session.
 PENDING = "pending"
 
+# The kind of failure where only stored answers are used, and there is none.
+NOT_STORED = "not_stored"
+
 # Finish reasons that need special handling.
 REFUSED = "refusal"  # the model declined
 FILTERED = "content_filter"  # the provider's filter stopped the prompt or the answer
@@ -131,7 +134,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth retrying) ·
     auth, model (this target is unusable) · context (the prompt is too long for the model) ·
     refused, malformed, crashed, steps (an agent ran out of steps) ·
-    workspace (it could not be made, or its changes cannot be kept) · budget, template (the call was not made) ·
+    workspace (it could not be made, or its changes cannot be kept) · budget, template, not_stored (no call was made) ·
     expired, cancelled, lost (a request in a batch) · pending (it is in a batch that cannot be read at the moment)
     """
 

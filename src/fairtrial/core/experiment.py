@@ -11,6 +11,7 @@ import msgspec
 
 from fairtrial.core.chat import Chat, Message, single
 from fairtrial.core.file import Attachment
+from fairtrial.core.gate import GateSpec
 from fairtrial.core.prompt_function import made_by_function
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
@@ -439,6 +440,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     budget_usd: float | None = None
     stream: bool = True
     cache: bool = False
+    replay: bool = False  # only stored answers: nothing is asked
     benchmark_mode: bool = False
     retry: RetrySpec = RetrySpec()
     prices: dict[str, PriceSpec] = {}
@@ -449,6 +451,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stop: StopSpec | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     primary_metric: str | None = None  # the metric that comparisons use; None: the score
+    gate: GateSpec | None = None  # what the run must fulfil before a merge
 
 
 def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, SoFar, Usage
+from fairtrial.core.answer import NOT_STORED, Answer, Failure, Journal, Outcome, Request, SoFar, Usage
 from fairtrial.core.experiment import PriceSpec, Settings
 from fairtrial.core.money import Cost
 from fairtrial.core.target import Target
@@ -98,6 +98,9 @@ class Ladder:
             answer = await self._lookup(request.trial_id)
             if answer is not None:
                 return Outcome(result=answer, cached=True, attempts=0, started_at=time.time())
+        if self._settings.replay:
+            failure = Failure(kind=NOT_STORED, message="no answer is stored, and with --replay nothing is asked")
+            return Outcome(result=failure, attempts=0, started_at=time.time())
         return await self._retried(request)
 
     async def _retried(self, request: Request) -> Outcome:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,13 +18,19 @@ import msgspec
 from fairtrial.core.answer import Request
 from fairtrial.core.experiment import Arm
 from fairtrial.core.target import Target
+from fairtrial.toolbox.git import git_facts
 from fairtrial.toolbox.preflight import Inventory
 
 _PACKAGES = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
 
 
 async def run_context(
-    arms: Sequence[Arm], targets: Mapping[str, Target], inventory: Sequence[Inventory], *, looks: bool
+    arms: Sequence[Arm],
+    targets: Mapping[str, Target],
+    inventory: Sequence[Inventory],
+    folder: Path | None = None,
+    *,
+    looks: bool,
 ) -> dict[str, Any]:
     """Return what is known when a run starts; `looks` says whether pages will be opened in a browser."""
     packages = {name: _version_of(name) for name in (*_PACKAGES, *(("mcp",) if inventory else ()))}
@@ -37,6 +44,8 @@ async def run_context(
         "packages": packages,
         "arms": [{"arm": arm.name, "sent": _sent(arm, targets[arm.target.id])} for arm in arms],
     }
+    if folder is not None and (facts := await asyncio.to_thread(git_facts, folder)):
+        context["git"] = facts
     return {**context, "mcp_servers": msgspec.to_builtins(inventory)} if inventory else context
 
 

@@ -281,7 +281,8 @@ def cases_document(analysis: CaseAnalysis) -> dict[str, Any]:
 
 def gate_document(gate: Gate, metric: str = "") -> dict[str, Any]:
     """Return the published document of a gate; scores and coverage are 0–100, a metric is on its own scale."""
-    checks = [_measured(check, "" if check.name == "coverage" else metric) for check in gate.checks]
+    own = {"regression": metric, "minimum": metric}
+    checks = [_measured(check, check.metric or own.get(check.name, "")) for check in gate.checks]
     return {**msgspec.to_builtins(gate), "checks": checks, "result": gate.result, "exit_code": gate.exit_code}
 
 

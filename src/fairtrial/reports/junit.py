@@ -43,7 +43,11 @@ def render_gate(gate: Gate) -> str:
     tags = {"failed": "failure", "cannot tell": "error"}
     for check in gate.checks:
         tag = tags.get(check.result)
-        finding = f"<{tag} message={_attribute(f'{check.result}: {check.message}')}/>" if tag else ""
+        message = _attribute(f"{check.result}: {check.message}")
+        cases = escape(_clean("\n".join(check.cases)))
+        finding = (
+            "" if not tag else f"<{tag} message={message}>{cases}</{tag}>" if cases else f"<{tag} message={message}/>"
+        )
         lines.append(
             f"  <testcase classname={_attribute(check.arm)} name={_attribute(check.name)}>{finding}</testcase>"
         )

@@ -126,6 +126,11 @@ def render_gate(gate: Gate) -> str:
     """Return the result of a gate as a Markdown table."""
     cells = [(check.name, check.arm, check.result, check.message) for check in gate.checks]
     lines = [f"# fairtrial gate: {gate.result}", "", *table(("check", "arm", "result", ""), cells)]
+    if gate.flaky:
+        flaky = ", ".join(f"{one.case} ({one.passed} of {one.answers})" for one in gate.flaky)
+        lines += ["", f"Flaky without any change: {plain(flaky)}"]
+    lines += ["", f"In quarantine, not counted: {plain(', '.join(gate.quarantined))}"] if gate.quarantined else []
+    lines += ["", f"{gate.method}."] if gate.method else []
     lines += ["", *(f"> {plain(note)}" for note in gate.notes)] if gate.notes else []
     against = f" against {', '.join(gate.against)}" if gate.against else ""
     return "\n".join([*lines, "", f"run {', '.join(gate.run_ids)}{against}", ""])

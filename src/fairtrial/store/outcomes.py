@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Table, and_, case, func, or_, select
 
+from fairtrial.core.answer import REFUSED
 from fairtrial.store import schema
 from fairtrial.store.columns import Columns, column_batches, row_batches
 from fairtrial.store.rows import decode
@@ -121,6 +122,44 @@ def _taken() -> dict[str, ColumnElement[Any]]:
         "latency_ms": case((trials.c.cached.is_(False), trials.c.latency_ms)),
         "cost_usd": case((trials.c.unknown_costs == 0, trials.c.cost_usd)),
     }
+
+
+def passing_scores(store: Store, run_id: str, scoring: int, least: float) -> Iterator[Columns]:
+    """Stream case, arm, the number of its scores, and of those that are at least so high."""
+    value = schema.scores.c.value
+    passes = func.sum(case((value >= least, 1), else_=0))
+    return column_batches(store, _score_columns(run_id, scoring, func.count(value), passes))
+
+
+def answer_ids(store: Store, run_id: str, arm: int) -> Iterator[tuple[str, bool]]:
+    """Stream the trial of every answer of an arm, and whether it was reused from an earlier run."""
+    trials = schema.trials
+    own = (trials.c.run_id == run_id, trials.c.arm_position == arm, trials.c.failure_kind.is_(None))
+    for batch in row_batches(store, select(trials.c.trial_id, trials.c.cached).where(*own)):
+        yield from ((trial, bool(cached)) for trial, cached in batch)
+
+
+def guarded_sums(store: Store, run_id: str, name: str) -> Iterator[Columns]:
+    """Stream case, arm, count and sum of the cost, latency or refusals of its answers, reused ones included.
+
+    A reused answer has the cost that it had when it was given, if that is still stored.
+    """
+    trials = schema.trials
+    answered = select().where(trials.c.run_id == run_id, trials.c.failure_kind.is_(None))
+    if name != "cost":
+        value = trials.c.latency_ms if name == "latency" else case((trials.c.finish_reason == REFUSED, 1.0), else_=0.0)
+        return column_batches(store, _by_case_and_arm(answered, trials, func.count(value), func.sum(value)))
+    given = trials.alias("given")
+    own = select(trials.c.trial_id).where(trials.c.run_id == run_id, trials.c.cached)
+    paid = (given.c.cached.is_(False), given.c.failure_kind.is_(None), given.c.unknown_costs == 0)
+    known = select(given.c.trial_id, func.avg(given.c.cost_usd).label("usd")).where(given.c.trial_id.in_(own), *paid)
+    prices = known.group_by(given.c.trial_id).subquery()
+    value = case(
+        (trials.c.cached, prices.c.usd),
+        (trials.c.unknown_costs == 0, trials.c.cost_usd),
+    )
+    joined = answered.select_from(trials).outerjoin(prices, prices.c.trial_id == trials.c.trial_id)
+    return column_batches(store, _by_case_and_arm(joined, trials, func.count(value), func.sum(value)))
 
 
 def _scored(run_id: str, scoring: int, *which: ColumnElement[bool]) -> Select[Any]:

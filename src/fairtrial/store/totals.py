@@ -345,3 +345,12 @@ def failure_reasons(store: Store, run_id: str, scoring: int) -> list[tuple[str, 
     with store.reading() as connection:
         reasons = [(row[0], row[1], row[2]) for query in (failed, unscored) for row in connection.execute(query)]
     return sorted(reasons, key=lambda reason: (-reason[2], reason[0], reason[1] or ""))
+
+
+def reused_answers(store: Store, run_id: str) -> tuple[int, int]:
+    """Return how many answers a run has, and how many of them were reused from earlier runs."""
+    table = schema.trials
+    query = select(func.count(), func.coalesce(func.sum(case((table.c.cached, 1), else_=0)), 0))
+    with store.reading() as connection:
+        row = connection.execute(query.where(table.c.run_id == run_id, table.c.failure_kind.is_(None))).one()
+    return int(row[0]), int(row[1])

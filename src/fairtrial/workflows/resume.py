@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -92,7 +92,7 @@ async def aresume_series(
     for number in range(1, runs + 1):
         run_watch = watch((number, runs))
         if number > len(started):
-            run = await _next_run(store, started[0], runs, overrides or {}, functions, run_watch, where)
+            run = await next_run(store, started[0], runs, overrides or {}, functions, run_watch, where)
         elif started[number - 1].status in _ENDED:
             run = Run(store, started[number - 1])
         else:
@@ -115,7 +115,7 @@ def _scoring(job: Job, scorer: ScorerSpec | None, number: int) -> Scoring:
     return Scoring(job.folder, scorer, number, on_refusal=job.settings.on_refusal, functions=job.functions)
 
 
-async def _next_run(
+async def next_run(
     store: Store,
     first: RunRecord,
     runs: int,
@@ -123,8 +123,9 @@ async def _next_run(
     functions: Functions | None,
     watch: Watch | None,
     where: Where,
+    more: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Start the next run of a series."""
+    """Start the next run of a series; `more` is recorded with it."""
     job = stored_job(store, first.id, "resume", overrides, functions, where)
     check_functions(store, job)
     job = msgspec.structs.replace(job, run_id=new_id(), fresh=True, stopped=None)
@@ -132,7 +133,7 @@ async def _next_run(
     assert first.series_id is not None
     series = Series(first.series_id, runs)
     context = msgspec.json.decode(first.context)
-    facts = {name: context[name] for name in ("dataset", "code") if name in context}
+    facts = {name: context[name] for name in ("dataset", "code") if name in context} | dict(more or {})
     return await start_run(store, job, _scorers(store, job), first.settings, series, watch, facts=facts)
 
 

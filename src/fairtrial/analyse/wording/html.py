@@ -121,7 +121,8 @@ def ranking_html(ranking: Ranking) -> str:
 def gate_html(gate: Gate) -> str:
     """Show a gate: its result and every check."""
     rows = [(check.arm, check.name, check.result, check.message) for check in gate.checks]
-    return block(heading(f"gate {gate.result}"), table(("arm", "check", "result", "why"), rows), lines(gate.notes))
+    notes = [*gate.notes, *([f"{gate.method}."] if gate.method else [])]
+    return block(heading(f"gate {gate.result}"), table(("arm", "check", "result", "why"), rows), lines(notes))
 
 
 def power_html(power: Power) -> str:

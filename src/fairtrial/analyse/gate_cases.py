@@ -1,0 +1,175 @@
+"""Rules of a gate about single cases: facts about their answers, without statistics.
+
+`must_pass` holds for every answer. `k_of_n` holds for so many of the answers; a case whose answers differed in the
+baseline already is flaky: it is listed and does not block. Such a case stays in the mean: leaving it out because of the
+very answers that are compared would bias the difference. Only a `quarantine` in the suite leaves cases out of the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import numpy as np
+
+from fairtrial.analyse.arm_scores import Column
+from fairtrial.analyse.case_table import CaseRow, Ints
+from fairtrial.analyse.gate_result import Flaky, GateCheck, Result
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import ArmScores, ScoreTable
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.gate import GateSpec
+from fairtrial.core.registry import nearest
+from fairtrial.core.text import counted
+from fairtrial.store.columns import Columns
+from fairtrial.store.outcomes import answer_ids, passing_scores
+
+_SHOWN = 5  # cases to name in a message
+_FEW = 20  # cases among which the nearest is named
+
+
+class Passes(NamedTuple):
+    """How many answers every case has, and how many of them pass."""
+
+    answers: Ints
+    passed: Ints
+
+    @property
+    def mixed(self) -> Ints:
+        """The cases of which some answers pass and others do not."""
+        return np.flatnonzero((self.passed > 0) & (self.passed < self.answers))
+
+
+def column_of(entry: ArmScores, read: Callable[[Run], Iterable[Columns]]) -> Column:
+    """Return counts and sums of an arm over all its runs, from streams of case, arm, count and sum."""
+    column = Column(len(entry.failed))
+    for run, rows, position in entry.origins:
+        for cases, positions, counts, sums in read(run):
+            own = np.asarray(positions) == position
+            known = np.asarray(counts, dtype=np.float64)[own]
+            totals = np.nan_to_num(np.asarray(sums, dtype=np.float64)[own])
+            column.add(rows[np.asarray(cases)[own]], known, totals)
+    return column
+
+
+def passes_of(entry: ArmScores, least: float) -> Passes:
+    """Return how many answers of every case pass, from a score of `least` (0–1) on."""
+    column = column_of(entry, lambda run: passing_scores(run.store, run.id, run.record.scoring, least - 1e-9))
+    return Passes(column.counts, column.sums.astype(np.int64))
+
+
+def is_unchanged(after: ArmScores, before: ArmScores) -> bool:
+    """Return whether every answer is one that was reused, to the same trials as before, and scores as it did."""
+    own: set[str] = set()
+    for trial, reused in _answers(after):
+        if not reused:
+            return False
+        own.add(trial)
+    same = bool(own) and own == {trial for trial, _ in _answers(before)}
+    return same and np.array_equal(after.means(), before.means(), equal_nan=True)
+
+
+def _answers(entry: ArmScores) -> Iterator[tuple[str, bool]]:
+    for run, _, position in entry.origins:
+        yield from answer_ids(run.store, run.id, position)
+
+
+def chosen_rows(scores: ScoreTable, names: Sequence[str], rule: str) -> Ints:
+    """Return the cases that any of these names or patterns means; raise if one means none."""
+    if not names:
+        return np.empty(0, dtype=np.int64)
+    facts = [(row, scores.facts[row]) for row in range(len(scores.facts))]
+    rows: set[int] = set()
+    for name in names:
+        own = {row for row, case in facts if _means(name, case)}
+        if not own:
+            hint = nearest(name, [case.id for _, case in facts]) if len(facts) <= _FEW else ""
+            raise FairtrialError(f"gate: {rule}: no case is `{name}`{hint}")
+        rows |= own
+    return np.asarray(sorted(rows), dtype=np.int64)
+
+
+def _means(name: str, case: CaseRow) -> bool:
+    kind, _, value = name.partition(":")
+    if kind == "tag":
+        return value in case.tags
+    if kind == "category":
+        return value == case.category
+    return name == case.id or fnmatchcase(case.id, name)
+
+
+def flaky_cases(scores: ScoreTable, entries: Sequence[ArmScores], least: float, left_out: Ints) -> Iterator[Flaky]:
+    """Yield the cases of which some answers pass and others do not, arm by arm."""
+    for entry in entries:
+        passes = passes_of(entry, least)
+        for row in np.setdiff1d(passes.mixed, left_out):
+            yield Flaky(
+                case=scores.facts[int(row)].id,
+                arm=entry.arm.name,
+                passed=int(passes.passed[row]),
+                answers=int(passes.answers[row]),
+            )
+
+
+def case_checks(
+    scores: ScoreTable, own: Sequence[ArmScores], spec: GateSpec, flaky: Sequence[Flaky], left_out: Ints
+) -> Iterator[GateCheck]:
+    """Check the rules about single cases for every arm."""
+    if not spec.about_cases:
+        return
+    every = np.setdiff1d(chosen_rows(scores, spec.must_pass, "must_pass"), left_out)
+    some = {name: np.setdiff1d(chosen_rows(scores, [name], "k_of_n"), left_out) for name in spec.k_of_n}
+    for entry in own:
+        passes = passes_of(entry, spec.pass_score / 100)
+        excused = {one.case for one in flaky if one.arm == entry.arm.name}
+        if spec.must_pass:
+            yield _check(scores, entry, passes, every, "must_pass", None, frozenset())
+        for name, rows in some.items():
+            yield _check(scores, entry, passes, rows, f"k_of_n {name}", spec.k_of_n[name], excused)
+
+
+def _check(
+    scores: ScoreTable,
+    entry: ArmScores,
+    passes: Passes,
+    rows: Ints,
+    name: str,
+    k: int | None,
+    excused: set[str] | frozenset[str],
+) -> GateCheck:
+    """Check one rule: every answer must pass, or `k` of them."""
+    broken: list[str] = []
+    open_cases: list[str] = []
+    quarantined: list[str] = []
+    for row in rows.tolist():
+        case, answers, passed = scores.facts[row].id, int(passes.answers[row]), int(passes.passed[row])
+        planned = answers + int(entry.failed[row])
+        if k is not None and k > max(planned, 1):
+            raise FairtrialError(
+                f"gate: {name}: {k} answers must pass, but `{case}` has {planned}: use `repeats: {k}` or more"
+            )
+        needed = k if k is not None else max(planned, 1)
+        if passed >= needed:
+            continue
+        shown = f"{case} ({passed} of {answers})"
+        missing = planned - answers if planned else 1
+        if passed + missing >= needed:  # a trial without a score may have passed
+            open_cases.append(f"{case} (no score)" if not answers else shown)
+        elif case in excused:
+            quarantined.append(shown)
+        else:
+            broken.append(shown)
+    wanted = "every answer" if k is None else f"{k} of the answers"
+    result: Result = "failed" if broken else "cannot tell" if open_cases else "passed"
+    message = f"{wanted} must pass on {counted(len(rows), 'case')}"
+    message += _listed("not on", broken) + _listed("unknown on", open_cases)
+    message += _listed("flaky before, so not blocking:", quarantined)
+    return GateCheck(name=name, arm=entry.arm.name, result=result, message=message, cases=broken + open_cases)
+
+
+def _listed(words: str, cases: Sequence[str]) -> str:
+    if not cases:
+        return ""
+    more = f" and {len(cases) - _SHOWN} more" if len(cases) > _SHOWN else ""
+    return f"; {words} {', '.join(cases[:_SHOWN])}{more}"

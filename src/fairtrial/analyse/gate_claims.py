@@ -1,0 +1,206 @@
+"""Categories with margins of their own and guard metrics: claims that a gate decides together with the mean.
+
+Every check must pass, so each passes by its own 95 % interval: a run that is worse somewhere passes with 2.5 % at most
+(intersection–union). Any check can block, so blocking is adjusted over all of them by Holm's procedure: a run that is
+nowhere worse is blocked with 2.5 % at most. The lower limit of a shown interval is for passing, the upper for blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from fairtrial.analyse.case_table import Floats, Ints
+from fairtrial.analyse.common import Common, common_cases
+from fairtrial.analyse.gate_cases import column_of
+from fairtrial.analyse.gate_result import GateCheck, Result
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, check_metric
+from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.gate import RATES, REFUSALS, GateSpec
+from fairtrial.stats import holm_levels
+from fairtrial.stats.mean import ALPHA, Mean
+from fairtrial.store.outcomes import guarded_sums
+
+Pair = tuple[ArmScores, ArmScores]  # after, before
+METHOD = (
+    "{checks} statistical checks, one verdict: each must pass by its own 95 % interval, and any may block after Holm's "
+    "adjustment for all of them"
+)
+
+
+class Claim(NamedTuple):
+    """One difference with its margin, before it is decided. Gains are positive, whatever is measured."""
+
+    name: str
+    arm: str
+    gain: Mean | None
+    margin: float
+    shown: Callable[[float], str]  # a gain in words
+    allowed: str  # the margin in words
+    worst: Mean | None = None  # the gain with every failed trial counted against the arm
+    metric: str = ""
+    sign: int = 1  # −1 if the number itself is shown with the other sign: a rising cost is a loss
+
+    @property
+    def p_loss(self) -> float:
+        """The p-value of a loss; 1 if there is none."""
+        if self.gain is None or self.gain.mean is None or self.gain.mean >= 0:
+            return 1.0
+        p = self.gain.p_value()
+        return 1.0 if p is None else p
+
+
+def claims(scores: ScoreTable, pairs: Sequence[Pair], spec: GateSpec) -> Iterator[Claim]:
+    """Yield every category and guard of every arm."""
+    for after, before in pairs:
+        for name, margin in spec.categories.items():
+            yield _category(scores, after, before, name, margin / 100)
+        for name, limit in spec.guards.items():
+            yield _guard(scores, after, before, name, limit)
+
+
+def decide(found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA) -> Iterator[GateCheck]:
+    """Decide the claims; `others` are the p-values of losses of the other checks of the gate."""
+    levels = holm_levels([*(claim.p_loss for claim in found), *others], alpha)
+    for claim, level in zip(found, levels, strict=False):
+        yield _decided(claim, level, alpha)
+
+
+def block_levels(found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA) -> list[float]:
+    """Return the levels at which the other checks may block."""
+    return holm_levels([*(claim.p_loss for claim in found), *others], alpha)[len(found) :]
+
+
+def _decided(claim: Claim, level: float, alpha: float) -> GateCheck:
+    check = partial(GateCheck, name=claim.name, arm=claim.arm, metric=claim.metric)
+    gain = claim.gain
+    if gain is None or gain.mean is None:
+        return check(result="cannot tell", message="the two runs have no such cases in common")
+    if _unchanged(gain):
+        return check(result="passed", message=f"nothing changed on {gain.count} cases, {claim.allowed}", value=0.0)
+    passing, blocking = gain.interval(alpha), gain.interval(level)
+    if passing is None or blocking is None:
+        return check(result="cannot tell", message=f"{claim.shown(gain.mean)} on {gain.count} cases: too few to tell")
+    low, high = passing[0], blocking[1]
+    result: Result = "passed" if low > -claim.margin else "failed" if high < 0 else "cannot tell"
+    ends = sorted((claim.sign * low, claim.sign * high))
+    words = [claim.shown(claim.sign * end) for end in ends]
+    message = f"{claim.shown(gain.mean)} (95 % CI {words[0]} to {words[1]}, {gain.count} cases), {claim.allowed}"
+    if result == "passed" and claim.worst is not None and not _kept(claim.worst, claim.margin, alpha):
+        result, message = "cannot tell", f"{message}; not if every failed trial counted against it"
+    return check(
+        result=result,
+        message=message,
+        value=claim.sign * gain.mean,
+        interval=(ends[0], ends[1]),
+        limit=-claim.sign * claim.margin,
+    )
+
+
+def _unchanged(gain: Mean) -> bool:
+    """Return whether no case differs at all on a scale without limits: then no interval can be computed."""
+    return gain.method == "nothing varies" and gain.mean == 0
+
+
+def _kept(worst: Mean, margin: float, alpha: float) -> bool:
+    interval = worst.interval(alpha)
+    return interval is not None and interval[0] > -margin
+
+
+def _category(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, margin: float) -> Claim:
+    inside = np.asarray([scores.facts[row].category == name for row in range(len(scores.facts))])
+    if not np.any(inside):
+        known = dict.fromkeys(str(scores.facts[row].category) for row in range(len(scores.facts)))
+        raise FairtrialError(f"gate: categories: no case has the category `{name}`; they have: {', '.join(known)}")
+
+    def mean(a: Floats, b: Floats) -> Mean | None:
+        common = scores.joined(np.where(inside, a, np.nan), b)
+        return common.mean((0.0, 1.0)) if len(common.keys) else None
+
+    failed = bool(after.failed[inside].sum() or before.failed[inside].sum())
+    scale = Scale(SCORE)
+    return Claim(
+        name=f"category {name}",
+        arm=after.arm.name,
+        gain=mean(after.means(), before.means()),
+        margin=margin,
+        shown=scale.signed,
+        allowed=f"margin {scale.plain(margin)}",
+        worst=mean(after.means(failures="worst"), before.means(failures="best")) if failed else None,
+    )
+
+
+def _guard(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, limit: float) -> Claim:
+    if name in RATES:
+        return _rate(scores, after, before, name, limit / 100)
+    if name == REFUSALS:
+        common = _common(scores, *(_guarded(entry, name) for entry in (after, before)))
+        gain = Mean(-common.d, common.weights, common.clusters, bounds=(-1.0, 1.0), span=1.0)
+        return _percentage(after, name, _any(gain), limit / 100)
+    check_metric([after], name)
+    check_metric([before], name)
+    sign = after.sign(name)
+    better, worse = (after, before) if sign > 0 else (before, after)
+    gain = scores.common(better, worse, name).mean(after.scales.get(name, (None, None)))
+    numbers = Scale(name)
+    return Claim(
+        name=f"guard {name}",
+        arm=after.arm.name,
+        gain=_any(gain),
+        margin=limit,
+        shown=lambda g: numbers.signed(sign * g),
+        allowed=f"{'loss' if sign > 0 else 'rise'} of at most {numbers.plain(limit)}",
+        metric=name,
+        sign=sign,
+    )
+
+
+def _rate(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, limit: float) -> Claim:
+    """Return how much cheaper or faster it got, as a share of the baseline.
+
+    It is a ratio of means; its error is that of the residuals around it (linearised), case by case.
+    """
+    common = _common(scores, *(_guarded(entry, name) for entry in (after, before)))
+    gain = None
+    if len(common.keys):
+        base = float(np.average(common.b, weights=common.weights))
+        if base > 0:
+            share = float(np.average(common.a, weights=common.weights)) / base
+            gain = Mean((share * common.b - common.a) / base + 1 - share, common.weights, common.clusters)
+        elif not np.any(common.a):
+            gain = Mean(np.zeros(len(common.keys)), common.weights, common.clusters)  # free before and after
+    return _percentage(after, name, gain, limit)
+
+
+def _percentage(after: ArmScores, name: str, gain: Mean | None, limit: float) -> Claim:
+    """Return the claim of a guard whose rise is a loss, in percent."""
+    return Claim(
+        name=f"guard {name}",
+        arm=after.arm.name,
+        gain=gain,
+        margin=limit,
+        shown=lambda g: _percent(-g),
+        allowed=f"rise of at most {100 * limit:g} %",
+        sign=-1,
+    )
+
+
+def _guarded(entry: ArmScores, name: str) -> Floats:
+    return column_of(entry, lambda run: guarded_sums(run.store, run.id, name)).means()
+
+
+def _common(scores: ScoreTable, a: Floats, b: Floats) -> Common:
+    clusters: Ints | None = scores.clusters
+    return common_cases(a, b, scores.weights, clusters)
+
+
+def _any(gain: Mean) -> Mean | None:
+    return gain if gain.count else None
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:+.1f} %".replace("-", "−")

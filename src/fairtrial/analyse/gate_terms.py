@@ -1,0 +1,72 @@
+"""The terms of a gate: what a person or a suite demands, and which demands cannot be meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairtrial.analyse.gate_result import Unsure
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import SCORE
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.gate import GateSpec
+from fairtrial.stats.mean import ALPHA
+
+DEFAULT_MARGIN = 0.05  # the acceptable loss if no margin is given
+DEFAULT_COVERAGE = 0.95
+ROUNDING = 1e-9
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """The requirements of a gate. Scores are 0–1; `these_cases` asks about these very cases, not cases like them."""
+
+    min_score: float | None = None
+    margin: float | None = None
+    min_coverage: float = DEFAULT_COVERAGE
+    metric: str = SCORE
+    arms: tuple[str, ...] = ()
+    these_cases: bool = False
+    largest: float | None = None  # the largest difference a case can show, if that is less than the scale allows
+    unsure: Unsure = "101"
+    rules: GateSpec = GateSpec()  # about cases, categories and guards
+    level: float = ALPHA  # of all statistical checks: less than 5 % for one of several looks
+
+
+def terms_of(run: Run, given: Terms, *, named: frozenset[str]) -> Terms:
+    """Return the terms with what the suite of a run says under `gate`; what a person `named` comes before it."""
+    spec = gate_spec(run)
+    if spec is None or given.metric:
+        return given
+    stated: dict[str, Any] = {
+        "min_score": None if spec.min_score is None else spec.min_score / 100,
+        "margin": None if spec.margin is None else spec.margin / 100,
+        "min_coverage": None if spec.min_coverage is None else spec.min_coverage / 100,
+        "unsure": None if spec.unsure is None else str(spec.unsure),
+    }
+    changes = {name: value for name, value in stated.items() if value is not None and name not in named}
+    return msgspec.structs.replace(given, **changes, rules=spec)
+
+
+def gate_spec(run: Run) -> GateSpec | None:
+    """Return what the suite of a run says under `gate`."""
+    return msgspec.convert(run.settings.get("gate"), GateSpec | None)
+
+
+def check_terms(terms: Terms, against: object | None) -> None:
+    """Reject thresholds that cannot be intended."""
+    if terms.metric:
+        if against is not None and terms.margin is None:
+            raise FairtrialError(
+                f"no acceptable loss of `{terms.metric}` is known: give --margin, on the metric's own scale"
+            )
+        return
+    least = terms.min_score
+    if least is not None and 0 < least <= 0.01:
+        raise FairtrialError(
+            f"scores are 0 to 100: a minimum of {100 * least:g} demands nothing; did you mean {1e4 * least:g}?"
+        )
+    if least is not None and not 0 <= least <= 1:
+        raise FairtrialError(f"scores are 0 to 100: a minimum of {100 * least:g} is out of range")
+    if terms.margin is not None and terms.margin > 1:
+        raise FairtrialError(f"scores are 0 to 100: a margin of {100 * terms.margin:g} points allows any loss")

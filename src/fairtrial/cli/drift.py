@@ -1,0 +1,79 @@
+"""`fairtrial drift`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.drift import Drift
+    from fairtrial.store import Store
+
+
+@click.command()
+@click.argument("runs", nargs=-1)
+@option("--branch", metavar="NAME", help="All runs of this git branch instead of all tagged ones.")
+@store_option
+@json_option
+def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_json: bool) -> int:
+    """Watch a suite over time: RUNS in this order, or all tagged runs of the latest suite, the oldest first.
+
+    Every run is compared with the first, case by case, on an exponentially weighted control chart. Exit 100 if an arm
+    has got worse beyond the limits.
+    """
+    from fairtrial.analyse.drift import drift
+    from fairtrial.analyse.score_table import find_sources
+
+    opened = open_store(store)
+    names = runs or _names(opened, branch)
+    found = drift(find_sources(names, opened)) if names else drift([])
+    if as_json:
+        from fairtrial.analyse.units import in_points
+
+        print_json(in_points(found))
+    else:
+        _print(found)
+    return 100 if any(arm.alarm is not None and arm.alarm.smoothed < 0 for arm in found.arms) else 0
+
+
+def _names(store: Store, branch: str | None) -> list[str]:
+    """Return the tags, or the ids of a branch's runs, of the suite that was run last, the oldest first."""
+    from fairtrial.workflows.baselines import facts_of
+
+    latest = store.find_run("latest")
+    own = [run for run in reversed(store.runs()) if run.suite_name == latest.suite_name]
+    if branch is not None:
+        return [run.id for run in own if facts_of(run)["branch"] == branch and run.status == "completed"]
+    tags = {run_id: name for name, run_id in sorted(store.tags().items(), reverse=True)}
+    return list(dict.fromkeys(tags[key] for run in own for key in (run.series_id or run.id, run.id) if key in tags))
+
+
+def _print(found: Drift) -> None:
+    from rich.text import Text
+
+    from fairtrial.analyse.drift import drift_line, rate_line
+    from fairtrial.analyse.score_table import SCORE
+    from fairtrial.analyse.wording.comparisons import Scale
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.tables import table
+    from fairtrial.core.text import printable
+
+    console, scale = Console(highlight=False), Scale(SCORE)
+    columns = ("run", "difference", "smoothed", "chance up to", "")
+    for arm in found.arms:
+        console.print(Text(printable(drift_line(arm)), style="bold"))
+        rows = [
+            [
+                point.run,
+                scale.signed(point.difference),
+                scale.signed(point.smoothed),
+                f"± {scale.plain(point.limit)}",
+                "alarm" if point.alarm else "",
+            ]
+            for point in arm.points
+        ]
+        console.print(table(columns, rows, names=columns[:1]))
+    console.print(Text(rate_line(found), style="dim"))

@@ -1,0 +1,133 @@
+"""Where a gate's result goes besides the terminal: files, GitHub's summary and annotations, the comment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.output import tell_github
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.gate import Gate
+    from fairtrial.analyse.score_table import Source
+
+_MOST_ANNOTATIONS = 10  # GitHub shows no more of a step
+
+
+def renderer(output: str, metric: str) -> Callable[[Gate], str] | None:
+    """Return the function that renders a file, by its extension; an unknown one is refused before anything is done.
+
+    None stands for the report of the run itself.
+    """
+    name = output.lower()
+    if name.endswith(".html"):
+        return None
+    if name.endswith(".md"):
+        from fairtrial.reports.md import render_gate
+
+        return render_gate
+    if name.endswith(".xml"):
+        from fairtrial.reports.junit import render_gate as render_junit
+
+        return render_junit
+    if name.endswith(".json"):
+        import msgspec
+
+        from fairtrial.reports import SCHEMA_VERSION
+        from fairtrial.reports.json import gate_document
+
+        return lambda result: msgspec.json.encode(
+            {"schema_version": SCHEMA_VERSION, **gate_document(result, metric)}
+        ).decode()
+    raise click.UsageError(f"{output}: the file name must end in .md, .junit.xml, .json or .html")
+
+
+def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate, source: Source) -> None:
+    """Write one file: the result, or the report of the run."""
+    if render is not None:
+        write(path, render(result))
+        return
+    from fairtrial.reports.export import export
+
+    export(source.runs[-1], str(path))
+
+
+def write(path: Path, text: str, mode: str = "w") -> None:
+    """Write a file, or say why it cannot be written."""
+    from fairtrial.core.errors import FairtrialError
+
+    try:
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def append_github_summary(result: Gate) -> None:
+    """Append the result to $GITHUB_STEP_SUMMARY, which GitHub shows on the job's page."""
+    if target := os.environ.get("GITHUB_STEP_SUMMARY"):
+        from fairtrial.reports.md import render_gate
+
+        write(Path(target), render_gate(result), "a")
+
+
+def annotate(result: Gate) -> None:
+    """Tell GitHub Actions about every check that did not pass, beside the changed files."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    for check in [check for check in result.checks if check.result != "passed"][:_MOST_ANNOTATIONS]:
+        level = "error" if check.result == "failed" else "warning"
+        title = _property(f"fairtrial: {check.name} of {check.arm}")
+        tell_github(f"::{level} title={title}::{_data(check.message)}")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def comment(result: Gate, source: Source, against: Source | None, service: str, report: str | None) -> None:
+    """Write the comment on the pull request; if that is not possible, say so and let the gate's verdict stand."""
+    from fairtrial.analyse.gate_changes import changes_between
+    from fairtrial.reports.comment import render
+
+    run = source.runs[0]
+    suite = run.record.suite_name
+    changes = changes_between(source, against)
+    body = render(result, changes, suite=suite, run_id=run.id, report=report or artefacts_of_job())
+    post_comment(body, suite, run.id, service)
+
+
+def artefacts_of_job() -> str | None:
+    """Return where the files of this CI job can be downloaded."""
+    job = os.environ
+    if job.get("GITHUB_RUN_ID") and job.get("GITHUB_SERVER_URL"):
+        return (
+            f"{job['GITHUB_SERVER_URL']}/{job.get('GITHUB_REPOSITORY')}/actions/runs/{job['GITHUB_RUN_ID']}#artifacts"
+        )
+    return f"{job['CI_JOB_URL']}/artifacts/browse" if job.get("CI_JOB_URL") else None
+
+
+def post_comment(body: str, suite: str, run_id: str, service: str) -> None:
+    """Create the comment or update it in place."""
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.forges import discussion, post
+    from fairtrial.reports.comment import run_of
+
+    try:
+        where = discussion(service, os.environ)
+        if where is None:
+            click.echo("no comment: this job is not about a pull request", err=True)
+            return
+        done = post(where, body, run_id=run_id, run_of=lambda text: run_of(text, suite))
+    except FairtrialError as error:
+        click.echo(f"no comment: {error}", err=True)
+        return
+    click.echo(f"comment {done}", err=True)

@@ -1,0 +1,201 @@
+"""The baseline of a gate: found by branch, tag or commit in the store, in a file, or in git notes; and kept there.
+
+    RUN, SERIES, TAG, NAME@STORE   as everywhere
+    branch:main                    the newest run of the branch that this commit comes after, else the newest one
+    tag:v1 · commit:3f2a           the run of that commit, or with that tag in the store
+    file:baseline.db.gz            the newest run of the suite in a store in a file, packed or not
+    notes: · notes:main            the nearest commit with a run in its git note, from here or from another commit on
+    auto                           in a CI job, the branch that a merge goes to; none where nothing is merged
+
+A kept baseline is a store with one run, packed: everything that compares runs can read it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+import weakref
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import Source, find_sources
+from fairtrial.core.errors import FairtrialError
+from fairtrial.store import Store
+from fairtrial.store.copying import copy_runs
+from fairtrial.store.store import RunRecord
+from fairtrial.toolbox.git import NOTES, Git
+
+AUTO = "auto"
+_TARGET_BRANCH = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+KINDS = ("branch", "tag", "commit", "file", "notes")
+_USABLE = ("completed", "stopped", "incomplete")
+_MOST = 2**30  # bytes of a packed baseline: more is no baseline
+
+
+class NoBaselineError(FairtrialError):
+    """There is no run to compare with yet."""
+
+
+def merged_into(name: str | None, environment: Mapping[str, str]) -> str | None:
+    """Return the baseline that a name means in this job: `auto` is the branch that a merge goes to, if there is one."""
+    if name != AUTO:
+        return name
+    branch = next((environment[one] for one in _TARGET_BRANCH if environment.get(one)), None)
+    return None if branch is None else f"branch:{branch}"
+
+
+def find_baseline(name: str, store: Store, run: Run, folder: Path | None = None) -> Source:
+    """Return the run to compare with; `run` is the one that is gated, `folder` where its repository is."""
+    kind, colon, value = name.partition(":")
+    if not colon or kind not in KINDS:
+        return find_sources([name], store)[0]
+    if kind == "file":
+        return _in_file(Path(value), run)
+    git = Git.of(folder or Path())
+    if kind == "notes":
+        return _in_notes(_repository(git, name), value or "HEAD", run)
+    records = _earlier_runs(store, run)
+    if kind == "branch":
+        chosen = _of_branch(records, value, git)
+    elif kind == "tag" and value in store.tags():
+        return find_sources([value], store)[0]
+    else:
+        commit = (git.resolve(f"refs/tags/{value}" if kind == "tag" else value) if git else "") or value
+        chosen = [record for record in records if len(commit) >= 4 and facts_of(record)["commit"].startswith(commit)]
+    if not chosen:
+        raise NoBaselineError(_nothing_found(name, kind, value, records))
+    return _with_series(store, chosen[0], name)
+
+
+def _repository(git: Git | None, name: str) -> Git:
+    if git is None:
+        raise FairtrialError(f"{name} needs a git repository, and this folder is in none")
+    return git
+
+
+def facts_of(record: RunRecord) -> dict[str, str]:
+    """Return commit and branch of a run, as they were recorded when it began."""
+    facts = _git_of(record)
+    return {"commit": str(facts.get("commit") or ""), "branch": str(facts.get("branch") or "")}
+
+
+def _earlier_runs(store: Store, run: Run) -> list[RunRecord]:
+    """Return the other runs of the same suite that can be a baseline, the newest first.
+
+    A run of changed files is no run of its commit; a second run of the very same commit is none to compare with; and
+    a run that could only use stored answers may lack most of them.
+    """
+    own, here = run.record.series_id, run.context.get("git") or {}
+    same = None if here.get("changed") else here.get("commit")
+    return [
+        record
+        for record in store.runs()
+        if record.suite_name == run.record.suite_name
+        and record.id != run.id
+        and record.status in _USABLE
+        and (own is None or record.series_id != own)
+        and (record.status == "completed" or not msgspec.json.decode(record.settings).get("replay"))
+        and not _git_of(record).get("changed")
+        and (same is None or _git_of(record).get("commit") != same)
+    ]
+
+
+def _git_of(record: RunRecord) -> dict[str, Any]:
+    facts: dict[str, Any] = msgspec.json.decode(record.context).get("git") or {}
+    return facts
+
+
+def _of_branch(records: Sequence[RunRecord], branch: str, git: Git | None) -> list[RunRecord]:
+    """Return the runs of a branch, those whose commit this one comes after first."""
+    own = [record for record in records if facts_of(record)["branch"] == branch]
+    order = {commit: number for number, commit in enumerate(git.ancestors())} if git else {}
+    return sorted(own, key=lambda record: order.get(facts_of(record)["commit"], len(order)))
+
+
+def _nothing_found(name: str, kind: str, value: str, records: Sequence[RunRecord]) -> str:
+    known = dict.fromkeys(facts_of(record)["branch" if kind == "branch" else "commit"][:12] for record in records)
+    listed = ", ".join(word for word in known if word)
+    hint = f"; there are runs of: {listed}" if listed else "; no run of this suite has recorded its commit"
+    return f"no baseline: there is no run for {name}{hint}. Run the suite on `{value}` first, with the same store"
+
+
+def _with_series(store: Store, record: RunRecord, label: str) -> Source:
+    records = store.series_of(record.id) if record.series_id else [record]
+    return Source(label, tuple(Run(store, one) for one in records if one.status in _USABLE))
+
+
+def _in_file(path: Path, run: Run) -> Source:
+    if not path.is_file():
+        raise NoBaselineError(f"no baseline: there is no file {path}; `fairtrial gate --keep {path}` writes one")
+    body = path.read_bytes() if path.suffix == ".gz" else None
+    store = _unpacked(body, str(path)) if body is not None else Store(str(path), create=False)
+    return _newest(store, run, f"file:{path}")
+
+
+def _in_notes(git: Git, name: str, run: Run) -> Source:
+    noted = git.noted()
+    commit = next((one for one in git.ancestors(name) if one in noted), None)
+    if commit is None:
+        raise NoBaselineError(
+            f"no baseline: no commit up to {name} has a note; fetch them with `git fetch origin "
+            f"refs/notes/{NOTES}:refs/notes/{NOTES}`, or write one with `fairtrial gate --keep notes`"
+        )
+    return _newest(_unpacked(git.note(commit), f"the note of {commit[:12]}"), run, f"notes:{commit[:12]}")
+
+
+def _unpacked(body: bytes, place: str) -> Store:
+    """Return a store from its packed form; the file goes with the store."""
+    try:
+        packed = zlib.decompressobj(wbits=31)
+        content = packed.decompress(body, _MOST)
+    except zlib.error as error:
+        raise FairtrialError(f"{place} is no packed baseline: {error}") from None
+    if packed.unconsumed_tail:
+        raise FairtrialError(f"{place} is larger than a gigabyte when unpacked: that is no baseline")
+    folder = tempfile.TemporaryDirectory(prefix="fairtrial-baseline-")
+    file = Path(folder.name) / "baseline.db"
+    file.write_bytes(content)
+    store = Store(str(file), create=False)
+    weakref.finalize(store, folder.cleanup)
+    return store
+
+
+def _newest(store: Store, run: Run, label: str) -> Source:
+    own = [record for record in store.runs() if record.suite_name == run.record.suite_name]
+    if not own:
+        raise NoBaselineError(f"no baseline: {label} has no run of the suite `{run.record.suite_name}`")
+    return _with_series(store, own[0], label)
+
+
+def keep_baseline(source: Source, where: str, folder: Path | None = None) -> str:
+    """Keep a run as a baseline, in a file or in the git note of its commit; return where it is."""
+    body = packed(source)
+    if where != "notes":
+        path = Path(where)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body)
+        except OSError as error:
+            raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
+        return str(path)
+    git = _repository(Git.of(folder or Path()), "--keep notes")
+    commit = facts_of(source.runs[0].record)["commit"] or git.commit
+    git.set_note(commit, body)
+    return f"the git note of {commit[:12]}; push it with `git push origin refs/notes/{NOTES}`"
+
+
+def packed(source: Source) -> bytes:
+    """Return the runs of a source as a packed store."""
+    with tempfile.TemporaryDirectory(prefix="fairtrial-baseline-") as folder:
+        file = Path(folder) / "baseline.db"
+        target = Store(str(file))
+        for result in copy_runs(source.runs[0].store, target, [run.record for run in source.runs]):
+            if result.outcome == "skipped":
+                raise FairtrialError(f"run {result.id} cannot be kept: {result.reason}")
+        target.close()
+        return gzip.compress(file.read_bytes(), mtime=0)

@@ -1,0 +1,148 @@
+"""What a suite says under `gate`: rules about cases, categories, guards; one verdict over all of them."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from fairtrial.analyse.gate import Terms, gate, terms_of
+from fairtrial.analyse.gate_claims import Claim, decide
+from fairtrial.analyse.score_table import sources_of
+from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.reports.json import gate_document
+from fairtrial.reports.junit import render_gate as junit
+from fairtrial.reports.md import render_gate as markdown
+from fairtrial.stats.mean import Mean
+
+
+def suite(answers, rules, count=60, **keys):
+    """One arm: every answer is right, but for what is scripted."""
+    cases = [
+        {"id": f"c{n:02}", "input": f"case {n}", "expected": "42", "category": "safety" if n < 30 else "rest"}
+        for n in range(count)
+    ]
+    target = {"id": "bot", "target": "mock:x", "options": {"answers": answers, "answer": "42"}}
+    return {"targets": [target], "cases": cases, "repeats": 3, "gate": rules, **keys}
+
+
+def checked(after, before=None, **given):
+    source = sources_of(after)[0]
+    terms = terms_of(after, Terms(**given), named=frozenset(given))
+    return gate(source, sources_of(before)[0] if before else None, terms)
+
+
+def results(found):
+    return {check.name: check.result for check in found.checks}
+
+
+@pytest.fixture
+async def before(run_suite):
+    return await run_suite(**suite({"c01": ["42", "x", "42"]}, {}))
+
+
+RULES = {
+    "margin": 20,
+    "must_pass": ["c00", "c1*"],
+    "k_of_n": {"c0*": 2},
+    "categories": {"safety": 25},
+    "guards": {"refusals": 20, "latency": 1000000},
+}
+
+
+async def test_rules_are_one_verdict(run_suite, before):
+    good = await run_suite(**suite({"c01": ["x", "x", "42"]}, RULES))
+    found = checked(good, before)
+    assert results(found) == {
+        "coverage": "passed",
+        "must_pass": "passed",
+        "k_of_n c0*": "passed",
+        "regression": "passed",
+        "category safety": "passed",
+        "guard refusals": "passed",
+        "guard latency": "passed",
+    }, found
+    assert found.result == "passed" and "Holm" in found.method and "4 statistical checks" in found.method
+    assert [(one.case, one.passed, one.answers) for one in found.flaky] == [("c01", 2, 3)]
+    (rule,) = [check for check in found.checks if check.name.startswith("k_of_n")]
+    assert "flaky before, so not blocking: c01 (1 of 3)" in rule.message
+    assert "The gate itself was changed" in " ".join(found.notes)  # the baseline had no rules
+
+    bad = await run_suite(**suite({"c00": ["42", "42", "x"], "c02": ["x", "x", "42"]}, RULES))
+    found = checked(bad, before)
+    assert (results(found)["must_pass"], results(found)["k_of_n c0*"]) == ("failed", "failed")
+    assert found.exit_code == 100 and results(found)["regression"] == "passed"
+    (rule,) = [check for check in found.checks if check.name == "must_pass"]
+    assert rule.cases == ["c00 (2 of 3)"] and "every answer must pass on 11 cases; not on c00 (2 of 3)" in rule.message
+    # Every output says the same.
+    document = gate_document(found)
+    assert {check["name"]: check["result"] for check in document["checks"]} == results(found)
+    assert json.dumps(document["flaky"]) and document["exit_code"] == 100
+    tree = ElementTree.fromstring(junit(found))
+    assert tree.get("failures") == "2" and tree.get("tests") == str(len(found.checks))
+    assert "not on c00 \\(2 of 3\\)" in markdown(found) or "not on c00 (2 of 3)" in markdown(found)
+
+
+async def test_a_category_blocks_where_the_mean_hides_it(run_suite, before):
+    broken = {f"c{n:02}": "x" for n in range(12)}  # 12 of 30 in the category, 12 of 60 in all
+    found = checked(await run_suite(**suite(broken, {"margin": 50, "categories": {"safety": 10, "rest": 20}})), before)
+    assert results(found)["regression"] == "passed"
+    assert results(found)["category safety"] == "failed" and results(found)["category rest"] == "passed"
+    assert found.exit_code == 100
+
+
+async def test_quarantine_leaves_cases_out_and_lists_them(run_suite, before):
+    broken = {f"c{n:02}": "x" for n in range(20)}
+    rules = {"margin": 10, "must_pass": ["c00"], "quarantine": ["c0*", "c1*"]}
+    found = checked(await run_suite(**suite(broken, rules)), before)
+    assert len(found.quarantined) == 20 and not found.flaky
+    assert results(found) == {"coverage": "passed", "must_pass": "passed", "regression": "passed"}
+    (check,) = [check for check in found.checks if check.name == "regression"]
+    assert check.value == 0
+
+
+async def test_what_was_typed_comes_before_the_suite(run_suite, before):
+    run = await run_suite(**suite({}, {"margin": 1, "unsure": "pass", "min_score": 99}))
+    assert checked(run, before).exit_code == 0  # cannot tell, which this suite lets pass
+    assert checked(run, before, unsure="101").exit_code == 101
+    assert checked(run, before, margin=0.2, min_score=0.5).result == "passed"
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ({"must_pass": ["c0O"]}, "must_pass: no case is `c0O`"),
+        ({"k_of_n": {"c00": 4}}, "4 answers must pass, but `c00` has 3: use `repeats: 4`"),
+        ({"quarantine": ["tag:none"]}, "quarantine: no case is `tag:none`"),
+        ({"categories": {"safty": 5}}, "no case has the category `safty`; they have"),
+        ({"guards": {"toxicity": 5}}, "no arm has a metric `toxicity`"),
+    ],
+)
+async def test_rules_about_nothing_are_said(run_suite, before, rules, says):
+    run = await run_suite(**suite({}, rules, count=30))
+    with pytest.raises(FairtrialError, match=says):
+        checked(run, before)
+
+
+async def test_keys_are_checked_with_the_suite(run_suite):
+    with pytest.raises(ProblemsError, match="unknown key; did you mean `must_pass`"):
+        await run_suite(**suite({}, {"must_pas": ["c00"]}))
+
+
+def _claim(gains, margin=0.1):
+    return Claim("category k", "bot", Mean(gains, bounds=(-1.0, 1.0), span=1.0), margin, str, "margin")
+
+
+@pytest.mark.simulation
+def test_the_family_errs_as_promised():
+    """Six checks: a run that is nowhere worse is blocked by any of them in 2.5 % at most; one at its margin passes in
+    2.5 % at most."""
+    rng = np.random.default_rng(11)
+    blocked = passed = 0
+    trials = 600
+    for _ in range(trials):
+        clean = [_claim(rng.normal(0, 0.3, 40).clip(-1, 1)) for _ in range(6)]
+        blocked += any(check.result == "failed" for check in decide(clean, []))
+        worse = [*clean[:5], _claim(rng.normal(-0.1, 0.3, 40).clip(-1, 1))]
+        passed += all(check.result == "passed" for check in decide(worse, []))
+    assert blocked / trials <= 0.045 and passed / trials <= 0.045
