@@ -140,13 +140,15 @@ def print_replication(result: Replication) -> None:
 
 
 def _cells(pair: TonePair) -> list[str]:
+    from fairtrial.analyse.wording.tiers import signs
+
     runs, questions = ("*" if found else " " for found in (pair.found_by_runs, pair.found_by_questions))
     interval = "–" if pair.ci95 is None else f"{100 * pair.ci95[0]:+.1f} to {100 * pair.ci95[1]:+.1f}"
     return [
         f"{pair.a} − {pair.b}",
-        f"{100 * pair.difference:+.1f}",
+        signs(f"{100 * pair.difference:+.1f}"),
         f"{_p(pair.p_runs)}{runs}",
-        interval,
+        signs(interval),
         f"{_p(pair.p_questions)}{questions}",
     ]
 
