@@ -14,10 +14,11 @@ from fairtrial.config.dataset import dataset_problems
 from fairtrial.config.defaults import KEY as CASE_DEFAULTS
 from fairtrial.config.defaults import with_case_defaults
 from fairtrial.config.document import SuiteDocument
+from fairtrial.config.judges import resolve_embedders, resolve_judges, resolve_user
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
-from fairtrial.config.resolve import resolve_arms, resolve_embedders, resolve_judges, resolve_user
+from fairtrial.config.resolve import resolve_arms
 from fairtrial.config.source import Source
 from fairtrial.config.stopping import stop_rule
 from fairtrial.config.suite import RunOptions, Suite

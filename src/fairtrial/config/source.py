@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import yaml
 
+from fairtrial.core import registry
 from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.functions import Functions
-from fairtrial.core.options import Path
+from fairtrial.core.options import Path, scorer_problems
 from fairtrial.core.variables import PLACEHOLDER, Variables, has_bad_reference
 
 _MERGE = "tag:yaml.org,2002:merge"
@@ -190,3 +191,17 @@ def _merge_sources(value: Any) -> list[Any]:
     if not all(isinstance(source, yaml.MappingNode) for source in sources):
         raise yaml.MarkedYAMLError(problem="`<<` takes a mapping, or a list of mappings", problem_mark=value.start_mark)
     return sources
+
+
+def check_choice(source: Source, what: str, chosen: tuple[str, ...], names: list[str]) -> None:
+    """Report what was selected by name, such as a target, and is not in the suite."""
+    for name in chosen:
+        if name not in names:
+            source.problem((), f"--{what} {name}: there is no such {what}{registry.nearest(name, names)}")
+
+
+def check_scorer(source: Source, path: Path, scorer: Any) -> None:
+    """Report what is wrong with a scorer."""
+    if scorer is not None:
+        for inner, message in scorer_problems(scorer):
+            source.problem((*path, *inner), message)

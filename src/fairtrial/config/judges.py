@@ -1,0 +1,158 @@
+"""Resolving the models beside the targets: judges, embedders and the simulated user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from fairtrial.config.document import (
+    JudgeEntry,
+    SuiteDocument,
+)
+from fairtrial.config.source import Source
+from fairtrial.config.targets import TargetResolver
+from fairtrial.config.wording import check_template
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import (
+    EMBEDDER,
+    JudgeSpec,
+    TargetSpec,
+    UserSpec,
+)
+from fairtrial.core.functions import Functions, is_given, own_name
+from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.options import read
+from fairtrial.core.variables import Variables
+
+
+def resolve_judges(
+    source: Source, document: SuiteDocument, folder: Path, variables: Variables
+) -> tuple[JudgeSpec, ...]:
+    """Return the judges of a suite: one, a panel of several, or none."""
+    if document.judge is not None and document.judges:
+        source.problem(("judges",), "set `judge` or `judges`, not both")
+    entries = [document.judge] if document.judge is not None else document.judges
+    paths: list[KeyPath] = [("judge",)] if document.judge is not None else [("judges", n) for n in range(len(entries))]
+    names = [entry.id or entry.target for entry in entries]
+    judges = []
+    for path, entry in zip(paths, entries, strict=True):
+        name = entry.id or entry.target
+        if names.count(name) > 1:
+            source.problem(
+                path,
+                f"duplicate judge `{name}`: give each judge its own `id`, or set `panel: judgements` to ask one "
+                "several times",
+            )
+        spec = _resolve_judge(source, path, document, folder, variables, entry)
+        judges += [spec] if spec else []
+    return tuple(judges)
+
+
+def has_turns(document: SuiteDocument) -> bool:
+    """Return whether cases of a suite are conversations."""
+    from_rows = document.dataset is not None and document.dataset.turns is not None
+    return from_rows or any(case.turns[1:] for case in document.cases)
+
+
+def resolve_user(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
+    """Return the simulated user of a suite, if it has one."""
+    entry = document.user
+    if entry is None:
+        return None
+    for key, text in (("persona", entry.persona), ("goal", entry.goal)):
+        check_template(source, ("user", key), text)
+    if not (entry.persona.strip() or entry.goal.strip()):
+        source.problem(("user",), "a simulated user needs a `persona` or a `goal`")
+    if any(case.turns for case in document.cases) or (document.dataset and document.dataset.turns):
+        source.problem(("user",), "a suite has a simulated user, or cases with `turns`, not both")
+    target = TargetResolver(source, document, folder, variables).resolve(("user",), entry)
+    if target is None:
+        return None
+    if not registry.load("targets", target.kind).takes_chats:
+        source.problem(("user", "target"), f"{entry.target} takes one question: it cannot play a user")
+    return UserSpec(
+        target=msgspec.structs.replace(target, id=f"user {entry.target}"),
+        params=entry.params.given() if entry.params else {},
+        persona=entry.persona,
+        goal=entry.goal,
+        max_turns=entry.max_turns,
+    )
+
+
+def judge_named(
+    name: str,
+    variables: Variables,
+    folder: Path,
+    suite_text: str = "name: judge\ntargets: []\n",
+    functions: Functions | None = None,
+) -> JudgeSpec:
+    """Return a judge by its model's name; with a suite's text, its providers and instructions apply.
+
+    `functions` are those given in Python that a name may stand for.
+    """
+    source, document = _stored_suite(suite_text, variables)
+    source.functions = functions or {}
+    instructions = document.judge.instructions if document.judge else ""
+    own = own_name(name).removeprefix("python:") if is_given(name) else None
+    entry = JudgeEntry(target=name, id=own, instructions=instructions)
+    spec = _resolve_judge(source, (), document, folder, variables, entry)
+    if spec is None or source.problems:
+        raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
+    return spec
+
+
+def _stored_suite(text: str, variables: Variables) -> tuple[Source, SuiteDocument]:
+    """Read the text of a suite that was checked before it was stored."""
+    source = Source(text, "suite", variables)
+    document = read(SuiteDocument, source.value, [])
+    assert document is not None
+    source.problems.clear()
+    return source, document
+
+
+def resolve_embedders(
+    source: Source, document: SuiteDocument, folder: Path, variables: Variables, names: Iterable[str]
+) -> dict[str, TargetSpec]:
+    """Return the models whose embeddings scorers need, by name."""
+    embedders = {}
+    for name in names:
+        spec = TargetResolver(source, document, folder, variables).resolve(("scorer",), JudgeEntry(target=name))
+        if spec is not None and not registry.load("targets", spec.kind).embeds:
+            source.problem(
+                ("scorer",),
+                f"{name} has no embeddings: use a model of openai (or a server with its API), google, azure, mistral, "
+                "bedrock, or `local:smollm2`",
+            )
+        elif spec is not None:
+            embedders[name] = msgspec.structs.replace(spec, id=f"{EMBEDDER}{name}")
+    return embedders
+
+
+def embedders_named(names: Iterable[str], variables: Variables, folder: Path, suite_text: str) -> dict[str, TargetSpec]:
+    """Return embedders by their names; the providers of the suite's text apply."""
+    source, document = _stored_suite(suite_text, variables)
+    embedders = resolve_embedders(source, document, folder, variables, names)
+    if source.problems:
+        raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
+    return embedders
+
+
+def _resolve_judge(
+    source: Source, path: KeyPath, document: SuiteDocument, folder: Path, variables: Variables, entry: JudgeEntry
+) -> JudgeSpec | None:
+    target = TargetResolver(source, document, folder, variables).resolve(path, entry)
+    if target is None:
+        return None
+    params = entry.params.given() if entry.params else {}
+    if entry.temperature is not msgspec.UNSET:
+        params["temperature"] = entry.temperature
+    # A separate id, because the same model may also be a target with other options.
+    name = entry.id or entry.target
+    target = msgspec.structs.replace(target, id=f"judge {name}")
+    if entry.vision and not registry.load("targets", target.kind).takes_files:
+        source.problem((*path, "vision"), f"{name} cannot receive images: only models behind an API can")
+    check_template(source, (*path, "instructions"), entry.instructions)
+    return JudgeSpec(name=name, target=target, params=params, instructions=entry.instructions, vision=entry.vision)

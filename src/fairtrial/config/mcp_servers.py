@@ -1,0 +1,118 @@
+"""Resolving the MCP servers of a condition."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from fairtrial.config.document import (
+    AuthEntry,
+    ConditionEntry,
+    McpEntry,
+    SuiteDocument,
+)
+from fairtrial.config.source import Source
+from fairtrial.core import registry
+from fairtrial.core.experiment import (
+    McpAuth,
+    McpServer,
+)
+from fairtrial.core.options import Path as KeyPath
+
+
+def servers_of(
+    source: Source, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path
+) -> tuple[McpServer, ...]:
+    """Return the MCP servers that a condition uses."""
+    entries = {**document.mcp_servers, **document.mcp_servers_as_desktop}
+    servers = []
+    for index, name in enumerate(entry.mcp):
+        if name not in entries:
+            hint = registry.nearest(name, list(entries)) if entries else "; the suite has no `mcp_servers:`"
+            source.problem((*path, "mcp", index), f"unknown MCP server `{name}`{hint}")
+        elif entry.mcp.index(name) == index:
+            key = "mcpServers" if name in document.mcp_servers_as_desktop else "mcp_servers"
+            server = _server(source, (key, name), name, entries[name], folder)
+            only = tuple(entry.mcp_tools.get(name, ()))
+            servers += [msgspec.structs.replace(server, only=only)] if server else []
+    for name in sorted(set(entry.mcp_tools) - set(entry.mcp)):
+        source.problem((*path, "mcp_tools"), f"`mcp_tools` names `{name}`, which the condition's `mcp` does not have")
+    if (entry.require_tool_use or entry.require_tool_success) and not entry.mcp:
+        source.problem((*path, "mcp"), "tool use is required, but the condition has no MCP server")
+    return tuple(servers)
+
+
+def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: Path) -> McpServer | None:
+    if (entry.command is None) == (entry.url is None):
+        source.problem(path, "an MCP server needs either `command` (a program) or `url` (an address)")
+        return None
+    if entry.disabled:
+        source.problem((*path, "disabled"), f"the MCP server `{name}` is disabled, but a condition uses it")
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or "__" in name:
+        source.problem(path, "the name of an MCP server may contain only letters, digits, - and single _")
+        return None
+    if entry.command is None:
+        kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
+        server = McpServer(
+            name=name,
+            transport=kind,
+            url=entry.url or "",
+            headers=entry.headers,
+            timeout=entry.timeout,
+            roots=entry.roots,
+        )
+        return _authorised(source, (*path, "auth"), server, entry.auth)
+    if entry.auth is not None:
+        source.problem((*path, "auth"), "`auth` is for servers with a `url`; a program gets its keys by `env`")
+    local = folder / entry.command
+    # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
+    program = str(local.absolute()) if "/" in entry.command and local.is_file() else shutil.which(entry.command)
+    if program is None:
+        source.problem((*path, "command"), f"there is no program `{entry.command}`")
+        return None
+    server = McpServer(
+        name=name,
+        command=program if "/" in entry.command else entry.command,
+        args=tuple(entry.args),
+        env=entry.env,
+        cwd=entry.cwd or ".",
+        timeout=entry.timeout,
+        roots=entry.roots,
+    )
+    return _with_place(server, folder)
+
+
+def _authorised(source: Source, path: KeyPath, server: McpServer, entry: AuthEntry | None) -> McpServer:
+    """Return a server with the access that the suite says: a header with a token, or how to get tokens."""
+    if entry is None:
+        return server
+    credentials = (entry.client_id, entry.client_secret)
+    if (entry.token is None) == (credentials == (None, None)):
+        source.problem(path, "`auth` needs either a `token`, or `client_id` and `client_secret`")
+    elif entry.token is not None:
+        headers = {**server.headers, "Authorization": f"Bearer {entry.token}"}
+        return msgspec.structs.replace(server, headers=headers)
+    elif None in credentials:
+        source.problem(path, "`auth` needs both `client_id` and `client_secret`")
+    auth = McpAuth(
+        client_id=entry.client_id or "",
+        client_secret=entry.client_secret or "",
+        issuer=entry.issuer or "",
+        scope=entry.scope or "",
+    )
+    return msgspec.structs.replace(server, auth=auth)
+
+
+def _with_place(server: McpServer, folder: Path) -> McpServer:
+    """Return a server with the paths of its files: they are beside the suite, also if it works in the workspace."""
+    if msgspec.structs.replace(server, args=(), env={}).wants_workspace:
+        paths = (folder / argument for argument in server.args)
+        pairs = zip(server.args, paths, strict=True)
+        arguments = tuple(str(path.absolute()) if path.is_file() else argument for argument, path in pairs)
+        return msgspec.structs.replace(server, args=arguments)
+    return msgspec.structs.replace(server, cwd=str((folder / server.cwd).resolve()))
