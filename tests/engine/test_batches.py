@@ -216,6 +216,7 @@ async def test_a_batch_that_is_gone_is_a_failure_with_a_reason(server, run_suite
     server.refuse = [("GET /v1/batches/", 404, {"error": {"message": "No such batch"}})]
     run = await run_suite(targets=[{"target": TARGETS["openai"], "batch": True}], cases=numbered(2))
     assert {(t.failure_kind, "No such batch" in t.failure_message) for t in run.trials()} == {("lost", True)}
+    assert all(t.cost_usd is None for t in run.trials())  # the provider may have carried it out
 
 
 async def test_a_rejected_key_is_known_at_once(server, run_suite):
@@ -225,3 +226,22 @@ async def test_a_rejected_key_is_known_at_once(server, run_suite):
     with pytest.raises(TargetUnusableError, match="Incorrect API key"):
         await run_suite(targets=[{"target": TARGETS["openai"], "batch": True}], cases=numbered(2))
     assert not server.asked
+
+
+async def test_what_may_have_been_submitted_is_not_submitted_again_without_looking(server, run_suite, store):
+    """The reply to a batch is lost, and the key may not list batches: the next session looks again."""
+    server.reply, server.lose = forty_two, [CREATE["openai"]]
+    server.refuse = [("GET /v1/batches", 403, {"error": {"message": "no permission to list"}})]
+    run = await run_suite(targets=[{"target": TARGETS["openai"], "batch": True}], cases=numbered(3))
+    assert run.status == "incomplete" and len(server.jobs) == 1 and len(open_requests(store, run.id)) == 3
+    again = await aresume(run.id, store=store)
+    assert again.status == "completed" and len(server.asked) == 3 and len(server.jobs) == 1
+
+
+async def test_a_run_that_is_stopped_asks_no_more_although_a_judge_works_in_batches(server, run_suite):
+    server.say = Say(text='{"reasoning": "right", "score": 9}')
+    broken = {"target": "mock:broken", "options": {"answer": "x", "latency_ms": 20, "faults": {"refused": 1.0}}}
+    judge = {"target": TARGETS["openai"], "batch": True}
+    run = await run_suite(targets=[broken], judge=judge, scorer="llm_judge", cases=numbered(300), concurrency=2)
+    assert run.status == "incomplete" and "all failed" in run.record.reason
+    assert 20 <= len(list(run.trials())) < 60  # those that had begun

@@ -48,6 +48,17 @@ class TestSkills:
         assert skilled.condition.skills[0].as_text and not plain.condition.skills
         assert next(run.told_trials()).chat.system == "Be brief."
 
+    def test_it_never_replaces_the_prompt_that_an_agent_has_itself(self, write_suite, skill, monkeypatch):
+        """With a skill as text, Codex would lose its own instructions, and that would pass for what the skill does."""
+        conditions = {"plain": {}, "skilled": {"skills": "skills/codes"}}
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        codex = {"target": "codex:gpt-5", "options": {"program": sys.executable}}
+        path = write_suite(targets=[codex], conditions=conditions, cases=CASES)
+        with pytest.raises(
+            ProblemsError, match=r"would replace its own system prompt.*give every condition a `system`"
+        ):
+            pipeline.load(path)
+
     def test_in_a_template_it_stays_text(self, write_suite, skill):
         (skill / "SKILL.md").write_text("---\ndescription: x\n---\n{{ no }} {% endraw %} ü")
         path = write_suite(conditions=with_and_without(system="Speak {{ language }}."), vars={"language": "French"})

@@ -25,6 +25,7 @@ from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
+from fairtrial.core.time_limit import time_limit
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.providers.errors import Filtered, error_of_status
 from fairtrial.toolbox.process import Ended, Tail, end, feed, lines, start
@@ -32,6 +33,7 @@ from fairtrial.toolbox.supervised import private_temp_folder
 from fairtrial.workspace.servers import files_of_servers
 
 _MAX_EVENT = 64 * 2**20  # bytes
+_VERSION_SECONDS = 60.0
 
 
 class AgentOptions(Options, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class AgentProgram(Target):
     names_its_cost: ClassVar[bool] = True  # what a session costs is only known when it has ended
     uses_tools: ClassVar[bool] = True
     uses_workspace: ClassVar[bool] = True
+    own_system: ClassVar[bool] = True
     agent: ClassVar[bool] = True
 
     _home: Path | None = None  # until it is opened
@@ -213,7 +216,7 @@ class AgentProgram(Target):
                 if failure is not None:
                     break
         except (ValueError, TypeError, LookupError, AttributeError) as error:  # another version may tell other things
-            failure = session.record.failure("malformed", f"{self.title} told what cannot be read: {error}")
+            failure = session.record.failure("malformed", f"an event of {self.title} cannot be read: {error}")
         if failure is not None and process.returncode is None:
             process.terminate()
         return failure
@@ -225,7 +228,8 @@ class AgentProgram(Target):
         if unconnected and (isinstance(result, Answer) or result.kind == "crashed"):
             reason = _shortened(ended.errors) if isinstance(result, Answer) else result.message
             message = f"the MCP server `{unconnected}` did not connect" + (f": {reason}" if reason else "")
-            return record.failure("mcp", message, retryable=True)
+            # A whole session without the server has been paid for: whether to repeat it is for people to decide.
+            return record.failure("mcp", message, retryable=isinstance(result, Failure))
         confinement = session.request.workspace.confinement() if session.request.workspace else ""
         if isinstance(result, Failure) and result.kind == "crashed" and confinement:
             return msgspec.structs.replace(result, message=f"{result.message} ({confinement})")
@@ -278,6 +282,13 @@ async def version_of(program: str, home: Path | None = None) -> str:
     process = await asyncio.create_subprocess_exec(
         program, "--version", stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment
     )
-    output, _ = await process.communicate()
+    try:
+        async with time_limit(_VERSION_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:  # it may be asking something
+        return "unknown"
+    finally:
+        if process.returncode is None:
+            process.kill()
     words = [word for word in output.decode("utf-8", "replace").split() if word[:1].isdigit()]
     return words[0] if words else "unknown"

@@ -114,6 +114,9 @@ def _with_skills(
     kind = registry.load("targets", spec.kind)
     if not condition.skills or kind.takes_skills or source.problems:
         return condition, workspace
+    if kind.own_system and not condition.system:
+        reason = "the text of a skill would replace its own system prompt, and the two would be compared as one"
+        source.problem(("conditions", condition.name), f"{spec.id}: {reason}; give every condition a `system`")
     with_files = kind.uses_workspace and not spec.options.get("cwd")
     condition = given_as_text(condition, entry, folder, with_files=with_files)
     return condition, with_skill_files(workspace, condition) if with_files else workspace

@@ -33,6 +33,7 @@ class Target:
     runs_own_code: ClassVar[bool] = False  # whether it runs programs from the suite's folder
     uses_tools: ClassVar[bool] = False  # whether it can use MCP servers
     takes_skills: ClassVar[bool] = False  # whether it takes skills as folders (`request.skills`), not as text
+    own_system: ClassVar[bool] = False  # whether it has a system prompt of its own, which a condition's replaces
     limits_tools: ClassVar[bool] = False  # whether it can be given some tools of an MCP server without the others
     uses_workspace: ClassVar[bool] = False  # whether a trial can have a workspace to work in
     takes_chats: ClassVar[bool] = False  # whether requests can have earlier messages (`history`)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fairtrial.core.batch import BatchPlace, BatchRecord
 from fairtrial.store import Store
 from fairtrial.store.batches import batches_of, open_requests, void_batch
+from fairtrial.store.waiting import Waiting
 
 Save = Callable[[BatchRecord, Sequence[BatchPlace]], Awaitable[None]]
 
@@ -48,5 +49,5 @@ class BatchBook:
 
     async def void(self, batch: BatchRecord) -> None:
         """Note that a batch was not submitted or has no results: its requests are asked again."""
-        await asyncio.to_thread(void_batch, self._store, self.run_id, batch)
+        await asyncio.to_thread(Waiting().call, void_batch, self._store, self.run_id, batch)
         self._pending = {key: place for key, place in self._pending.items() if place.batch != batch.number}

@@ -19,6 +19,7 @@ from fairtrial.core.money import Cost
 from fairtrial.core.target import Target
 from fairtrial.engine.batching import BatchQueue
 from fairtrial.engine.budget import Budget
+from fairtrial.engine.cancelling import raise_if_cancelled
 from fairtrial.engine.ladder import Ladder, Lookup
 from fairtrial.engine.limits import Limiter
 from fairtrial.providers.prices import FREE, Price
@@ -65,6 +66,7 @@ class BatchLadder(Ladder):
 
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, Cost]:
         """afforded: reserve the maximum cost at the batch's price, unless an earlier session has done so."""
+        raise_if_cancelled()
         await self._load_price()
         key = f"{request.trial_id}/{request.attempt}"
         place = self._queue.place_of(key)

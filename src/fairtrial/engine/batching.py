@@ -25,7 +25,7 @@ _ATTEMPTS = 8  # to submit a batch
 _LOOKS_FOR_LOST = 3  # until a batch that may have been submitted is taken for one that was not
 _RECENTLY = 600.0  # seconds
 _TOO_LARGE = ("HTTP 413",)
-_NO_RESULT = Failure(kind="lost", message="the batch ended without a result for this request")
+_NO_RESULT = Failure(kind="lost", message="the batch ended without a result for this request", maybe_billed=True)
 
 
 class BatchQueue:
@@ -136,6 +136,8 @@ class BatchQueue:
         problem = await self._submit(part)
         if problem is None:
             await self._collect(part)
+        elif problem.kind == PENDING:
+            self._leave(part, problem)
         elif _is_too_large(problem) and len(part.entries) > 1:
             await self._again(part, halves=True)
         else:
@@ -172,6 +174,8 @@ class BatchQueue:
                 if isinstance(found, str):
                     await self._know(part, found)
                     return None
+                if isinstance(found, Failure):  # nobody can tell whether it was submitted: the next session looks again
+                    return msgspec.structs.replace(found, kind=PENDING)
             elif not batch.retryable:
                 break
             await asyncio.sleep(max(batch.retry_after or 0.0, _pause(attempt)))
@@ -318,7 +322,8 @@ def _is_too_large(problem: Failure) -> bool:
 
 
 def _gone(problem: Failure) -> Failure:
-    return Failure(kind="lost", message=f"the provider does not have the batch any more ({problem.message})")
+    message = f"the provider does not have the batch any more ({problem.message})"
+    return Failure(kind="lost", message=message, maybe_billed=True)
 
 
 def _duration(seconds: float) -> str:

@@ -30,6 +30,9 @@ class Lane(NamedTuple):
 class Reports(Protocol):
     """Receives an executor's results. Each call returns once the reported result is durable."""
 
+    def wanted(self, trial: Trial) -> bool:
+        """Return whether a trial should still be asked: the run may have been stopped while it waited for its turn."""
+
     async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         """Report a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
 

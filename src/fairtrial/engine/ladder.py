@@ -223,7 +223,8 @@ class Ladder:
                 return None if isinstance(result, Answer) or _maybe_billed(result) else 0.0
             if self._price is None or not _plausible(result.usage):
                 return None
-            cost = self._price.cost(result.usage)
+            turns = (result.trace or {}).get("turns") if self._target.agent else None
+            cost = self._price.cost(result.usage, turns or 1)
         if not (math.isfinite(cost) and cost >= 0):
             return None
         return cost if max_cost is None else min(cost, max_cost)

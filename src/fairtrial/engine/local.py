@@ -5,6 +5,7 @@ A lane has more workers than concurrent calls: while one worker's answer is stor
 
 from __future__ import annotations
 
+import asyncio
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
@@ -77,6 +78,7 @@ class LocalExecutor:
         self._budget, self._lookup, self._load_file = budget, lookup, load_file
         self._processes, self._room = processes, Room(this_machine() if share is None else share)
         self._batches = Batches(job, book, budget)
+        self._turns: dict[str, asyncio.Semaphore] = {}  # by target
         self._lanes = self._group()
         # With a single lane, its own limit is the run's limit.
         settings = job.settings
@@ -108,7 +110,11 @@ class LocalExecutor:
     def _lane(self, arms: Sequence[Arm]) -> Lane:
         width = min(min(self._width(arm.target), arm.target.concurrency or self._width(arm.target)) for arm in arms)
         waits = any(arm.target.batch for arm in arms) or any(judge.target.batch for judge in self._job.settings.judges)
-        return Lane(arms, width, _MOST_WAITING if waits else 2 * width + 16)
+        at_once = 2 * width + 16
+        if waits:  # thousands wait for verdicts; of those that are asked directly, no more begin than in other runs
+            turn = asyncio.Semaphore(at_once)
+            self._turns.update({arm.target.id: turn for arm in arms if not arm.target.batch})
+        return Lane(arms, width, _MOST_WAITING if waits else at_once)
 
     def _width(self, spec: TargetSpec) -> int:
         """Return how many calls to a target may be in flight."""
@@ -212,8 +218,11 @@ class LocalExecutor:
         answer = trial.stored
         if answer is None:
             try:
-                with busy.waiting() if trial.arm.target.batch else nullcontext():
-                    outcome = await self._asked(trial, reports, listener)
+                async with self._turns.get(trial.arm.target.id, nullcontext()):
+                    if not reports.wanted(trial):
+                        return
+                    with busy.waiting() if trial.arm.target.batch else nullcontext():
+                        outcome = await self._asked(trial, reports, listener)
             finally:
                 listener.end()
             if outcome.turns:

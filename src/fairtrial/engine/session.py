@@ -136,7 +136,7 @@ class Engine:
 
     async def _run_lane(self, lane: Lane) -> None:
         async def carry_out(trial: Trial) -> None:
-            if self.halt is None and trial.arm.target.id not in self._given_up:
+            if self.wanted(trial):
                 await self._carry_out(trial)
 
         at_once = lane.width if self._decision else lane.trials
@@ -214,6 +214,10 @@ class Engine:
             trial = await self._reader.with_changes(trial)
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
         await self._executor.carry_out(trial, self, listener)
+
+    def wanted(self, trial: Trial) -> bool:
+        """Return whether a trial should still be asked: the run goes on, and its target was not given up."""
+        return self.halt is None and trial.arm.target.id not in self._given_up
 
     async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""

@@ -33,9 +33,10 @@ class Price(msgspec.Struct, frozen=True):
 
     rates: tuple[Rate, ...]
 
-    def cost(self, usage: Usage) -> float:
-        """Return the cost of a call."""
-        rate = next((r for r in reversed(self.rates) if usage.prompt > r.above), self.rates[0])
+    def cost(self, usage: Usage, calls: int = 1) -> float:
+        """Return the cost of a call, or of several together: long prompts may cost more, and each call has its own."""
+        longest = usage.prompt / max(1, calls)
+        rate = next((r for r in reversed(self.rates) if longest > r.above), self.rates[0])
         plain = usage.prompt - usage.cache_read - usage.cache_write
         for_an_hour = usage.cache_write_1h if rate.cache_write_1h is not None else 0
         return (

@@ -11,6 +11,7 @@ import msgspec
 
 from fairtrial.agent.program import AgentProgram
 from fairtrial.agent.session import Launch, Session
+from fairtrial.agent.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.toolbox.process import Ended
@@ -50,7 +51,7 @@ class Codex(AgentProgram):
                 yield f"Codex has no tool `{name}`; it has {', '.join(_TOOLS)}"
 
     def prepare(self, session: Session) -> Launch:
-        session.write("config.toml", _toml_document({**self._settings(session), **self.options.settings}))
+        session.write("config.toml", _toml_document(merged(self._settings(session), self.options.settings)))
         tools = self.options.tools
         arguments = ["exec", "--json", "--ephemeral", "--ignore-rules", "--skip-git-repo-check"]
         arguments += ["--cd", str(session.folder), "--model", self.model, "--sandbox", "danger-full-access"]

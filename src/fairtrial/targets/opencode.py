@@ -28,6 +28,7 @@ _LIBRARIES = {
 _VERSIONS = {"anthropic_api": "/v1", "google_api": "/v1beta"}  # of APIs, where our addresses do not have them
 _PROVIDER, _AGENT = "fairtrial", "trial"
 _KEY = "FAIRTRIAL_MODEL_KEY"
+_TOOLS_RETURN = 50_000  # tokens that the results of one step are taken to have at most
 _DOWNLOADS = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE", "PRUNE")
 _OFF = (*_DOWNLOADS, "PROJECT_CONFIG", "CLAUDE_CODE", "EXTERNAL_SKILLS")
 _FINISHED = {"stop": "stop", "length": "length", "content-filter": "content_filter"}
@@ -121,10 +122,11 @@ class Opencode(AgentProgram):
         elif kind == "tool_use":
             self._take_call(part, session)
         elif kind == "step_finish":
-            record.used(_usage(part.get("tokens") or {}))
+            usage = _usage(part.get("tokens") or {})
+            record.used(usage)
             record.turns = (record.turns or 0) + 1
             record.ending = str(part.get("reason"))
-            return self._over_budget(session)
+            return self._over_budget(session, usage)
         elif kind == "error":
             error = event.get("error") or {}
             data = error.get("data") or {}
@@ -143,12 +145,16 @@ class Opencode(AgentProgram):
             result = str(state.get("error" if error else "output") or "")
             session.record.returned(name, result, error=error, duration_ms=took)
 
-    def _over_budget(self, session: Session) -> Failure | None:
-        """Return a failure if the agent goes on and another call could cost more than it may."""
+    def _over_budget(self, session: Session, last: Usage) -> Failure | None:
+        """Return a failure if the agent goes on and another call could cost more than it may.
+
+        The next call sends everything again, with what the model said and what its tools returned.
+        """
         allowance, usage = session.request.allowance, session.record.usage
         if allowance is None or usage is None or session.record.ending != "tool-calls":
             return None
-        if allowance.bears(usage, 0, self.options.max_output):
+        prompt = min(self.options.context, last.prompt + last.completion + _TOOLS_RETURN)
+        if allowance.bears(usage, prompt, self.options.max_output):
             return None
         message = f"another call could exceed the ${allowance.usd:.2g} reserved for this trial"
         return session.record.failure("steps", message)

@@ -163,8 +163,11 @@ class _Notebook:
         import json
         import time
 
-        with open(self._path, "ab", buffering=0) as file:
-            file.write(json.dumps({**note, "at": time.time()}).encode() + b"\n")
+        try:
+            with open(self._path, "ab", buffering=0) as file:
+                file.write(json.dumps({**note, "at": time.time()}).encode() + b"\n")
+        except OSError:  # a full disk: the note is missing, and the server goes on
+            pass
 
 
 def _message(line: bytes) -> "dict[str, Any]":

@@ -200,6 +200,9 @@ class _TrialReports:
     def __init__(self, worker: Worker, number: int) -> None:
         self._worker, self._number = worker, number
 
+    def wanted(self, trial: Trial) -> bool:
+        return True  # the driver sends few at a time, and asks itself before it does
+
     async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
         await self._worker.ask(self._number, "turn_answered", number, turn, cost)
 
