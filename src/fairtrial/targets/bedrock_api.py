@@ -27,6 +27,7 @@ from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_p
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import bedrock_usage, decode_or_none, finish_of, text_or_none
 from fairtrial.providers.schemas import without_ranges
+from fairtrial.providers.sigv4 import Credentials, signed_headers
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import pieces
 from fairtrial.providers.transport import HttpTarget, as_answer
@@ -288,17 +289,13 @@ class BedrockApi(HttpTarget):
     async def signed(self, url: str | URL, body: bytes) -> dict[str, str] | None:
         if self._credentials is None:
             return None
-        from botocore.auth import SigV4Auth
-        from botocore.awsrequest import AWSRequest
-
         credentials = self._credentials
         if getattr(credentials, "refresh_needed", bool)():  # over the network
             frozen = await asyncio.to_thread(credentials.get_frozen_credentials)
         else:
             frozen = credentials.get_frozen_credentials()
-        request = AWSRequest("POST", str(url), headers={"Content-Type": "application/json"}, data=body)
-        SigV4Auth(frozen, "bedrock", self._region).add_auth(request)
-        return dict(request.headers.items())
+        own = Credentials(frozen.access_key, frozen.secret_key, frozen.token)
+        return signed_headers(str(url), body, own, self._region, "bedrock")
 
     async def events(self, response: ClientResponse) -> AsyncIterator[bytes]:
         """Yield the events of a stream as JSON objects, each under the name of its event."""
