@@ -552,7 +552,7 @@ def test_importers_drop_nothing_in_silence(tmp_path):
     }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     (tmp_path / "t.csv").write_text('q,__expected,__prefix\n"line1\nline2",hi,p\n')
-    suite, findings, differences, _ = Promptfoo().read(tmp_path / "c.yaml")
+    suite, findings, differences, *_ = Promptfoo().read(tmp_path / "c.yaml")
     assert suite["targets"] == [{"id": "openai:gpt-4o", "target": "openai:gpt-4o", "params": {"temperature": 0.3}}]
     assert suite["cases"][0]["input"] == "line1\nline2"
     assert suite["cases"][0]["vars"]["prefix"] == "p"

@@ -159,3 +159,10 @@ async def test_the_example_of_the_documentation(run_suite, tmp_path, monkeypatch
         trial.failure_message
     )  # as values of variables are shown
     assert (trial.prompt_tokens, trial.completion_tokens) == (9, 2) and run.context["packages"]["qwen"] == "0.15.10"
+
+
+async def test_what_shells_write_is_no_template(run_suite):
+    """`${#NAME}` is the length of a variable: only `{{` begins a value."""
+    command = ["sh", "-c", "x=four; echo $${#x} {%"]
+    run = await run_suite(targets=[{"target": "command", "options": {"command": command}}], cases=CASES)
+    assert [trial.answer for trial in run.trials()] == ["4 {%"]

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -74,8 +74,9 @@ class CommandOptions(Options, frozen=True, kw_only=True):
         )
 
     def templates(self) -> list[str]:
-        """Every text that may be a template."""
-        return [*self.command, *self.files.values(), *self.env.values(), self.output_file]
+        """Every text that is a template."""
+        texts = (*self.command, *self.files.values(), *self.env.values(), self.output_file)
+        return [text for text in texts if _is_template(text)]
 
 
 class Command(Target):
@@ -235,17 +236,19 @@ class Command(Target):
         for name, text in self._options.files.items():
             file = home / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(fill(text, values), "utf-8")
+            file.write_text(_filled(text, values), "utf-8")
         command, scripts = self._command(request, values)
         environment = {
-            **{name: fill(text, values) for name, text in self._options.env.items()},
+            **{name: _filled(text, values) for name, text in self._options.env.items()},
             "FAIRTRIAL_SYSTEM_PROMPT": request.system,
             "FAIRTRIAL_CASE_ID": request.case_id,
             "FAIRTRIAL_PARAMS": json.dumps(self.sent(request)),
             **({"FAIRTRIAL_MCP_CONFIG": str(home / "mcp.json")} if request.mcp else {}),
         }
         wanted = self._options.output_file
-        return _Launch(command, scripts, environment, folder, home, folder / fill(wanted, values) if wanted else None)
+        return _Launch(
+            command, scripts, environment, folder, home, folder / _filled(wanted, values) if wanted else None
+        )
 
     async def _start(self, request: Request, launch: _Launch) -> asyncio.subprocess.Process:
         workspace = request.workspace
@@ -264,7 +267,7 @@ class Command(Target):
         # Links are not followed: a virtual environment's python is one, and finds its environment by its own path.
         paths = {part: (self.folder / part).absolute() for part in parts}
         scripts = {part: path for part, path in paths.items() if _is_file(path)}
-        command = [str(scripts[part]) if part in scripts else fill(part, values) for part in self._options.command]
+        command = [str(scripts[part]) if part in scripts else _filled(part, values) for part in self._options.command]
         return command + ([request.input] if self._prompt == "argument" else []), list(scripts.values())
 
 
@@ -301,6 +304,15 @@ def _with_calls(result: Answer | Failure, notes: Notes) -> Answer | Failure:
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_MAX_OUTPUT)
+
+
+def _is_template(text: str) -> bool:
+    """Return whether values are to be filled into a text; `{#` and `{%` alone are for shells, awk and others."""
+    return "{{" in text
+
+
+def _filled(text: str, values: Mapping[str, Any]) -> str:
+    return fill(text, values) if _is_template(text) else text
 
 
 def _template_problems(text: str) -> Iterable[str]:
