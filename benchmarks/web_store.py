@@ -50,17 +50,29 @@ async def fill(folder: Path, trials: int) -> dict[str, str]:
     return runs
 
 
+def addresses_of_one(run: str, file: str = "large.yaml") -> list[str]:
+    """Every page that one large run with its suite is enough for."""
+    rest = [
+        "/",
+        "/suites",
+        f"/suites/edit?file={file}",
+        "/new",
+        f"/new?file={file}",
+        "/runs",
+        "/plan",
+        f"/plan?run={run}",
+    ]
+    rest += ["/compare", f"/compare?runs={run}", f"/compare?runs={run}&a=arm-0&b=arm-1", "/board", "/arena", "/judges"]
+    return [*rest, "/optimisation", *(f"/runs/{run}{end}" for end in (*PAGED, *OWN))]
+
+
 def addresses(runs: dict[str, str]) -> list[str]:
     """Every page, those about runs for the large one, and those that it has nothing for, for a small one."""
-    run = f"/runs/{runs['large']}"
-    rest = ["/", "/suites", "/suites/edit?file=large.yaml", "/suites/edit?file=support-qa.yaml", "/new"]
-    rest += ["/new?file=large.yaml", "/runs", "/plan", f"/plan?run={runs['large']}", "/compare"]
-    rest += [f"/compare?runs={runs['large']}", f"/compare?runs={runs['large']}&a=arm-0&b=arm-1"]
-    rest += ["/board", "/arena", "/judges", f"/judges/{runs['calibration']}", "/optimisation"]
+    rest = ["/suites/edit?file=support-qa.yaml", f"/judges/{runs['calibration']}"]
     rest += ["/optimisation/box_qp-10", f"/runs/{runs['styles']}/styles", f"/runs/{runs['agent']}", "/series/nightly"]
     rest += [f"/runs/{runs['panel']}", f"/runs/{runs['advice']}/label", f"/runs/{runs['advice']}/vote?by=eve"]
     rest += [f"/runs/{runs['advice']}/board", f"/runs/{runs['support']}", "/board?suite=support-qa"]
-    return [*rest, *(f"{run}{end}" for end in (*PAGED, *OWN))]
+    return [*addresses_of_one(runs["large"]), *rest]
 
 
 def waited_for(runs: dict[str, str]) -> list[str]:

@@ -25,7 +25,8 @@ from benchmarks.rivals.process import Usage, run
 from benchmarks.rivals.tool import Command
 from benchmarks.size.fill import fill
 from benchmarks.size.suite import ARMS, write_suite
-from benchmarks.web import Server, addresses, fetch
+from benchmarks.web import Server, Visit, fetch
+from benchmarks.web_store import addresses_of_one
 from fairtrial.analyse import Run
 from fairtrial.store import Store
 from fairtrial.store.browsing import stored_trials
@@ -50,14 +51,6 @@ COMMANDS = {
     "export csv": ["export", "-o", "trials.csv"],
     "export parquet": ["export", "-o", "trials.parquet"],
 }
-
-
-class Visit(NamedTuple):
-    """Milliseconds on the server, those that its processor worked for it, and bytes."""
-
-    wall: float
-    cpu: float
-    size: int
 
 
 class Page(NamedTuple):
@@ -113,36 +106,23 @@ def commands(folder: Path, names: list[str]) -> Iterator[str]:
 
 async def pages(folder: Path, run_id: str) -> list[Page]:
     """Visit every page, wait for the analyses that are worked out beside them, and visit all of them again."""
-    server = Server(folder)
-    async with server as site:
-        paths = [path.replace("large.yaml", "size.yaml") for path in addresses(run_id)]
-        first = {path: await asyncio.to_thread(_visit, site + path, server.process.pid) for path in paths}
+    async with Server(folder) as server:
+        paths = addresses_of_one(run_id, "size.yaml")
+        first = {path: await server.visit(path) for path in paths}
         for path in (f"/runs/{run_id}/result", f"/runs/{run_id}/details", f"/compare?runs={run_id}&wait=1"):
-            await asyncio.to_thread(fetch, site + path)
-        later = {path: await asyncio.to_thread(_visit, site + path, server.process.pid) for path in paths}
+            await asyncio.to_thread(fetch, server.address + path)
+        later = {path: await server.visit(path) for path in paths}
     return [Page(path.replace(run_id, "RUN"), first[path], later[path]) for path in paths]
-
-
-def _visit(address: str, server: int) -> Visit:
-    before = _worked(server)
-    wall, size = fetch(address)
-    return Visit(wall, _worked(server) - before, size)
-
-
-def _worked(process: int) -> float:
-    """Return the milliseconds that the threads of a process have worked; its analyses are in processes of their own."""
-    counters = Path(f"/proc/{process}/task").glob("*/schedstat")
-    return sum(int(counter.read_text("ascii").split()[0]) for counter in counters) / 1e6
 
 
 def page_lines(visited: list[Page]) -> list[str]:
     """Return the table of pages."""
     visits = [visit for page in visited for visit in (page.first, page.later)]
-    wall, cpu = max(visit.wall for visit in visits), max(visit.cpu for visit in visits)
+    wall, cpu = max(visit.clock for visit in visits), max(visit.processor for visit in visits)
     verdict = "✓" if cpu < MOST_PAGE_MS else "✗"
     rows = [
-        f"| `{page.path}` | {page.first.wall:.0f} ms | {page.first.cpu:.0f} ms | {page.later.wall:.0f} ms | "
-        f"{page.later.cpu:.0f} ms | {page.later.size / 1000:.0f} |"
+        f"| `{page.path}` | {page.first.clock:.0f} ms | {page.first.processor:.0f} ms | {page.later.clock:.0f} ms | "
+        f"{page.later.processor:.0f} ms | {page.later.size / 1000:.0f} |"
         for page in visited
     ]
     return [
