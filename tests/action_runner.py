@@ -37,7 +37,7 @@ async def run_action(
     values = {f"inputs.{name}": str(one.get("default", "")) for name, one in action["inputs"].items()}
     values |= {f"inputs.{name}": value for name, value in inputs.items()}
     values |= {"github.token": "job-token", "github.run_id": "7", "github.run_attempt": "1", "github.job": "gate"}
-    values |= {"github.action_path": str(HERE), "strategy.job-index": "0"}
+    values |= {"github.action_path": str(HERE), "strategy.job-index": "0", "steps.gate.outputs.name": "suite.yaml"}
     runner = folder.parent / f"runner-{folder.name}"
     runner.mkdir(exist_ok=True)
     (runner / "event.json").write_text(json.dumps(event))

@@ -6,13 +6,20 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+import fairtrial as ft
+from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate import Terms, gate, terms_of
-from fairtrial.analyse.gate_claims import Claim, decide
-from fairtrial.analyse.score_table import sources_of
+from fairtrial.analyse.gate_changes import Changes
+from fairtrial.analyse.gate_claims import Claim, claims, decide
+from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.experiment import StopSpec
+from fairtrial.core.gate import GateSpec
+from fairtrial.reports.comment import render
 from fairtrial.reports.json import gate_document
 from fairtrial.reports.junit import render_gate as junit
 from fairtrial.reports.md import render_gate as markdown
+from fairtrial.stats.crossed import Between, CrossedMean
 from fairtrial.stats.mean import Mean
 
 
@@ -122,6 +129,85 @@ async def test_rules_about_nothing_are_said(run_suite, before, rules, says):
     run = await run_suite(**suite({}, rules, count=30))
     with pytest.raises(FairtrialError, match=says):
         checked(run, before)
+
+
+async def test_an_answer_without_a_score_has_not_passed(run_suite, tmp_path):
+    (tmp_path / "sometimes.py").write_text(
+        "asked = []\n\ndef score(response, expected):\n    asked.append(1)\n    if len(asked) > 1:\n"
+        "        raise RuntimeError('out of order')\n    return 1.0\n"
+    )
+    cases = [{"id": "c00", "input": "case", "expected": "42"}]
+    scorer = {"type": "python", "function": "sometimes.py:score"}
+    targets = [{"id": "bot", "target": "mock:x", "options": {"answer": "42"}}]
+    run = await run_suite(
+        targets=targets, cases=cases, scorer=scorer, repeats=2, concurrency=1, gate={"must_pass": ["c00"]}
+    )
+    assert results(checked(run, min_coverage=0.5)) == {"coverage": "passed", "must_pass": "cannot tell"}
+
+
+async def test_a_case_with_another_text_is_one_case(run_suite, before):
+    """The old text is in the baseline only; a case that is there no more is unknown."""
+    changed = suite({}, {"margin": 20, "must_pass": ["c00"], "k_of_n": {"c0*": 2}})
+    changed["cases"][0]["input"] = "another text"
+    found = results(checked(await run_suite(**changed), before))
+    assert (found["must_pass"], found["k_of_n c0*"]) == ("passed", "passed")
+    changed["cases"] = changed["cases"][1:]
+    found = results(checked(await run_suite(**changed), before))
+    assert (found["must_pass"], found["k_of_n c0*"]) == ("cannot tell", "cannot tell")
+
+
+async def test_rules_hold_for_another_metric_too(run_suite, before):
+    """Only minimum and margin of the suite are on the scale of scores."""
+    run = await run_suite(
+        **suite({"c00": "x"}, {"min_score": 99, "margin": 20, "must_pass": ["c00"], "unsure": "pass"})
+    )
+    found = checked(run, before, metric="latency_ms", margin=1e9)
+    assert results(found)["must_pass"] == "failed" and "minimum" not in results(found) and found.unsure == "pass"
+    (regression,) = [check for check in found.checks if check.name == "regression"]
+    assert (regression.metric, regression.limit) == ("latency_ms", 1e9)  # lower is better: it may rise
+    assert "●" not in render(found, Changes(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True), suite="s",
+                             run_id="1")  # fmt: skip
+
+
+async def test_the_baseline_of_the_suite_holds_in_python_too(run_suite, before, store):
+    store.set_tag("golden", before.id)
+    run = await run_suite(**suite({}, {"against": "golden", "margin": 20}))
+    assert ft.gate(run).against == [before.id]
+
+
+async def test_early_stopping_leaves_categories_and_guards_open(run_suite, before):
+    run = await run_suite(**suite({}, {}))
+    scores = read_scores([sources_of(run)[0], sources_of(before)[0]])
+    after, earlier = scores.arms
+    spec = GateSpec(categories={"safety": 50.0}, guards={"latency": 1000000.0})
+    assert [check.result for check in decide(list(claims(scores, [(after, earlier)], spec)), [])] == ["passed"] * 2
+    after.stop = StopSpec(when="decided")
+    found = list(decide(list(claims(scores, [(after, earlier)], spec)), []))
+    assert [check.result for check in found] == ["cannot tell"] * 2 and "could stop early" in found[0].message
+
+
+async def test_wordings_are_a_sample_in_categories_and_with_failures_too(run_suite):
+    """The second of three wordings fails everywhere; another three could fail more often, or never."""
+    asked = {"conditions": {"c": {"prompt": [f"{word} {{{{input}}}}" for word in ("Say", "Give", "Tell")]}}}
+    keys = {"repeats": 6, "retry": {"attempts": 1}, **asked}
+    earlier = await run_suite(**suite({}, {}, **keys))
+    wrong = suite({f"c{n:02}": ["42", "x"[: n % 7 != 0] or "42", "42"] * 2 for n in range(60)}, {}, **keys)
+    scores = read_scores([sources_of(await run_suite(**wrong))[0], sources_of(earlier)[0]])
+    after, before = scores.arms
+    after.failed[0] += 1  # as if one more trial had failed
+    (claim,) = claims(scores, [(after, before)], GateSpec(categories={"safety": 50.0}))
+    evidence = Evidence(scores, after, before, "")
+    over_cases = evidence.plain.interval()
+    for low, high in (claim.gain.interval(), claim.worst.interval(), evidence.with_failures(against=1, level=0.05)[1]):
+        assert high - low > 2 * (over_cases[1] - over_cases[0])
+
+
+@pytest.mark.parametrize(("gain", "result"), [(-0.5, "failed"), (-0.05, "passed"), (0.0, "passed"), (0.5, "passed")])
+def test_the_same_on_every_case_is_no_doubt(gain, result):
+    mean = Mean([gain] * 20)
+    for one in (mean, CrossedMean(mean, Between(0.0, 2.0, 3))):
+        (check,) = decide([Claim("guard cost", "bot", one, 0.1, str, "rise of at most 10 %")], [])
+        assert check.result == result and "on each of 20 cases" in check.message
 
 
 async def test_keys_are_checked_with_the_suite(run_suite):

@@ -66,7 +66,7 @@ async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path, mo
     keys = {"OPENAI_BASE_URL": f"{served.url}/v1", "OPENAI_API_KEY": "sk-test-key-0001"}
     api = {"GITHUB_API_URL": forge.url, "GITHUB_REPOSITORY": "o/r"}
 
-    async def job(branch, merge_to=None, **more):
+    async def job(branch, merge_to=None, args="", **more):
         reference = {"GITHUB_REF_TYPE": "branch", "GITHUB_REF_NAME": "12/merge" if merge_to else branch}
         into = {"GITHUB_BASE_REF": merge_to} if merge_to else {}
         event = {"pull_request": {"number": 12}} if merge_to else {}
@@ -74,7 +74,7 @@ async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path, mo
         done = await run_action(
             checkout(branch),
             tmp_path / "cache",
-            inputs={"suite": "suite.yaml", "install": "false"},
+            inputs={"suite": "suite.yaml", "install": "false", "args": args},
             environment={**keys, **api, **reference, **into, **more},
             event=event,
         )
@@ -108,6 +108,10 @@ async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path, mo
     assert "https://github.example/o/r/actions/runs/7#artifacts" in comment["body"]
     assert "::error title=fairtrial%3A must_pass of bot::" in done.printed
     assert "must\\_pass" in done.summary and "sk-test-key" not in done.printed + comment["body"]
+
+    # Every line of `args` is read; the result is the verdict, whatever --unsure makes of it.
+    done, calls = await job("same", merge_to="main", args="--margin 1\n--unsure pass\n--min-score 99\n")
+    assert (done.code, calls) == (0, 0) and done.result == "result=cannot tell", done.printed
 
     # A fork has no keys: what is stored is used, and what is not stored is not run.
     keys.clear()

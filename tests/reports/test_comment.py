@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from fairtrial.analyse.gate_changes import Changes, Worse
 from fairtrial.analyse.gate_result import Flaky, Gate, GateCheck, Settle
 from fairtrial.reports.comment import marker, not_run, render, run_of
+from fairtrial.reports.markdown import plain
 
 NASTY = [
     "@everyone",
@@ -103,6 +104,27 @@ def test_what_it_says():
     assert "--until-sure" in body and "●" in body and "−10.0 (−20.0 to −1.0)" in body
     assert "<th>before</th><th>now</th>" in body and "100.0 → 0.0" in body
     assert "`refunds`: not run" in not_run("refunds", "01a", "no key")
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "says"),
+    [
+        ("regression", "failed", "blocked: something got worse"),
+        ("must_pass", "failed", "blocked: it does not fulfil a rule"),
+        ("coverage", "passed", "passed; compared with nothing"),
+        ("guard cost", "passed", "passed: nothing got worse by more than it may"),
+    ],
+)
+def test_the_headline_says_no_more_than_was_checked(name, result, says):
+    found = Gate(run_ids=["1"], against=[], checks=[GateCheck(name=name, arm="a", result=result, message="m")])
+    assert f"`s`: {says}\n" in render(found, changes("bot"), suite="s", run_id="1")
+
+
+def test_text_in_a_summary_mentions_nobody_and_links_nothing():
+    text = plain("@everyone https://evil.example www.evil.example &amp; ~~gone~~")
+    assert "https://" not in text and "www." not in text
+    page = MarkdownIt("commonmark").enable("strikethrough").render(text)
+    assert "<s>" not in page and "@everyone" not in page and "&amp;amp;" in page and "https://evil.example" in page
 
 
 def test_it_fits_whatever_the_answers():

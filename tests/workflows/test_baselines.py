@@ -3,8 +3,11 @@
 import subprocess
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from fairtrial.analyse.score_table import sources_of
+from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
 from fairtrial.workflows.baselines import NoBaselineError, find_baseline, keep_baseline, merged_into
 from tests.analyse.test_compare import arm, cases
@@ -83,13 +86,63 @@ async def test_none_yet_is_said(run_suite, git, commit, store, tmp_path):
     for name, says in {
         "branch:main": "no run for branch:main",
         "file:none.db": "there is no file none.db",
-        "notes:": "no commit up to HEAD has a note; fetch them with",
+        "notes:": "no earlier commit up to HEAD has a note; fetch them with",
     }.items():
         with pytest.raises(NoBaselineError, match=says):
             find_baseline(name, store, run)
     (tmp_path / "broken.db.gz").write_bytes(b"not packed")
     with pytest.raises(FairtrialError, match="is no packed baseline"):
         find_baseline("file:broken.db.gz", store, run)
+
+
+def test_a_blocked_run_is_not_kept(git, commit, tmp_path, monkeypatch):
+    """Else the same command would pass the second time, against itself."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(wrong):
+        answers = {f"c{n}": "x" for n in range(wrong)}
+        suite = {
+            "name": "s",
+            "targets": [{"id": "bot", "target": "mock:x", "options": {"answers": answers, "answer": "42"}}],
+            "gate": {"margin": 40},
+            "cases": [{"id": f"c{n}", "input": f"case {n}", "expected": "42"} for n in range(30)],
+        }
+        (tmp_path / "suite.yaml").write_text(yaml.safe_dump(suite))
+
+    def change(wrong):
+        write(wrong)
+        git("add", "suite.yaml")
+        return commit(f"{wrong} are wrong")
+
+    def gated(*args):
+        shown = CliRunner().invoke(cli, ["gate", "suite.yaml", "-q", *args], standalone_mode=False)
+        return shown, f"{shown.stdout}{shown.stderr}{shown.exception or ''}"
+
+    good = change(0)
+    shown, text = gated("--keep", "notes")
+    assert shown.return_value == 0 and "kept as a baseline: the git note of" in text, text
+    change(30)
+    for _ in range(2):
+        shown, text = gated("--against", "notes:", "--keep", "notes")
+        assert shown.return_value == 100 and "not kept as a baseline: the gate blocked it" in text, text
+    assert git("notes", "--ref", "fairtrial", "list").split()[1:] == [good]
+    change(1)
+    for _ in range(2):  # its own note is no baseline of the second
+        shown, text = gated("--against", "notes:", "--keep", "notes")
+        assert shown.return_value == 0 and f"notes:{good[:12]}" in text, text
+    write(2)
+    shown, text = gated("--keep", str(tmp_path / "base.db.gz"))
+    assert "its files differed from the commit" in text
+    assert not (tmp_path / "base.db.gz").exists()
+
+
+async def test_an_interrupted_run_in_a_file_is_no_baseline(run_suite, store, tmp_path):
+    first = await run_suite(targets=[arm("m", 8, 10)], cases=cases(10))
+    broken = await run_suite(targets=[arm("m", 8, 10)], cases=cases(10))
+    run = await run_suite(targets=[arm("m", 8, 10)], cases=cases(10))
+    store.set_run(broken.id, status="interrupted")
+    found = find_baseline(f"file:{store.path}", store, run)
+    assert [one.id for one in found.runs] == [first.id]
 
 
 def test_the_branch_that_a_merge_goes_to():

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.score_table import sources_of
 from fairtrial.cli.main import cli
+from fairtrial.config import RunOptions
 from fairtrial.workflows.until_sure import abuy_until_sure, look_level
 
 NOISY = """
@@ -92,3 +93,38 @@ async def test_the_budget_is_kept(run_suite, store, model_server):
 def test_without_a_budget_it_does_not_begin(tmp_path):
     shown = CliRunner().invoke(cli, ["gate", "--until-sure"], standalone_mode=False)
     assert "needs --budget-usd" in str(shown.exception)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--budget-usd", "2"], "limits what --until-sure asks"),
+        (["--replay"], "--replay needs the file of a suite"),
+        (["--repeats", "3"], "--repeats needs the file of a suite or --plan"),
+        (["--until-sure", "--budget-usd", "2"], "--until-sure needs a baseline"),
+    ],
+)
+async def test_options_that_would_do_nothing_are_refused(run_suite, store, args, says):
+    if "--until-sure" in args:
+        await run_suite(**suite(1, targets=[{"id": "bot", "target": "mock:x", "options": {"answer": "42"}}]))
+    shown = CliRunner().invoke(cli, ["gate", "latest", *args, "--store", store.address], standalone_mode=False)
+    assert says in str(shown.exception)
+
+
+async def test_a_further_look_has_its_own_interval(run_suite, noisy):
+    run = await run_suite(**suite(2))
+    source = sources_of(run)[0]
+    wide, plain = (gate(source, None, Terms(min_score=0.5, level=level)).checks[-1] for level in (look_level(1), 0.05))
+    assert wide.interval[0] < plain.interval[0] and wide.interval[1] > plain.interval[1]
+    assert "97.5 % CI" in wide.message and "95 % CI" in plain.message
+
+
+async def test_rounds_do_not_replace_the_answers_they_add_to(run_suite, noisy, store):
+    """An arm that nobody changed stays unchanged after a gate has asked it again."""
+    before = await run_suite(**suite(1))
+    run = await run_suite(**suite(1), options=RunOptions(cache=True))
+    bought = await abuy_until_sure(run, sources_of(before)[0], Terms(min_score=0.85), budget_usd=0.0)
+    assert bought.rounds
+    later = await run_suite(**suite(1), options=RunOptions(cache=True))
+    found = gate(sources_of(later)[0], sources_of(before)[0], Terms())
+    assert "unchanged" in found.checks[-1].message

@@ -152,6 +152,7 @@ class ArmScores:
         self._sums: dict[str, Sum] = {}
         self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
         self.failed: Ints = np.zeros(size, dtype=np.int64)
+        self.unscored: Ints = np.zeros(size, dtype=np.int64)  # answers without a score through no fault of the arm
         self.places: Ints = np.full(size, -1)  # a case's position in the arm's own plan; −1: not in it
         self.scorers: Ints = np.full(size, -1)  # a number for what scored it; −1: not in the plan
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used

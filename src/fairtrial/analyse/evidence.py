@@ -91,6 +91,11 @@ class Evidence:
         """Return the mean difference over some of the common cases, with the wordings as a random effect."""
         return self._over(self.common.some(chosen), None)
 
+    def worst_on(self, inside: Chosen) -> Mean | CrossedMean | None:
+        """Return the mean difference over some cases of the table with every failed trial counted against a."""
+        imputed = self._impute_failures(1)
+        return None if imputed is None else self._over(imputed.some(inside[imputed.keys]), None)
+
     def _over(self, common: Common, largest: float | None) -> Mean | CrossedMean:
         mean = self.plain if common is self.common else common.mean(self.scale, largest)
         between = self._between_wordings(common)
@@ -194,12 +199,14 @@ class Evidence:
         imputed = self._impute_failures(against)
         if imputed is None:
             return None
-        count, plain = len(imputed.keys), imputed.mean(self.scale)
+        count = len(imputed.keys)
         if self.anytime:
             bets = self._bets_on(imputed)
             return (bets.mean, bets.interval(), count) if bets is not None else None
-        if self.estimate is self.plain and self._largest is None:
-            return plain.mean, plain.interval(level), count
+        if isinstance(self.estimate, Mean | CrossedMean) and self._largest is None:
+            worst = self._over(imputed, None)
+            return worst.mean, worst.interval(level), count
+        plain = imputed.mean(self.scale)
         interval, shift = self.estimate.interval(level), (plain.mean or 0.0) - (self.plain.mean or 0.0)
         bounds = None if interval is None else (interval[0] + shift, interval[1] + shift)
         return (self.estimate.mean or 0.0) + shift, bounds, count

@@ -95,16 +95,18 @@ def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: 
     if own and own[0].sign(terms.metric) < 0:
         raise FairtrialError(f"lower is better for `{terms.metric}`: it cannot have a minimum; use --against")
     for entry in own:
-        aggregate = scores.aggregate(entry, terms.metric)
+        aggregate = scores.aggregate(entry, terms.metric, alpha=terms.level)
         result = _meets_minimum(aggregate, least, terms)
         message = "no score"
         if aggregate.mean is not None:
             bounds = aggregate.ci95
-            shown = "n = 1" if bounds is None else f"95 % CI {scale.plain(bounds[0])} to {scale.plain(bounds[1])}"
+            shown = (
+                "n = 1" if bounds is None else f"{terms.interval} {scale.plain(bounds[0])} to {scale.plain(bounds[1])}"
+            )
             shown = "on these cases" if terms.these_cases else shown
             message = f"{scale.plain(aggregate.mean)} ({shown}), at least {scale.plain(least)}"
         if result == "passed" and entry.failures:
-            with_failures = scores.aggregate(entry, terms.metric, failures="worst")
+            with_failures = scores.aggregate(entry, terms.metric, failures="worst", alpha=terms.level)
             if _meets_minimum(with_failures, least, terms) != "passed":
                 result = "cannot tell"
                 message += (
@@ -119,6 +121,7 @@ def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: 
             value=aggregate.mean,
             interval=None if terms.these_cases else aggregate.ci95,
             limit=least,
+            metric=terms.metric,
         )
 
 
@@ -176,7 +179,7 @@ def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: Source, t
     settle: list[Settle] = []
     for (after, earlier), plain, level, same in zip(usable, compared.pairs, levels, unchanged, strict=True):
         if same:
-            checks.append(_unchanged_check(after, margin))
+            checks.append(_unchanged_check(after, plain, margin))
             continue
         pair = _at_level(scores, after, earlier, plain, level, terms) if level < 1 - plain.level else plain
         result, message = _regression_result(pair, margin, terms)
@@ -194,20 +197,28 @@ def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: Source, t
                 message=message,
                 value=pair.difference,
                 interval=None if terms.these_cases else pair.ci95,
-                limit=-margin,
+                limit=margin if _less_is_better(pair) else -margin,
+                metric=terms.metric,
             )
         )
-    checks += decide(found, losses, terms.level)
-    method = METHOD.format(checks=len(found) + len(losses)) if found else ""
+    checks += decide(found, losses, terms.level, terms.interval)
+    method = METHOD.format(checks=len(found) + len(losses), interval=terms.interval) if found else ""
     notes = [*compared.notes]
     if terms.these_cases and (terms.rules.categories or terms.rules.guards):
         notes.append("Categories and guards were not checked: --these-cases compares means only.")
     return _Regression(checks, notes, method, settle)
 
 
-def _unchanged_check(after: ArmScores, margin: float) -> GateCheck:
-    message = "unchanged: every answer was reused, because nothing that it depends on has changed"
-    return GateCheck(name="regression", arm=after.arm.name, result="passed", message=message, value=0.0, limit=-margin)
+def _unchanged_check(after: ArmScores, pair: Comparison, margin: float) -> GateCheck:
+    return GateCheck(
+        name="regression",
+        arm=after.arm.name,
+        result="passed",
+        message="unchanged: every answer was reused, because nothing that it depends on has changed",
+        value=0.0,
+        limit=margin if _less_is_better(pair) else -margin,
+        metric=pair.metric,
+    )
 
 
 def _p_loss(pair: Comparison) -> float:
@@ -245,7 +256,7 @@ def _doubt_about_pass(
         kept = _gain(pair, worst.difference) >= -margin - ROUNDING
     else:
         kept = _smallest_gain(pair, worst.ci95) > -margin
-    shown = f"{scale.signed(worst.difference)}, 95 % CI {scale.words(worst.ci95, margin)}"
+    shown = f"{scale.signed(worst.difference)}, {terms.interval} {scale.words(worst.ci95, margin)}"
     return "" if kept else f"if every failed trial counted against it, it would be {shown}"
 
 
@@ -280,7 +291,7 @@ def _regression_result(pair: Comparison, margin: float, terms: Terms) -> tuple[R
     if terms.these_cases:
         kept = _gain(pair, pair.difference) >= -margin - ROUNDING
         return ("passed" if kept else "failed"), f"{shown} on {pair.count} cases, {allowed}"
-    message = f"{shown} (95 % CI {scale.words(pair.ci95, margin)}), {allowed}"
+    message = f"{shown} ({terms.interval} {scale.words(pair.ci95, margin)}), {allowed}"
     if _smallest_gain(pair, pair.ci95) > -margin:
         return "passed", message
     if pair.verdict == "worse":

@@ -123,10 +123,21 @@ def case_checks(
     for entry in own:
         passes = passes_of(entry, spec.pass_score / 100)
         excused = {one.case for one in flaky if one.arm == entry.arm.name}
+        edited = _edited(scores, entry, [every, *some.values()])
         if spec.must_pass:
-            yield _check(scores, entry, passes, every, "must_pass", None, frozenset())
+            yield _check(scores, entry, passes, np.setdiff1d(every, edited), "must_pass", None, frozenset())
         for name, rows in some.items():
-            yield _check(scores, entry, passes, rows, f"k_of_n {name}", spec.k_of_n[name], excused)
+            kept = np.setdiff1d(rows, edited)
+            yield _check(scores, entry, passes, kept, f"k_of_n {name}", spec.k_of_n[name], excused)
+
+
+def _edited(scores: ScoreTable, entry: ArmScores, chosen: Sequence[Ints]) -> Ints:
+    """Return the cases that are only in the baseline, and here under the same id with another text."""
+    absent = [row for rows in chosen for row in rows.tolist() if entry.places[row] < 0]
+    if not absent:
+        return np.empty(0, dtype=np.int64)
+    asked = {scores.facts[row].id for row in np.flatnonzero(entry.places >= 0).tolist()}
+    return np.asarray([row for row in absent if scores.facts[row].id in asked], dtype=np.int64)
 
 
 def _check(
@@ -144,8 +155,8 @@ def _check(
     quarantined: list[str] = []
     for row in rows.tolist():
         case, answers, passed = scores.facts[row].id, int(passes.answers[row]), int(passes.passed[row])
-        planned = answers + int(entry.failed[row])
-        if k is not None and k > max(planned, 1):
+        planned = answers + int(entry.failed[row]) + int(entry.unscored[row])
+        if k is not None and k > max(planned, 1) and entry.places[row] >= 0:
             raise FairtrialError(
                 f"gate: {name}: {k} answers must pass, but `{case}` has {planned}: use `repeats: {k}` or more"
             )
@@ -153,7 +164,7 @@ def _check(
         if passed >= needed:
             continue
         shown = f"{case} ({passed} of {answers})"
-        missing = planned - answers if planned else 1
+        missing = planned - answers if planned else needed
         if passed + missing >= needed:  # a trial without a score may have passed
             open_cases.append(f"{case} (no score)" if not answers else shown)
         elif case in excused:

@@ -15,21 +15,23 @@ import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.common import Common, common_cases
+from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate_cases import column_of
 from fairtrial.analyse.gate_result import GateCheck, Result
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, check_metric
 from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.gate import RATES, REFUSALS, GateSpec
-from fairtrial.stats import holm_levels
+from fairtrial.stats import CrossedMean, holm_levels
 from fairtrial.stats.mean import ALPHA, Mean
 from fairtrial.store.outcomes import guarded_sums
 
 Pair = tuple[ArmScores, ArmScores]  # after, before
 METHOD = (
-    "{checks} statistical checks, one verdict: each must pass by its own 95 % interval, and any may block after Holm's "
+    "{checks} statistical checks, one verdict: each must pass by its own {interval}, and any may block after Holm's "
     "adjustment for all of them"
 )
+_STOPPED = "one of the two runs could stop early, when its mean was decided: run both without --stop-when"
 
 
 class Claim(NamedTuple):
@@ -37,12 +39,13 @@ class Claim(NamedTuple):
 
     name: str
     arm: str
-    gain: Mean | None
+    gain: Mean | CrossedMean | None
     margin: float
     shown: Callable[[float], str]  # a gain in words
     allowed: str  # the margin in words
-    worst: Mean | None = None  # the gain with every failed trial counted against the arm
+    worst: Mean | CrossedMean | None = None  # the gain with every failed trial counted against the arm
     metric: str = ""
+    why: str = ""  # there is no gain
     sign: int = 1  # −1 if the number itself is shown with the other sign: a rising cost is a loss
 
     @property
@@ -57,17 +60,21 @@ class Claim(NamedTuple):
 def claims(scores: ScoreTable, pairs: Sequence[Pair], spec: GateSpec) -> Iterator[Claim]:
     """Yield every category and guard of every arm."""
     for after, before in pairs:
-        for name, margin in spec.categories.items():
-            yield _category(scores, after, before, name, margin / 100)
-        for name, limit in spec.guards.items():
-            yield _guard(scores, after, before, name, limit)
+        found = [_category(scores, after, before, name, margin / 100) for name, margin in spec.categories.items()]
+        found += [_guard(scores, after, before, name, limit) for name, limit in spec.guards.items()]
+        if after.stop is None and before.stop is None:
+            yield from found
+        else:
+            yield from (claim._replace(gain=None, worst=None, why=_STOPPED) for claim in found)
 
 
-def decide(found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA) -> Iterator[GateCheck]:
+def decide(
+    found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA, interval: str = "95 % CI"
+) -> Iterator[GateCheck]:
     """Decide the claims; `others` are the p-values of losses of the other checks of the gate."""
     levels = holm_levels([*(claim.p_loss for claim in found), *others], alpha)
     for claim, level in zip(found, levels, strict=False):
-        yield _decided(claim, level, alpha)
+        yield _decided(claim, level, alpha, interval)
 
 
 def block_levels(found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA) -> list[float]:
@@ -75,13 +82,19 @@ def block_levels(found: Sequence[Claim], others: Sequence[float], alpha: float =
     return holm_levels([*(claim.p_loss for claim in found), *others], alpha)[len(found) :]
 
 
-def _decided(claim: Claim, level: float, alpha: float) -> GateCheck:
+def _decided(claim: Claim, level: float, alpha: float, interval: str) -> GateCheck:
     check = partial(GateCheck, name=claim.name, arm=claim.arm, metric=claim.metric)
     gain = claim.gain
     if gain is None or gain.mean is None:
-        return check(result="cannot tell", message="the two runs have no such cases in common")
-    if _unchanged(gain):
-        return check(result="passed", message=f"nothing changed on {gain.count} cases, {claim.allowed}", value=0.0)
+        return check(result="cannot tell", message=claim.why or "the two runs have no such cases in common")
+    if _alike(gain):
+        return check(
+            result="passed" if gain.mean > -claim.margin else "failed",
+            message=f"{claim.shown(gain.mean) if gain.mean else 'nothing changed'} on each of {gain.count} cases, "
+            + claim.allowed,
+            value=claim.sign * gain.mean,
+            limit=-claim.sign * claim.margin,
+        )
     passing, blocking = gain.interval(alpha), gain.interval(level)
     if passing is None or blocking is None:
         return check(result="cannot tell", message=f"{claim.shown(gain.mean)} on {gain.count} cases: too few to tell")
@@ -89,7 +102,7 @@ def _decided(claim: Claim, level: float, alpha: float) -> GateCheck:
     result: Result = "passed" if low > -claim.margin else "failed" if high < 0 else "cannot tell"
     ends = sorted((claim.sign * low, claim.sign * high))
     words = [claim.shown(claim.sign * end) for end in ends]
-    message = f"{claim.shown(gain.mean)} (95 % CI {words[0]} to {words[1]}, {gain.count} cases), {claim.allowed}"
+    message = f"{claim.shown(gain.mean)} ({interval} {words[0]} to {words[1]}, {gain.count} cases), {claim.allowed}"
     if result == "passed" and claim.worst is not None and not _kept(claim.worst, claim.margin, alpha):
         result, message = "cannot tell", f"{message}; not if every failed trial counted against it"
     return check(
@@ -101,12 +114,14 @@ def _decided(claim: Claim, level: float, alpha: float) -> GateCheck:
     )
 
 
-def _unchanged(gain: Mean) -> bool:
-    """Return whether no case differs at all on a scale without limits: then no interval can be computed."""
-    return gain.method == "nothing varies" and gain.mean == 0
+def _alike(gain: Mean | CrossedMean) -> bool:
+    """Return whether cases and wordings all differ by the same on a scale without limits: no interval, and no doubt."""
+    if isinstance(gain, CrossedMean):
+        return not gain.between.variance and _alike(gain.over_cases)
+    return gain.method == "nothing varies"
 
 
-def _kept(worst: Mean, margin: float, alpha: float) -> bool:
+def _kept(worst: Mean | CrossedMean, margin: float, alpha: float) -> bool:
     interval = worst.interval(alpha)
     return interval is not None and interval[0] > -margin
 
@@ -116,21 +131,17 @@ def _category(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str
     if not np.any(inside):
         known = dict.fromkeys(str(scores.facts[row].category) for row in range(len(scores.facts)))
         raise FairtrialError(f"gate: categories: no case has the category `{name}`; they have: {', '.join(known)}")
-
-    def mean(a: Floats, b: Floats) -> Mean | None:
-        common = scores.joined(np.where(inside, a, np.nan), b)
-        return common.mean((0.0, 1.0)) if len(common.keys) else None
-
+    evidence = Evidence(scores, after, before, SCORE)
     failed = bool(after.failed[inside].sum() or before.failed[inside].sum())
     scale = Scale(SCORE)
     return Claim(
         name=f"category {name}",
         arm=after.arm.name,
-        gain=mean(after.means(), before.means()),
+        gain=_any(evidence.estimate_on(inside[evidence.common.keys])),
         margin=margin,
         shown=scale.signed,
         allowed=f"margin {scale.plain(margin)}",
-        worst=mean(after.means(failures="worst"), before.means(failures="best")) if failed else None,
+        worst=evidence.worst_on(inside) if failed else None,
     )
 
 
@@ -145,12 +156,13 @@ def _guard(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, l
     check_metric([before], name)
     sign = after.sign(name)
     better, worse = (after, before) if sign > 0 else (before, after)
-    gain = scores.common(better, worse, name).mean(after.scales.get(name, (None, None)))
+    evidence = Evidence(scores, better, worse, name)
+    estimate = evidence.estimate_on(np.ones(len(evidence.common.keys), dtype=np.bool_))
     numbers = Scale(name)
     return Claim(
         name=f"guard {name}",
         arm=after.arm.name,
-        gain=_any(gain),
+        gain=_any(estimate),
         margin=limit,
         shown=lambda g: numbers.signed(sign * g),
         allowed=f"{'loss' if sign > 0 else 'rise'} of at most {numbers.plain(limit)}",
@@ -176,7 +188,7 @@ def _rate(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, li
     return _percentage(after, name, gain, limit)
 
 
-def _percentage(after: ArmScores, name: str, gain: Mean | None, limit: float) -> Claim:
+def _percentage(after: ArmScores, name: str, gain: Mean | CrossedMean | None, limit: float) -> Claim:
     """Return the claim of a guard whose rise is a loss, in percent."""
     return Claim(
         name=f"guard {name}",
@@ -198,7 +210,7 @@ def _common(scores: ScoreTable, a: Floats, b: Floats) -> Common:
     return common_cases(a, b, scores.weights, clusters)
 
 
-def _any(gain: Mean) -> Mean | None:
+def _any(gain: Mean | CrossedMean) -> Mean | CrossedMean | None:
     return gain if gain.count else None
 
 

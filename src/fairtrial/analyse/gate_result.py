@@ -23,7 +23,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     value: Measured | None = None
     interval: Interval | None = None
     limit: Measured | None = None
-    metric: str = ""  # of a guard on its own scale; numbers of the others are shares
+    metric: str = ""  # whose scale the numbers are on; empty: they are shares
     cases: list[str] = []  # that do not fulfil a rule about cases
 
 

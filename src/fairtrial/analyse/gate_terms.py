@@ -32,15 +32,23 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     rules: GateSpec = GateSpec()  # about cases, categories and guards
     level: float = ALPHA  # of all statistical checks: less than 5 % for one of several looks
 
+    @property
+    def interval(self) -> str:
+        """What the intervals of the statistical checks are called: 95 % CI, or more for one of several looks."""
+        return f"{100 * (1 - self.level):g} % CI"
+
 
 def terms_of(run: Run, given: Terms, *, named: frozenset[str]) -> Terms:
-    """Return the terms with what the suite of a run says under `gate`; what a person `named` comes before it."""
+    """Return the terms with what the suite of a run says under `gate`; what a person `named` comes before it.
+
+    Minimum and margin of the suite are about the score: they say nothing about another metric.
+    """
     spec = gate_spec(run)
-    if spec is None or given.metric:
+    if spec is None:
         return given
     stated: dict[str, Any] = {
-        "min_score": None if spec.min_score is None else spec.min_score / 100,
-        "margin": None if spec.margin is None else spec.margin / 100,
+        "min_score": None if spec.min_score is None or given.metric else spec.min_score / 100,
+        "margin": None if spec.margin is None or given.metric else spec.margin / 100,
         "min_coverage": None if spec.min_coverage is None else spec.min_coverage / 100,
         "unsure": None if spec.unsure is None else str(spec.unsure),
     }

@@ -23,6 +23,7 @@ from fairtrial.analyse.stopping import whenever_stopped
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, StopSpec
 from fairtrial.stats import Aggregate, aggregate
+from fairtrial.stats.mean import ALPHA
 from fairtrial.stats.one_arm import limits
 from fairtrial.store import Store, outcomes, totals
 from fairtrial.store.address import shown
@@ -71,19 +72,26 @@ class ScoreTable(NamedTuple):
         return common_cases(one, other, self.weights, self.clusters)
 
     def aggregate(
-        self, arm: ArmScores, metric: str = SCORE, *, failures: Ends | None = None, keys: Ints | None = None
+        self,
+        arm: ArmScores,
+        metric: str = SCORE,
+        *,
+        failures: Ends | None = None,
+        keys: Ints | None = None,
+        alpha: float = ALPHA,
     ) -> Aggregate:
-        """Return the aggregate of one arm, over all its cases or over `keys`."""
+        """Return the aggregate of one arm, over all its cases or over `keys`; `alpha` is the level of its interval."""
         means = arm.means(metric, failures=failures)
         rows = np.flatnonzero(~np.isnan(means)) if keys is None else keys
         values = means[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
-        estimate = aggregate(values, self.weights[rows], clusters, scale=arm.scales.get(metric, (0.0, 1.0)))
+        scale = arm.scales.get(metric, (0.0, 1.0))
+        estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=alpha)
         if arm.stop is None or len(arm.source.runs) > 1 or not len(rows):
             return estimate
         run, at = arm.source.runs[0], dict(zip(arm.places[rows].tolist(), values.tolist(), strict=True))
         bounds = limits(arm.scales.get(metric, (None, None)), values)
-        return whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds)
+        return whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds, alpha)
 
 
 def find_sources(names: Sequence[str], store: Store) -> list[Source]:
@@ -206,6 +214,7 @@ def _read_run(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
         entry.end(int(counts.sum()), planned=stopped)
     for chosen, entry, (counts, lacking) in _by_arm(outcomes.unscored_trials(*where), arms, rows):
         entry.failed[chosen] += lacking.astype(np.int64)
+        entry.unscored[chosen] += (counts - lacking).astype(np.int64)
         entry.end(int(counts.sum()), planned=stopped)
     _read_metrics(run, arms, rows)
     _read_labels(run, arms, rows)

@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.analyse.comparison import ANYTIME
 from fairtrial.core.stopping import case_order
 from fairtrial.stats import Aggregate, betting_sequence
+from fairtrial.stats.mean import ALPHA
 
 
 def whenever_stopped(
@@ -19,6 +20,7 @@ def whenever_stopped(
     run_id: str,
     case_count: int,
     bounds: tuple[float, float] = (0.0, 1.0),
+    alpha: float = ALPHA,
 ) -> Aggregate:
     """Return the aggregate with the anytime-valid interval, and with the midpoint of that interval as its mean.
 
@@ -29,7 +31,7 @@ def whenever_stopped(
         return plain
     order_of = {position: number for number, position in enumerate(case_order(run_id, case_count))}
     values = [means[position] for position in sorted(means, key=lambda position: order_of[position])]
-    sequence = betting_sequence(values, bounds=bounds)
+    sequence = betting_sequence(values, alpha=alpha, bounds=bounds)
     return msgspec.structs.replace(
         plain, mean=plain.mean if sequence.middle is None else sequence.middle, ci95=sequence.interval, method=ANYTIME
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -106,11 +107,12 @@ def gate(
     `min_score`, `margin` and `min_coverage` are in points of 100, as on the command line; a metric is on its own scale.
     A minimum is met when the whole 95 % interval is above it; a regression against another run is ruled out when the
     whole interval of the difference lies above −margin. `result` is `passed`, `failed` or `cannot tell`. `against` may
-    also be `branch:main`, `commit:3f2a`, `file:baseline.db.gz` or `notes:`. What the suite says under `gate` holds too.
+    also be `branch:main`, `commit:3f2a`, `file:baseline.db.gz` or `notes:`. What the suite says under `gate` holds too,
+    its baseline included.
     """
-    from fairtrial.analyse.gate import Terms, terms_of
+    from fairtrial.analyse.gate import Terms, gate_spec, terms_of
     from fairtrial.analyse.gate import gate as check
-    from fairtrial.workflows.baselines import find_baseline
+    from fairtrial.workflows.baselines import find_baseline, merged_into
 
     source = one_source(run, store)
     given = Terms(
@@ -123,8 +125,13 @@ def gate(
     )
     own = {"min_score": min_score, "margin": margin, "min_coverage": None if min_coverage == 95.0 else min_coverage}
     terms = terms_of(source.runs[0], given, named=frozenset(name for name, value in own.items() if value is not None))
-    if isinstance(against, str) and ":" in against and "@" not in against:
-        reference: Source | None = find_baseline(against, source.runs[0].store, source.runs[0])
+    spec = gate_spec(source.runs[0])
+    reference: Source | None
+    if against is None and spec is not None:
+        name = merged_into(spec.against, os.environ)
+        reference = None if name is None else find_baseline(name, source.runs[0].store, source.runs[0])
+    elif isinstance(against, str) and ":" in against and "@" not in against:
+        reference = find_baseline(against, source.runs[0].store, source.runs[0])
     else:
         reference = None if against is None else one_source(against, store)
     return check(source, reference, terms)

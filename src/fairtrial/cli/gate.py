@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fairtrial.analyse.score_table import Source
     from fairtrial.store import Store
 
+NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
+
 
 @click.command()
 @click.argument("run", default="latest")
@@ -55,7 +57,11 @@ if TYPE_CHECKING:
 @option("--until-sure", is_flag=True, help="If nobody can tell, ask more until it is decided; needs --budget-usd.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="With --until-sure: the most that further answers may cost.")
 @option("--replay", is_flag=True, help="With SUITE: use stored answers only, and ask nothing.")
-@option("--keep", metavar="FILE", help="Keep RUN as a baseline: a file, or `notes` for the git note of its commit.")
+@option(
+    "--keep",
+    metavar="FILE",
+    help="Keep RUN as a baseline if it passes: a file, or `notes` for the git note of its commit.",
+)
 @option(
     "--comment",
     type=click.Choice(["auto", "github", "gitlab"]),
@@ -121,6 +127,14 @@ def command(
 
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
+    if budget_usd is not None and not until_sure:
+        raise click.UsageError(
+            "--budget-usd limits what --until-sure asks: give both; a suite has `budget_usd` of its own"
+        )
+    if replay and not is_suite(run):
+        raise click.UsageError("--replay needs the file of a suite: a run that is named is not run again")
+    if repeats is not None and not is_suite(run) and not plan:
+        raise click.UsageError("--repeats needs the file of a suite or --plan: a run that is named is not run again")
     renderers = [renderer(output, metric) for output in outputs]
     terms = Terms(
         min_score=from_points(min_score, metric),
@@ -146,7 +160,10 @@ def command(
         result, reference = _not_run(source, not_run, terms), None
     else:
         spec = gate_spec(source.runs[0])
-        reference = _baseline(against or (spec.against if spec else None), source, opened, comment)
+        baseline = against or (spec.against if spec else None)
+        if until_sure and baseline is None:
+            raise click.UsageError("--until-sure needs a baseline: give --against")
+        reference = _baseline(baseline, source, opened, comment)
         if until_sure and reference is not None and budget_usd is not None:
             result, source = _until_sure(source, reference, terms, budget_usd, quiet=quiet or as_json)
         else:
@@ -180,7 +197,7 @@ def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
     """Return a gate that says that nothing was run: nobody can tell."""
     from fairtrial.analyse.gate_result import Gate, GateCheck
 
-    checks = [GateCheck(name="answers", arm="all arms", result="cannot tell", message=reason)]
+    checks = [GateCheck(name=NOT_RUN, arm="all arms", result="cannot tell", message=reason)]
     return Gate(run_ids=[run.id for run in source.runs], against=[], checks=checks, unsure=terms.unsure)
 
 
@@ -225,10 +242,6 @@ def _show(
         gate_outputs.write_output(Path(output), render, result, source)
     gate_outputs.append_github_summary(result)
     gate_outputs.annotate(result)
-    if keep is not None:
-        from fairtrial.workflows.baselines import keep_baseline
-
-        click.echo(f"kept as a baseline: {keep_baseline(source, keep)}", err=True)
     if comment is not None:
         gate_outputs.comment(result, source, reference, comment, report_url)
     if as_json:
@@ -237,7 +250,20 @@ def _show(
         print_json(gate_document(result, metric))
     else:
         print_gate(result, changes_between(source, reference, answers=False) if reference else None)
+    if keep is not None:
+        _keep(result, source, keep)
     return result.exit_code
+
+
+def _keep(result: Gate, source: Source, where: str) -> None:
+    """Keep a run that passed as a baseline: with one that did not, the next gate would compare a loss with itself."""
+    from fairtrial.workflows.baselines import keep_baseline
+
+    if result.exit_code or any(check.name == NOT_RUN for check in result.checks):
+        why = "the gate blocked it" if result.result == "failed" else "the gate cannot tell whether it passes"
+        click.echo(f"not kept as a baseline: {why}", err=True)
+        return
+    click.echo(f"kept as a baseline: {keep_baseline(source, where)}", err=True)
 
 
 def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:

@@ -16,11 +16,7 @@ from fairtrial.analyse.wording.runs import number
 from fairtrial.core.text import clipped, counted, one_line, printable
 
 _SIGNS = {"passed": "✅", "failed": "❌", "cannot tell": "❔"}
-_HEADLINES = {
-    "passed": "passed: nothing got worse by more than it may",
-    "failed": "blocked: something got worse",
-    "cannot tell": "cannot tell yet",
-}
+_COMPARED = ("regression", "category", "guard")  # checks against the baseline
 _LONGEST, _LONGEST_TEXT = 60_000, 1_200  # characters: GitHub takes 65,536
 _BAR = 33  # characters of a drawn interval
 _MARK = re.compile(r"^<!-- fairtrial gate (\S+) run=([\w-]+) -->")
@@ -43,7 +39,7 @@ def _slug(suite: str) -> str:
 
 def render(gate: Gate, changes: Changes, *, suite: str, run_id: str, report: str | None = None) -> str:
     """Return the body of the comment."""
-    lines = [marker(suite, run_id), f"### {_SIGNS[gate.result]} {code(suite)}: {_HEADLINES[gate.result]}", ""]
+    lines = [marker(suite, run_id), f"### {_SIGNS[gate.result]} {code(suite)}: {_headline(gate)}", ""]
     lines += _forest(gate)
     lines += _table(gate.checks)
     lines += _settle(gate)
@@ -60,15 +56,26 @@ def render(gate: Gate, changes: Changes, *, suite: str, run_id: str, report: str
     return _shortened("\n".join(lines))
 
 
+def _headline(gate: Gate) -> str:
+    compared = [check.result for check in gate.checks if check.name.startswith(_COMPARED)]
+    if gate.result == "failed":
+        return "blocked: something got worse" if "failed" in compared else "blocked: it does not fulfil a rule"
+    if gate.result == "passed":
+        return "passed: nothing got worse by more than it may" if compared else "passed; compared with nothing"
+    return "cannot tell yet"
+
+
 def not_run(suite: str, run_id: str, reason: str) -> str:
     """Return the body of a comment that says that nothing was run."""
     return "\n".join([marker(suite, run_id), f"### ❔ {code(suite)}: not run", "", code(reason), ""])
 
 
 def _forest(gate: Gate) -> list[str]:
-    """Draw the difference of every arm to the baseline, with 0 and the margin."""
+    """Draw the difference of every arm's score to the baseline, with 0 and the margin."""
     drawn = [
-        check for check in gate.checks if check.name == "regression" and check.interval and check.limit is not None
+        check
+        for check in gate.checks
+        if check.name == "regression" and check.interval and check.limit is not None and not check.metric
     ]
     if not drawn:
         return []

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from fairtrial.core.text import one_line
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>|#])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>|#&~]|:(?=//)|(?<=www)\.)")  # the last two begin a link wherever they stand
+_MENTION = re.compile(r"@(?=\w)")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -17,5 +18,5 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line with all Markdown escaped."""
-    return _MARKUP.sub(r"\\\1", one_line(text))
+    """Return a text on one line with all Markdown escaped; it links nothing and mentions nobody."""
+    return _MENTION.sub("@\u200b", _MARKUP.sub(r"\\\1", one_line(text)))

@@ -82,7 +82,7 @@ class CrossedMean:
 
     def __init__(self, over_cases: Mean, between: Between) -> None:
         self.over_cases, self.between = over_cases, between
-        self.mean = over_cases.mean
+        self.mean, self.count = over_cases.mean, over_cases.count
         self._known: dict[tuple[float, int], float] = {}  # alphas found so far
 
     @property

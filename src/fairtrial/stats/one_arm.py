@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairtrial.stats.mean import Mean
+from fairtrial.stats.mean import ALPHA, Mean
 from fairtrial.stats.units import Interval, Measured
 
 Floats = NDArray[np.float64]
@@ -35,11 +35,12 @@ def aggregate(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     scale: Bounds = (0.0, 1.0),
+    alpha: float = ALPHA,
 ) -> Aggregate:
     """Aggregate per-case scores. Cases of weight 0 are shown elsewhere, not counted here.
 
     The interval is that of `Mean`: t, or bounded by the scale. `std_dev` is the plain sample standard deviation of the
-    counted scores.
+    counted scores. `ci95` is another interval only where another `alpha` is given.
     """
     scores = np.asarray(values, dtype=np.float64)
     w = np.ones_like(scores) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -55,7 +56,7 @@ def aggregate(
         max=float(scores.max()) if any_scores else None,
         count=estimate.count,
         total_weight=float(w.sum()),
-        ci95=estimate.interval(),
+        ci95=estimate.interval(alpha),
         std_err=estimate.std_err,
         method=estimate.method_words,
         rough=estimate.rough,

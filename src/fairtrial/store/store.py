@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, case, delete, func, insert, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.core.experiment import Arm, Case, ScorerSpec
@@ -474,13 +474,19 @@ class Store:
                 yield dict(row)
 
     def cached_answer(self, trial_id: str, run_id: str, series_id: str | None) -> dict[str, Any] | None:
-        """Return the newest answer to the same trial from an earlier run outside this series."""
+        """Return the newest answer to the same trial from an earlier run outside this series.
+
+        Of a series, the first run comes before all others: those asked the same again to know more, and their answers
+        are no later version of it.
+        """
         table, runs = schema.trials, schema.runs
+        firsts = select(func.min(runs.c.number)).where(runs.c.series_id.is_not(None)).group_by(runs.c.series_id)
+        again = case((runs.c.series_id.is_(None), 0), (runs.c.number.in_(firsts), 0), else_=1)
         query = (
             select(table)
             .join(runs, runs.c.id == table.c.run_id)
             .where(table.c.trial_id == trial_id, table.c.run_id != run_id, table.c.failure_kind.is_(None))
-            .order_by(runs.c.number.desc())
+            .order_by(again, runs.c.number.desc())
             .limit(1)
         )
         if series_id is not None:

@@ -4,7 +4,7 @@
     branch:main                    the newest run of the branch that this commit comes after, else the newest one
     tag:v1 · commit:3f2a           the run of that commit, or with that tag in the store
     file:baseline.db.gz            the newest run of the suite in a store in a file, packed or not
-    notes: · notes:main            the nearest commit with a run in its git note, from here or from another commit on
+    notes: · notes:main            the nearest earlier commit with a run in its git note, from here or another commit
     auto                           in a CI job, the branch that a merge goes to; none where nothing is merged
 
 A kept baseline is a store with one run, packed: everything that compares runs can read it.
@@ -90,8 +90,7 @@ def _earlier_runs(store: Store, run: Run) -> list[RunRecord]:
     A run of changed files is no run of its commit; a second run of the very same commit is none to compare with; and
     a run that could only use stored answers may lack most of them.
     """
-    own, here = run.record.series_id, run.context.get("git") or {}
-    same = None if here.get("changed") else here.get("commit")
+    own, same = run.record.series_id, _gated_commit(run)
     return [
         record
         for record in store.runs()
@@ -103,6 +102,12 @@ def _earlier_runs(store: Store, run: Run) -> list[RunRecord]:
         and not _git_of(record).get("changed")
         and (same is None or _git_of(record).get("commit") != same)
     ]
+
+
+def _gated_commit(run: Run) -> str | None:
+    """Return the commit that a run is about; None if it is about changed files, or no commit is known."""
+    here = run.context.get("git") or {}
+    return None if here.get("changed") else here.get("commit")
 
 
 def _git_of(record: RunRecord) -> dict[str, Any]:
@@ -138,11 +143,11 @@ def _in_file(path: Path, run: Run) -> Source:
 
 
 def _in_notes(git: Git, name: str, run: Run) -> Source:
-    noted = git.noted()
+    noted = git.noted() - {_gated_commit(run)}
     commit = next((one for one in git.ancestors(name) if one in noted), None)
     if commit is None:
         raise NoBaselineError(
-            f"no baseline: no commit up to {name} has a note; fetch them with `git fetch origin "
+            f"no baseline: no earlier commit up to {name} has a note; fetch them with `git fetch origin "
             f"refs/notes/{NOTES}:refs/notes/{NOTES}`, or write one with `fairtrial gate --keep notes`"
         )
     return _newest(_unpacked(git.note(commit), f"the note of {commit[:12]}"), run, f"notes:{commit[:12]}")
@@ -166,14 +171,21 @@ def _unpacked(body: bytes, place: str) -> Store:
 
 
 def _newest(store: Store, run: Run, label: str) -> Source:
-    own = [record for record in store.runs() if record.suite_name == run.record.suite_name]
+    own = _earlier_runs(store, run)
     if not own:
-        raise NoBaselineError(f"no baseline: {label} has no run of the suite `{run.record.suite_name}`")
+        raise NoBaselineError(
+            f"no baseline: {label} has no finished run of the suite `{run.record.suite_name}` at another commit"
+        )
     return _with_series(store, own[0], label)
 
 
 def keep_baseline(source: Source, where: str, folder: Path | None = None) -> str:
     """Keep a run as a baseline, in a file or in the git note of its commit; return where it is."""
+    if any(_git_of(run.record).get("changed") for run in source.runs):
+        raise FairtrialError(
+            f"run {source.runs[0].id} cannot be kept as a baseline: its files differed from the commit; "
+            "commit them and run the gate again"
+        )
     body = packed(source)
     if where != "notes":
         path = Path(where)
