@@ -27,7 +27,8 @@ PARTS = re.compile(
     r'^```\w+ title="(?P<name>[^"]+)"\n(?P<text>.*?)^```$'
     r"|^```sh\n(?P<commands>.*?)^```$"
     r"|^<!-- file: (?P<source>\S+) as (?P<target>\S+) -->$"
-    r"|^(?:<!-- output: the first (?P<lines>\d+) lines -->\n)?(?P<start>```\n)(?P<output>.*?)^```$",
+    r"|^(?:<!-- output: the first (?P<lines>\d+) lines -->\n)?(?P<start>```\n)(?P<output>.*?)^```$"
+    r"|^```\w+\n.*?^```$",  # anything else is only shown; without this, its end would be taken for the start of an output
     re.MULTILINE | re.DOTALL,
 )
 _RUN = re.compile(r"\b1[0-9a-z]{8}-[0-9a-z]{5}\b")
@@ -58,7 +59,7 @@ def follow(page: Path, folder: Path) -> str:
             _write(folder / part["target"], (REPO / part["source"]).read_bytes())
         elif part["commands"]:
             printed = [_run(command, folder) for command in _commands(part["commands"])][-1]
-        else:
+        elif part["start"]:
             output = _shown(printed, int(part["lines"] or 0))
             parts += [text[done : part.start("output")], part["output"] if same(part["output"], output) else output]
             done = part.end("output")

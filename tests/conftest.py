@@ -30,7 +30,8 @@ from tests.scripted import Script, Scripted, look_up, scripted_model
 
 # How fast a machine is proves nothing, and what is red today was red yesterday. `--hypothesis-profile=default` looks for
 # more.
-hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True)
+_TOO_SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True, suppress_health_check=_TOO_SLOW)
 hypothesis.settings.load_profile("any machine")
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the one in C is ten times as fast
 _PATIENCE = 240_000  # milliseconds

@@ -35,6 +35,10 @@ class TestFollowing:
         page = '```text title="a.txt"\none\ntwo\n```\n\n```sh\ncat a.txt\n```\n\n```\n{}```\n\nText.\n'
         assert self.follow(page.format(""), tmp_path) == page.format("one\ntwo\n")
 
+    def test_other_blocks_stay_as_they_are(self, tmp_path):
+        page = "```sh\necho one\n```\n\n```\none\n```\n\n```yaml\na: 1\n```\n\nText.\n\n```sh\necho two\n```\n\n```\ntwo\n```\n"
+        assert self.follow(page, tmp_path) == page
+
     def test_long_outputs_are_cut(self, tmp_path):
         page = "```sh\nseq 9\n```\n\n<!-- output: the first 2 lines -->\n```\n{}```\n"
         assert self.follow(page.format(""), tmp_path) == page.format("1\n2\n…\n")

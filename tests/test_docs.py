@@ -40,6 +40,13 @@ def test_links_lead_somewhere(page):
             assert (page.parent / link).exists(), link
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if REPO / "src" not in page.parents], ids=lambda page: str(page.relative_to(REPO))
+)
+def test_every_block_of_code_ends(page):
+    assert len(re.findall(r"^ *(?:```|~~~)", page.read_text("utf-8"), re.MULTILINE)) % 2 == 0
+
+
 def test_the_pictures_of_the_readme_are_there_and_described():
     readme = (REPO / "README.md").read_text("utf-8")
     pictures = re.findall(r'<img src="([^"]+)" width="\d+" alt="[^"]+">', readme)

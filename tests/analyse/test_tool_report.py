@@ -144,8 +144,12 @@ async def test_the_example_in_every_output(tmp_path, capfd, monkeypatch):
     """One run of the example: report, command line, Markdown, JSON, page and report as HTML."""
     import sys
 
+    from mcp.client.stdio import stdio_client
+
     from fairtrial.store import Store
 
+    # Servers write to the stderr of the moment in which this was imported: perhaps a test's, which is no file.
+    monkeypatch.setattr(stdio_client.__wrapped__, "__defaults__", (sys.stderr,))
     monkeypatch.setenv("PYTHON", sys.executable)
     store = Store()
     run = await pipeline.arun(pipeline.load(EXAMPLE), store=store)

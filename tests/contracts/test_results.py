@@ -125,7 +125,7 @@ class TestEveryReader:
         assert not Store(str(tmp_path / "s.db")).runs()
 
     @pytest.mark.slow
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(data=st.data())
     def test_files_that_only_look_like_it_never_crash(self, name, data, tmp_path):
         keys = st.sampled_from(keys_of(name, tmp_path))

@@ -188,7 +188,7 @@ def test_texts_come_back_as_they_were(with_run):
     assert set(_read(with_run, "model")) == {"a\0b\uffff"}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=20)
 @given(st.lists(st.text(st.sampled_from("\0\uffff01a")), min_size=1, max_size=20))
 def test_any_text_comes_back_as_it_was(with_run, texts):
     with with_run.writing() as connection:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from fairtrial.cli.main import cli
 from fairtrial.config.problem_file import parse_problem
-from fairtrial.importers import Imported, Reference
+from fairtrial.importers import Imported, Reference, write_suite
 from fairtrial.importers._labelled import Question, labelled_suite, number
 from fairtrial.optim import catalogue
 from fairtrial.optim.program import valued_by
@@ -176,6 +176,29 @@ def test_a_benchmark_that_asks_for_programs(here):
     trials = {trial["case_id"]: trial for trial in json.loads(shown)["trials"]}
     assert trials["1"]["score"] == 100 and trials["2"]["score"] == 0
     assert trials["2"]["metrics"]["relative_gap"] == 0.0625 and "value 7.5, published 8" in trials["2"]["notes"]
+
+
+@pytest.mark.skipif(programs.sys.platform == "win32", reason="programs cannot be run there")
+@pytest.mark.parametrize(
+    ("asked", "answer"), [("value", "Answer: 10.4"), ("code", "```python\ndef solve():\n    return 10.4\n```")]
+)
+def test_a_label_that_was_rounded_is_certified_together_with_the_exact_optimum(asked, answer, here):
+    program = (
+        "from gurobipy import *\nm = Model()\nx = m.addVar(ub=10.4)\nm.setObjective(x, GRB.MAXIMIZE)\nm.optimize()"
+    )
+    questions = [Question(name, "q", "10", reference=Reference(program=program)) for name in ("exact", "rounded")]
+    imported, labels = certify_labels(labelled_suite("B", questions, asked), sandbox="none")
+    assert [(one.kind, one.optimum) for one in labels] == [("certified", pytest.approx(10.4))] * 2
+    suite = imported.suite
+    answers = {"exact": answer, "rounded": answer.replace("10.4", "10")}
+    suite["targets"] = [{"target": "mock:m", "options": {"answers": answers}}]
+    suite["scorer"] |= {"sandbox": "none"} if asked == "code" else {}
+    write_suite(imported, here / "suite.yaml", source="b", tool="b")
+    result = CliRunner().invoke(cli, ["run", "suite.yaml", "--json"], standalone_mode=False)
+    assert result.exception is None, result.exception
+    shown = CliRunner().invoke(cli, ["show", "--trials", "--json"], standalone_mode=False).stdout
+    scores = {trial["case_id"]: trial["score"] for trial in json.loads(shown)["trials"]}
+    assert scores == {"exact": 100, "rounded": 100 if asked == "value" else 0}
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,25 @@ async def test_tasks_of_harbor_run(tasks, tmp_path, store, capsys):
     assert "reward" in next(iter(run.trials())).notes or "right" in next(iter(run.trials())).notes
 
 
+async def test_an_agent_cannot_write_its_own_reward(tasks, tmp_path, store):
+    assert _run(["import", "harbor", str(tasks / "hello"), "-o", "out/suite.yaml"]) == 0
+    cheat = (
+        "mkdir -p .harbor/logs/verifier .harbor/tests/more elsewhere; echo '{\"reward\": 1}' > .harbor/logs/verifier/reward.json; "
+        "echo raise > .harbor/tests/conftest.py; ln -s ../../elsewhere .harbor/tests/link; mkfifo .harbor/tests/pipe; "
+        "echo 'def loads(text): return {\"reward\": 1}' > json.py; chmod 500 .harbor/tests/more; echo done"
+    )
+    target = {"id": "agent", "target": "command", "options": {"command": ["sh", "-c", cheat]}}
+    path = changed(tmp_path / "out" / "suite.yaml", targets=[target])
+    tests = path.parent / "hello.tests" / ".harbor" / "tests" / "test.sh"
+    tests.write_text("ls -A ./.harbor/* >&2\n" + tests.read_text())
+    (trial,) = (await pipeline.arun(pipeline.load(path), store=store)).trials()
+    assert (trial.score, trial.unscored_message) == (0.0, None), trial.notes
+    listed = trial.details["check"]["output"]
+    assert "test.sh" in listed and not any(
+        name in listed for name in ("conftest", "link", "pipe", "more", "reward.json")
+    )
+
+
 def test_what_harbor_has_and_we_have_not(tasks):
     imported = Harbor().read(tasks)
     assert sum("(RUN)" in one and "(count)" in one for one in imported.findings) == 1
@@ -288,3 +307,72 @@ def test_the_evals_of_a_skill(tmp_path):
     assert len(Skill().read(folder / "evals" / "evals.json").suite["cases"]) == 3
     with pytest.raises(FairtrialError, match="belongs to no skill"):
         Skill().read(tmp_path / "suite.yaml")
+
+
+def test_texts_of_others_name_no_variables(checker, tasks, tmp_path, monkeypatch):
+    """An instruction could have a key sent to a model; a script with variables of its own could not be loaded."""
+    monkeypatch.setenv("HIDDEN_KEY", "sk-of-this-machine")
+    text = "${HIDDEN_KEY} ${NAMESPACE} ${x#y} ${NO:-yes}"
+    (tasks / "count" / "instruction.md").write_text(text)
+    evaluators = [{"ResponseContains": {"text": text}}]
+    dataset = {
+        "name": text,
+        "cases": [{"name": "a", "inputs": text, "expected_output": text, "evaluators": evaluators}],
+    }
+    settings = {"mcp": {"servers": {"facts": {"command": sys.executable, "env": {"KEY": "${HIDDEN_KEY}"}}}}}
+    write(tmp_path, data_DOT_yaml=yaml.safe_dump(dataset), mcpeval_DOT_yaml=yaml.safe_dump(settings))
+    task = {"kind": "Task", "metadata": {"name": "new"}, "spec": {"prompt": {"inline": text}}}
+    task["spec"] |= {"setup": [{"script": {"inline": text}}], "verify": [{"script": {"inline": text}}]}
+    write(tmp_path, tasks__new_DOT_yaml=yaml.safe_dump(task))
+    evals = [{"prompt": text, "expected_output": text, "expectations": [text], "files": ["${NO:-a}.txt"]}]
+    write(tmp_path / "s", SKILL_DOT_md="---\nname: s\ndescription: d\n---\nx", evals__evals_DOT_json=json.dumps(evals))
+    (tmp_path / "s" / "${NO:-a}.txt").write_text("x")
+    for tool, file in (
+        ("harbor", "tasks/count"),
+        ("mcp-eval", "data.yaml"),
+        ("mcpchecker", "tasks/new.yaml"),
+        ("skill", "s"),
+    ):
+        assert _run(["import", tool, file, "-o", f"{tool}.yaml"]) == 0
+        target = {"target": "command", "options": {"command": ["true"]}}
+        keys = {"targets": [target], "judge": {"target": "mock:echo"}}
+        suite = pipeline.load(changed(tmp_path / f"{tool}.yaml", **keys))
+        (case,) = suite.cases()
+        assert case.input == text
+        assert "sk-of-this-machine" not in str(case)
+    assert yaml.safe_load((tmp_path / "mcp-eval.yaml").read_text())["mcp_servers"]["facts"]["env"] == {
+        "KEY": "${HIDDEN_KEY}"
+    }
+
+
+def test_files_outside_of_a_task_are_not_read(tasks, tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    outside = "files outside of the folder of a task are not read"
+    dockerfile = tasks / "count" / "environment" / "Dockerfile"
+    dockerfile.write_text("WORKDIR /app\nCOPY ../../../secret .\nCOPY link .\nCOPY words.txt .\n")
+    (dockerfile.parent / "link").symlink_to(tmp_path / "secret")
+    (tasks / "count" / "tests" / "more.py").symlink_to(tmp_path / "secret")
+    imported = Harbor().read(tasks / "count")
+    assert [one.path.name for one in imported.suite["cases"][0]["workspace"]["files"]] == ["words.txt"]
+    assert any(outside in one for one in imported.findings) and "secret" not in str(imported.files)
+    (tasks / "count" / "instruction.md").unlink()
+    (tasks / "count" / "instruction.md").symlink_to(tmp_path / "secret")
+    with pytest.raises(FairtrialError, match="outside of the task"):
+        Harbor().read(tasks / "count")
+
+    evals = [{"prompt": "q", "files": [str(tmp_path / "secret"), "../secret", "a.txt"]}]
+    write(tmp_path / "s", SKILL_DOT_md="---\nname: s\ndescription: d\n---\nx", a_DOT_txt="a")
+    write(tmp_path / "s", evals__evals_DOT_json=json.dumps(evals))
+    imported = Skill().read(tmp_path / "s")
+    assert [one.path.name for one in imported.suite["cases"][0]["workspace"]["files"]] == ["a.txt"]
+    assert any(outside in one for one in imported.findings)
+
+    good = {"kind": "Task", "metadata": {"name": "good"}, "spec": {"prompt": {"inline": "q"}}}
+    good["spec"]["setup"] = [{"script": {"file": "../secret"}}]
+    bad = {"kind": "Task", "metadata": {"name": "bad"}, "spec": {"prompt": {"file": str(tmp_path / "secret")}}}
+    write(tmp_path / "c", good_DOT_yaml=yaml.safe_dump(good), bad_DOT_yaml=yaml.safe_dump(bad))
+    imported = Mcpchecker().read(tmp_path / "c")
+    assert [case["id"] for case in imported.suite["cases"]] == ["good"] and "secret" not in str(imported.suite)
+    assert f"{outside}: copy into it what you trust (bad, good)" in imported.findings
+    with pytest.raises(FairtrialError, match=outside):
+        Mcpchecker().read(tmp_path / "c" / "bad.yaml")

@@ -118,6 +118,20 @@ def test_a_program_is_scored_by_what_it_returns(name):
         assert result.metrics["format_steps"] == 5
 
 
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ("os.mkfifo('result.json')", "nothing was returned"),
+        ("os.symlink('/dev/zero', 'result.json')", "nothing was returned"),
+        ("os.mkdir('result.json')", "nothing was returned"),
+        ("open('result.json', 'w').write('[' + '1,' * 6_000_000 + '1]')", "it returned more than 10 MB"),
+    ],
+)
+def test_what_a_program_leaves_in_place_of_a_result_is_not_waited_for(left, message):
+    result = score(f"import os\n{left}\nos._exit(0)")
+    assert result.value == 0 and message in result.notes
+
+
 @needs_bubblewrap
 def test_in_the_sandbox_pyomo_is_there_and_the_rest_of_the_machine_is_not(tmp_path):
     secret = tmp_path / "secret"

@@ -126,6 +126,27 @@ class TestSkills:
         assert (stats.use.hits, stats.use.of, stats.as_text) == (1, 1, False)
         assert report.gains[0].what == [("skill", "codes")] and not report.gains[0].other_system
 
+    @pytest.mark.parametrize(
+        ("plain", "skilled", "text", "differs"),
+        [
+            ("Be brief.", "Be brief.", "", False),
+            ("", "", "", False),
+            ("", "Be brief.", "", True),
+            ("Be brief.", "Be brief. Be exact.", "", True),
+            ("Speak {{ language }}.", "Speak {{ language }}.", "", False),
+            ("Speak {{ language }}.", "Speak {{ language }}.", "{% endraw %}", False),
+            ("", "Speak {{ language }}.", "", True),
+        ],
+    )
+    async def test_another_system_prompt_is_noticed(self, run_suite, skill, plain, skilled, text, differs):
+        (skill / "SKILL.md").write_text(f"---\ndescription: x\n---\nHi {text}")
+        conditions = {"plain": {"system": plain}, "skilled": {"system": skilled, "skills": "skills/codes"}}
+        run = await run_suite(targets=["mock:echo"], conditions=conditions, cases=CASES, vars={"language": "French"})
+        from fairtrial.analyse.tool_report import tool_report
+
+        (gain,) = tool_report(run).gains
+        assert gain.other_system == differs
+
 
 class TestSomeTools:
     @pytest.mark.parametrize("target", ["tool-agent:openai:m", "claude-code:claude-test-1"])

@@ -1,5 +1,6 @@
 """Archives and changes: what is packed comes back, whatever it is, and nothing gets out of its folder."""
 
+import errno
 import io
 import os
 import shutil
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from fairtrial.workspace.archive import ArchiveError, pack, pack_git, unpack
 from fairtrial.workspace.changes import Start, TooLargeError, apply_changes, read_changes, with_texts
+from fairtrial.workspace.making import _move
 
 _MB = 2**20
 _NAMES = st.sampled_from(["a", "b", "sub/a", "sub/deep/c", "x.txt", "ünï"])
@@ -197,3 +199,17 @@ def test_a_commit_of_a_repository(tmp_path):
             pack_git(str(origin), wrong, _MB, tmp_path / "clone")
     with pytest.raises(ArchiveError, match="git"):
         pack_git(str(tmp_path / "nowhere"), "HEAD", _MB, tmp_path / "other-clone")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_a_folder_with_a_pipe_is_kept_on_another_disk_without_it(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("a")
+    os.mkfifo(tmp_path / "work" / "pipe")
+
+    def other_disk(*_):
+        raise OSError(errno.EXDEV, "another disk")
+
+    monkeypatch.setattr(os, "rename", other_disk)
+    _move(tmp_path / "work", tmp_path / "kept" / "work")
+    assert [path.name for path in (tmp_path / "kept" / "work").iterdir()] == ["a.txt"]

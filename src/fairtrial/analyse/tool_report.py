@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -20,6 +21,7 @@ from fairtrial.store.traces import trace_rows
 _SLICE = 500
 _MOST_REASONS = 5
 _TAKEN = ("cost_usd", "latency_ms")
+_IN_TEMPLATES = r'\{% raw %\}|\{\{ "'  # before the text of a skill
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,7 +265,7 @@ def _gains(run: Run, offers: dict[str, Offers]) -> tuple[str, list[Gain]]:
                     what=what,
                     arm=arm.name,
                     baseline=less.name,
-                    other_system=not arm.condition.system.startswith(less.condition.system),
+                    other_system=_own_system(arm) != _own_system(less),
                     score=own[0],
                     taken=[one for one in costs if one.count],
                 )
@@ -280,6 +282,16 @@ def _wanted(arms: Sequence[Arm], offers: dict[str, Offers]) -> Iterator[tuple[Ar
         bare = [(less, what) for less, what in found if len(what) > 1 and not offers[less.name].items()]
         for less, what in (*single, *bare[:1]):
             yield arm, less, what
+
+
+def _own_system(arm: Arm) -> str:
+    """Return the system prompt of an arm without the texts of skills, which come after what the suite says."""
+    system = arm.condition.system
+    if not any(skill.as_text for skill in arm.condition.skills):
+        return system
+    heading = rf"(?:\A|\n\n)({_IN_TEMPLATES})?# Skill: {re.escape(arm.condition.skills[0].name)}(\n|\\n)"
+    found = re.search(heading, system)
+    return system[: found.start()] if found else system
 
 
 def _difference(pair: Comparison, arm: str) -> Difference:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.variables import escape
 
 NO_JUDGE = "choose:a-model"  # not a provider: `validate` rejects it until the user has chosen a model
 
@@ -96,16 +97,16 @@ def expecting(file: Path, what: str) -> Iterator[None]:
 
 def suite_text(imported: Imported, folder: Path | None = None) -> str:
     """Return the suite as YAML, to stand in this folder."""
-    suite = _with_paths(imported.suite, folder)
+    suite = _with_paths(imported.suite, folder, in_suite=True)
     return yaml.safe_dump(suite, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _with_paths(value: Any, folder: Path | None) -> Any:
+def _with_paths(value: Any, folder: Path | None, *, in_suite: bool = False) -> Any:
     if isinstance(value, FileRef):
-        return value.text(folder)
+        return escape(value.text(folder)) if in_suite else value.text(folder)
     if isinstance(value, dict):
-        return {key: _with_paths(item, folder) for key, item in value.items()}
-    return [_with_paths(item, folder) for item in value] if isinstance(value, list) else value
+        return {key: _with_paths(item, folder, in_suite=in_suite) for key, item in value.items()}
+    return [_with_paths(item, folder, in_suite=in_suite) for item in value] if isinstance(value, list) else value
 
 
 def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.importers import NO_JUDGE
+from fairtrial.core.variables import escape
+from fairtrial.importers import NO_JUDGE, read_text
 
 _MOST_NAMES = 3
 AGENT = {"target": "claude-code", "options": {"tools": ["Bash", "Read", "Write", "Edit", "Glob", "Grep"]}}
@@ -17,6 +18,15 @@ def check_exists(place: Path) -> None:
     """Raise an error if there is no such file or folder."""
     if not place.exists():
         raise FairtrialError(f"{place} cannot be read: there is no such file or folder")
+
+
+def as_written(value: Any) -> Any:
+    """Return texts of others for a suite, as they are: they name no variables of the environment."""
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, dict):
+        return {key: as_written(item) for key, item in value.items()}
+    return [as_written(item) for item in value] if isinstance(value, list) else value
 
 
 class Findings:
@@ -30,6 +40,19 @@ class Findings:
         tasks = self._tasks.setdefault(what, [])
         if task and task not in tasks:
             tasks.append(task)
+
+    def inside(self, folder: Path, name: str, task: str) -> Path | None:
+        """Return a file of a task; None, which is a finding, if it is not in the task's folder, also by a link."""
+        path = folder / name
+        if path.resolve().is_relative_to(folder.resolve()):
+            return path
+        self.add("files outside of the folder of a task are not read: copy into it what you trust", task)
+        return None
+
+    def text_inside(self, folder: Path, name: str, task: str) -> str | None:
+        """Return the text of a file of a task; None, which is a finding, if it is not in the task's folder."""
+        path = self.inside(folder, name, task)
+        return None if path is None else read_text(path)
 
     def listed(self) -> list[str]:
         """Return them as sentences."""

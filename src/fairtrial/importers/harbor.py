@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.variables import escape
 from fairtrial.importers import FileRef, Imported, expecting, read_text
-from fairtrial.importers._tasks import AGENT, Findings, check_exists
+from fairtrial.importers._tasks import AGENT, Findings, as_written, check_exists
 
 PLACE = ".harbor"  # in a workspace, while it is checked: the tests, and what they write
 _TOP = {"version", "schema_version", "task", "metadata", "verifier", "agent", "environment", "solution", "artifacts"}
@@ -22,11 +23,24 @@ _RESOURCES = {"cpus", "memory", "memory_mb", "storage", "storage_mb", "gpus", "b
 _CHECK = f"""\
 # Runs the tests and says their reward as fairtrial reads it: the last line is JSON with a score.
 cd "${{FAIRTRIAL_WORKSPACE:-.}}" || exit 126
+# Whatever else is there, the agent left: a reward, or files that change what the tests do.
+chmod -R u+rwX {PLACE}
+python3 -I - {PLACE} <<'END' || exit 126
+import os, sys
+brought = BROUGHT
+for folder, folders, files in os.walk(sys.argv[1], topdown=False):
+    for path in (os.path.join(folder, name) for name in files + folders):
+        if os.path.isdir(path) and not os.path.islink(path):
+            if not os.listdir(path):
+                os.rmdir(path)
+        elif os.path.islink(path) or os.path.relpath(path, sys.argv[1]) not in brought:
+            os.remove(path)
+END
 mkdir -p {PLACE}/logs/verifier
 bash {PLACE}/tests/test.sh >{PLACE}/logs/output.txt 2>&1
 code=$?
 tail -n 20 {PLACE}/logs/output.txt
-python3 - {PLACE}/logs/verifier "$code" <<'END'
+python3 -I - {PLACE}/logs/verifier "$code" <<'END'
 import json, pathlib, sys
 folder, code = pathlib.Path(sys.argv[1]), sys.argv[2]
 if (folder / "reward.json").is_file():
@@ -58,11 +72,11 @@ class Harbor:
         for folder in folders:
             with expecting(folder / "task.toml", "a task of Harbor"):
                 task = _Task(folder, findings)
-                cases.append(task.case())
+                cases.append(as_written(task.case()))
                 files |= task.files
                 limits.append(task.limit)
         suite = {
-            "name": place.resolve().name,
+            "name": escape(place.resolve().name),
             "targets": [AGENT],
             "timeout": max(limits),
             "workspace": {"keep": "failed"},
@@ -113,7 +127,10 @@ class _Task:
         return {**case, **({"workspace": workspace} if workspace else {}), "scorer": check}
 
     def _instruction(self) -> str:
-        return read_text(self._folder / "instruction.md").strip()
+        text = self._findings.text_inside(self._folder, "instruction.md", self._name)
+        if text is None:
+            raise FairtrialError(f"{self._folder / 'instruction.md'} is a link to a file outside of the task")
+        return text.strip()
 
     def _report(self, metadata: dict[str, Any]) -> None:
         add, environment = self._findings.add, self._section("environment")
@@ -167,7 +184,9 @@ class _Task:
         *sources, target = parts
         place = target.rstrip("/") if target.startswith("/") else f"{workdir}/{target}".rstrip("/.")
         for source in sources:
-            path = self._folder / "environment" / source.lstrip("/")
+            path = self._findings.inside(self._folder / "environment", source.lstrip("/"), self._name)
+            if path is None:
+                continue
             inside = place == workdir or place.startswith(f"{workdir}/")
             if not (inside and path.exists()) or (path.is_dir() and place != workdir):
                 self._findings.add("files copied to other places of the container (COPY)", self._name)
@@ -185,13 +204,18 @@ class _Task:
         source, target = self._folder / "tests", f"{self._name}.tests"
         if not (source / "test.sh").is_file():
             raise FairtrialError(f"{source} has no test.sh")
-        for path in sorted(path for path in source.rglob("*") if path.is_file()):
-            name = f"{target}/{PLACE}/tests/{path.relative_to(source).as_posix()}"
+        brought = ["check.sh"]
+        names = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
+        for name in names:
+            path = self._findings.inside(self._folder, f"tests/{name}", self._name)
+            if path is None:
+                continue
+            brought.append(f"tests/{name}")
             try:
-                self.files[name] = [self._relative(path.read_text("utf-8"), workdir)]
+                self.files[f"{target}/{PLACE}/tests/{name}"] = [self._relative(path.read_text("utf-8"), workdir)]
             except UnicodeDecodeError:
                 self._findings.add("tests that are not text: copy them into the folder of the tests", self._name)
-        self.files[f"{target}/{PLACE}/check.sh"] = [_CHECK]
+        self.files[f"{target}/{PLACE}/check.sh"] = [_CHECK.replace("BROUGHT", repr(brought))]
         return target
 
     def _relative(self, text: str, workdir: str) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.variables import escape
 from fairtrial.importers import Imported, expecting, read_yaml
-from fairtrial.importers._tasks import Findings, combined, with_judge
+from fairtrial.importers._tasks import Findings, as_written, combined, with_judge
 
 _SETTINGS = ("mcpeval.yaml", "mcpeval.config.yaml", "mcp_agent.config.yaml")
 _SERVER_KEYS = ("command", "args", "env", "url", "headers", "cwd")
@@ -41,12 +42,12 @@ class _Reader:
             self._findings.add(f"key `{key}`")
         if data.get("agent_spec"):
             self._findings.add(f"the agent `{data['agent_spec']}`: choose a target and a `system` prompt")
-        suite: dict[str, Any] = {"name": str(data.get("name") or self._file.stem), "targets": [_MODEL]}
+        suite: dict[str, Any] = {"name": escape(str(data.get("name") or self._file.stem)), "targets": [_MODEL]}
         condition: dict[str, Any] = {}
         if servers:
             suite["mcp_servers"], condition["mcp"] = servers, sorted(servers)
         suite["conditions"] = {"with-server": condition}
-        suite["cases"] = [self._case(entry) for entry in data["cases"]]
+        suite["cases"] = [as_written(self._case(entry)) for entry in data["cases"]]
         differences = ["the model is a guess: mcp-eval has it in its own settings"]
         return Imported(with_judge(suite), self._findings.listed(), differences)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.importers import Imported, expecting, read_text, read_yaml
-from fairtrial.importers._tasks import AGENT, Findings, as_shell, combined, with_judge
+from fairtrial.core.variables import escape
+from fairtrial.importers import Imported, expecting, read_yaml
+from fairtrial.importers._tasks import AGENT, Findings, as_shell, as_written, combined, with_judge
 
 _SERVER_KEYS = ("type", "url", "headers", "command", "args", "env", "cwd")
 _TASK_KEYS = {"kind", "apiVersion", "metadata", "spec", "steps"}
@@ -88,10 +89,13 @@ class _Reader:
         cases = []
         for path, assertions in tasks:
             with expecting(path, "a task of mcpchecker"):
-                cases.append(self._case(path, read_yaml(path), assertions))
+                case = self._case(path, read_yaml(path), assertions)
+                cases += [as_written(case)] if case else []
+        if not cases:
+            raise FairtrialError(f"there is no task to import: {'; '.join(self._findings.listed()) or 'none is named'}")
         if not self._servers:
             self._findings.add("the MCP servers, which an eval names: add them under `mcp_servers` and to `mcp`")
-        suite: dict[str, Any] = {"name": name, "targets": [self._target]}
+        suite: dict[str, Any] = {"name": escape(name), "targets": [self._target]}
         if self._servers:
             suite["mcp_servers"] = self._servers
         suite["conditions"] = {"with-servers": {"mcp": sorted(self._servers)} if self._servers else {}}
@@ -99,14 +103,17 @@ class _Reader:
         differences = ["scripts run in a fresh folder for every trial, not in the folder of the task"]
         return Imported(with_judge(suite), self._findings.listed(), differences)
 
-    def _case(self, path: Path, document: dict[str, Any], assertions: dict[str, Any]) -> dict[str, Any]:
+    def _case(self, path: Path, document: dict[str, Any], assertions: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a task as a case; None if its prompt is not in its folder."""
         metadata = document["metadata"]
         name = str(metadata["name"])
         for key in sorted(set(document) - _TASK_KEYS):
             self._findings.add(f"key `{key}` of tasks", name)
         spec = document.get("spec") or _modern(document["steps"])
-        prompt = spec["prompt"]
-        text = prompt["inline"] if "inline" in prompt else read_text(path.parent / prompt["file"])
+        text = self._text(spec["prompt"], path, name)
+        if text is None:
+            self._findings.add("tasks whose prompt cannot be read", name)
+            return None
         case: dict[str, Any] = {"id": name, "input": str(text).strip()}
         if metadata.get("difficulty"):
             case["difficulty"] = str(metadata["difficulty"])
@@ -133,7 +140,11 @@ class _Reader:
         if kind != "script":
             self._findings.add(f"steps of kind `{kind}`: write them as scripts", task)
             return None
-        return as_shell(value["inline"] if "inline" in value else read_text(path.parent / value["file"]))
+        text = self._text(value, path, task)
+        return None if text is None else as_shell(text)
+
+    def _text(self, given: dict[str, Any], path: Path, task: str) -> str | None:
+        return given["inline"] if "inline" in given else self._findings.text_inside(path.parent, given["file"], task)
 
     def _verify(self, step: dict[str, Any], path: Path, task: str) -> dict[str, Any] | None:
         ((kind, value),) = step.items()

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.variables import escape
 from fairtrial.importers import FileRef, Imported, expecting, read_text
-from fairtrial.importers._tasks import AGENT, Findings, check_exists, with_judge
+from fairtrial.importers._tasks import AGENT, Findings, as_written, check_exists, with_judge
 
 _KEYS = {"id", "name", "prompt", "query", "expected_output", "files", "expectations", "expected_behavior"}
 _KEYS |= {"assertions", "should_trigger", "skills"}
@@ -40,11 +41,11 @@ def _folder_of(file: Path) -> Path:
 
 def _suite(folder: Path, entries: list[dict[str, Any]]) -> Imported:
     findings, name = Findings(), folder.resolve().name
-    cases = [_case(folder, name, number, entry, findings) for number, entry in enumerate(entries, 1)]
+    cases = [as_written(_case(folder, name, number, entry, findings)) for number, entry in enumerate(entries, 1)]
     if not cases:
         raise FairtrialError(f"{folder / 'evals' / 'evals.json'} has no evals")
     suite = {
-        "name": f"skill-{name}",
+        "name": escape(f"skill-{name}"),
         "targets": [AGENT],
         "conditions": {"without": {}, "with": {"skills": [FileRef(folder)]}},
         "cases": cases,
@@ -58,8 +59,9 @@ def _case(folder: Path, skill: str, number: int, entry: dict[str, Any], findings
     for key in sorted(set(entry) - _KEYS):
         findings.add(f"`{key}` of evals", label)
     case: dict[str, Any] = {"id": label, "input": str(entry.get("prompt") or entry["query"])}
-    if files := entry.get("files"):
-        case["workspace"] = {"files": [FileRef(folder / name) for name in files]}
+    files = [path for name in entry.get("files") or () if (path := findings.inside(folder, name, label))]
+    if files:
+        case["workspace"] = {"files": [FileRef(path) for path in files]}
     if "should_trigger" in entry:
         call = {"name": "Skill", "arguments": {"skill": skill}}
         case["tools"] = [call] if entry["should_trigger"] else []

@@ -1,7 +1,7 @@
 """Runs a model's program under limits and writes down what it returns. A script of its own, started in a sandbox.
 
-It imports nothing of fairtrial, which is not there in a sandbox. The program runs in a child process: whatever it does
-to itself, the parent is there to say how it ended.
+It imports nothing of fairtrial: a checkout is not there in a sandbox, and its memory would count as the program's.
+The program runs in a child process: whatever it does to itself, the parent is there to say how it ended.
 """
 
 import json

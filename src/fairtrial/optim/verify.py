@@ -75,7 +75,7 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
     if baseline.status == "infeasible":
         return _infeasible(answered)
     if baseline.x is None and baseline.objective is not None and answered.objective is not None:
-        return _compare_values(baseline.objective, answered.objective)
+        return _compare_values(baseline.objective, answered.objective, certified=baseline.certified)
     if answered.x is None or baseline.x is None or baseline.objective is None:
         return msgspec.structs.replace(_without_point(answered), feasible=None)
     if answered.objective is None:
@@ -103,10 +103,10 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
     )
 
 
-def _compare_values(published: float, claimed: float) -> Verified:
-    """Hold a value against a published one, if that is all that is known; where it comes from cannot be verified."""
-    deficit = abs(claimed - published)
-    relative = deficit / max(abs(published), 1e-8)
+def _compare_values(right: float, claimed: float, *, certified: bool) -> Verified:
+    """Hold a value against the right one, if that is all that is known; where it comes from cannot be verified."""
+    deficit = abs(claimed - right)
+    relative = deficit / max(abs(right), 1e-8)
     gap = min(1.0, relative)
     return Verified(
         quality=100 * (1 - gap),
@@ -121,7 +121,7 @@ def _compare_values(published: float, claimed: float) -> Verified:
         misreported_violations=None,
         status_right=None,
         beaten=False,
-        note=f"value {claimed:.6g}, published {published:.6g}",
+        note=f"value {claimed:.6g}, {'optimum' if certified else 'published'} {right:.6g}",
     )
 
 

@@ -129,7 +129,16 @@ def _rounding(published: str, optimum: float) -> float:
 def _marked(case: dict[str, Any], label: Label) -> dict[str, Any]:
     if label.kind == "wrong":
         return {**case, "tags": ["wrong-label"], "weight": 0}
-    return {**case, "tags": [label.kind]}
+    if label.kind != "certified" or label.optimum is None:
+        return {**case, "tags": [label.kind]}
+    case = {**case, "tags": [label.kind]}
+    if baseline := (case.get("metadata") or {}).get("baseline"):
+        known = {"objective": label.optimum, "status": "optimal", "certified": True, "solver": "reference model"}
+        case["metadata"] = {**case["metadata"], "baseline": {**baseline, **known}}
+    published = float(label.published)
+    if abs(label.optimum - published) > _SLACK * (abs(published) or 1.0):  # rounded: the exact value is right as well
+        case["expected"] = [label.published, f"{label.optimum:.12g}"]
+    return case
 
 
 def _sentence(label: Label) -> str:

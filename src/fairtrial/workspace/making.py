@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -229,7 +230,13 @@ class Workspaces:
 def _move(folder: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     remove(place)
-    shutil.move(folder, place)
+    shutil.move(folder, place, copy_function=_copy)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy what is a file, for a folder on another disk: pipes and sockets that an agent left cannot be copied."""
+    if stat.S_ISREG(Path(source).lstat().st_mode):
+        shutil.copy2(source, target)
 
 
 def _addresses(spec: WorkspaceSpec, hosts: Sequence[str]) -> list[Address]:
