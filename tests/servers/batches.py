@@ -18,7 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.vendors import Heard, Say, Vendors, dialect_of
+from tests.servers.vendors import Heard, Say, Vendors, dialect_of, served
 
 START = 1_800_000_000
 HOUR = 3600
@@ -381,16 +381,5 @@ def _date(seconds: int) -> str:
 @asynccontextmanager
 async def batch_vendors() -> AsyncIterator[BatchVendors]:
     """Serve until the block ends."""
-    model = BatchVendors()
-    app = web.Application(client_max_size=2**28)
-    app.router.add_route("*", "/{path:.*}", model.serve)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    model.url = f"http://{host}:{port}"
-    try:
+    async with served(BatchVendors(), 2**28) as model:
         yield model
-    finally:
-        await runner.cleanup()

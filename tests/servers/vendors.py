@@ -542,8 +542,14 @@ def dialect_of(path: str) -> Chat | None:
 @asynccontextmanager
 async def vendors() -> AsyncIterator[Vendors]:
     """Serve until the block ends."""
-    model = Vendors()
-    app = web.Application(client_max_size=2**26)
+    async with served(Vendors(), 2**26) as model:
+        yield model
+
+
+@asynccontextmanager
+async def served(model: Any, largest: int) -> AsyncIterator[Any]:
+    """Serve a model of APIs until the block ends; it takes requests of at most so many bytes."""
+    app = web.Application(client_max_size=largest)
     app.router.add_route("*", "/{path:.*}", model.serve)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import msgspec
 
 from fairtrial.core.answer import Journal, SoFar, Usage
 from fairtrial.core.trial import Trial
+from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 from fairtrial.workspace.making import kept_name
 
 _PAUSE = 0.5  # seconds between two looks at a session
@@ -79,7 +80,10 @@ class Journals:
             content = msgspec.json.encode(state)
             if content != written:
                 stamped = msgspec.structs.replace(state, updated_at=time.time())
-                await _finished(asyncio.to_thread(self._write, file, stamped))
+                await to_the_end(
+                    asyncio.to_thread(self._write, file, stamped)
+                )  # written late, it would outlive `forget`
+                raise_if_cancelled()
                 written = content
             pause = max(_PAUSE, _SHARE * (time.perf_counter() - begun))
 
@@ -102,16 +106,6 @@ class Journals:
         file = self._file(trial)
         if file is not None and file.exists():
             await asyncio.to_thread(file.unlink, missing_ok=True)
-
-
-async def _finished(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work to end, even when cancelled: a file that is written late would outlive `forget`."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
 
 
 def _state(start: SessionState, journal: Journal) -> SessionState:

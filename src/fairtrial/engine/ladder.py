@@ -134,6 +134,7 @@ class Ladder:
                 request, attempt=request.attempt + 1, stream=request.stream and not streamed_badly
             )
             waited += wait
+            raise_if_cancelled()
             await asyncio.sleep(wait)
 
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, Cost]:
