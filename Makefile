@@ -17,7 +17,7 @@ setup: .venv/.setup  ## everything for use and development
 
 test: setup lint  ## all tests; types are checked beside them, for that takes as long as many tests on one core
 	@$(BIN)/mypy > .venv/types.log 2>&1 & types=$$!; \
-	$(BIN)/pytest -n auto --dist worksteal; tests=$$?; \
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
 
 test-quick: setup  ## what takes a minute: no browser, no model, no simulation, nothing slow

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
@@ -30,8 +31,9 @@ from tests.scripted import Script, Scripted, look_up, scripted_model
 
 # How fast a machine is proves nothing, and what is red today was red yesterday. `--hypothesis-profile=default` looks for
 # more.
+_STEADY: dict[str, Any] = {"deadline": None, "derandomize": True, "max_examples": 50}
 _TOO_SLOW = [hypothesis.HealthCheck.too_slow]
-hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True, suppress_health_check=_TOO_SLOW)
+hypothesis.settings.register_profile("any machine", suppress_health_check=_TOO_SLOW, **_STEADY)
 hypothesis.settings.load_profile("any machine")
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the one in C is ten times as fast
 _PATIENCE = 240_000  # milliseconds
@@ -78,15 +80,17 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two workers a core (`-n auto`): half of the time a test waits for a process or a server; quick ones do not."""
-    return (os.cpu_count() or 1) * (1 if config.option.numprocesses == "logical" else 2)
+    """Three workers a core (`-n auto`): half of the time a test waits for a process or a server; quick ones do not."""
+    return (os.cpu_count() or 1) * (1 if config.option.numprocesses == "logical" else 3)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for a browser is marked so."""
+    """Whatever asks for a browser is marked so; files that take long come first, so that no worker ends late with one."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+    slow = Counter(item.path for item in items for name in ("slow", "browser") if item.get_closest_marker(name))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def pytest_collection_finish() -> None:

@@ -19,26 +19,37 @@ from fairtrial.reports.export import write
 from fairtrial.reports.formats import format_named
 from fairtrial.store import Store
 
-CASES, FEW, MANY = 200, 8, 16  # more trials than are read at once
+CASES = 200
+COLUMNS = (8, 16)  # repeats: more trials than are read at once, where numbers are read
+ROWS = (3, 6)  # and where whole trials are
 LIMIT = 40  # bytes a trial: a column of numbers takes 8, one Python object per trial more than 100
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """The same cases and arms with few and with many repeats: 8,000 and 16,000 trials."""
-    made = []
-    for repeats in (FEW, MANY):
-        folder = tmp_path_factory.mktemp(f"repeats-{repeats}")
-        store = Store(str(folder / "store.db"))
-        made.append(Run(store, store.find_run(fill(store, write_suite(folder, CASES, repeats)))))
-    yield made
-    for run in made:
-        run.store.close()
+def run_of(tmp_path_factory):
+    """The same cases and arms with few and with many repeats."""
+    made = {}
+
+    def run(repeats):
+        if repeats not in made:
+            folder = tmp_path_factory.mktemp(f"repeats-{repeats}")
+            store = Store(str(folder / "store.db"))
+            made[repeats] = Run(store, store.find_run(fill(store, write_suite(folder, CASES, repeats))))
+        return made[repeats]
+
+    yield run
+    for one in made.values():
+        one.store.close()
+
+
+def growth(work, run_of, repeats):
+    """How many bytes more Python held at once for each trial more."""
+    few, many = repeats
+    work(run_of(few))  # imports and caches
+    return (peak(work, run_of(many)) - peak(work, run_of(few))) / (ARMS * CASES * (many - few))
 
 
 def peak(work, run):
-    """The most bytes that Python held at once meanwhile."""
-    work(run)  # imports and caches
     tracemalloc.start()
     try:
         work(run)
@@ -71,7 +82,7 @@ WORK = {
     "by kind": by_kind,
     "compare": compared,
     "rank": lambda run: rank(scores_of(run)),
-    "power": lambda run: plan_power(scores_of(run), choose(scores_of(run))[:1]),
+    "power": lambda run: plan_power(scores_of(run), choose(scores_of(run))[:1], deltas=[0.1]),
     "variance": arm_variances,
     "cases": lambda run: analyse_cases(scores_of(run)),
     "latency and cost": lambda run: [arm.means(name) for arm in scores_of(run).arms for name in arm.values],
@@ -79,21 +90,19 @@ WORK = {
 
 
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
-def test_an_analysis_needs_no_more_memory_for_more_trials(runs, work):
-    few, many = (peak(work, run) for run in runs)
-    assert (many - few) / (ARMS * CASES * (MANY - FEW)) < LIMIT
+def test_an_analysis_needs_no_more_memory_for_more_trials(run_of, work):
+    assert growth(work, run_of, COLUMNS) < LIMIT
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_an_export_is_streamed(runs, form):
-    few, many = (peak(exported(form), run) for run in runs)
-    assert (many - few) / (ARMS * CASES * (MANY - FEW)) < LIMIT
+def test_an_export_is_streamed(run_of, form):
+    assert growth(exported(form), run_of, ROWS) < LIMIT
 
 
-def test_what_was_made_up_is_what_the_suite_gives(runs):
+def test_what_was_made_up_is_what_the_suite_gives(run_of):
     """The generator stands in for the engine: the same arms, scores and failures."""
-    summary = runs[0].summary()
+    summary = run_of(COLUMNS[0]).summary()
     means = [arm.aggregate.mean for arm in summary.arms]
     assert means == sorted(means) and 0.8 < means[0] < means[-1] < 1
     assert all(0 < arm.failed < 0.03 * arm.trials and arm.scored + arm.failed == arm.trials for arm in summary.arms)

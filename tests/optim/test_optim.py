@@ -659,7 +659,8 @@ class TestAgentsWithASolver:
             monkeypatch.setenv("OPENAI_BASE_URL", served.url + "/v1")
             monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key-0001")
             run = await run_suite(
-                suite={"kind": "optimisation", "family": ["original", "box_qp"], "n": [10]},
+                suite={"kind": "optimisation", "ids": ["original-10", "box_qp-10"]},
+                repeats=1,
                 targets=[{"id": "agent", "target": "tool-agent", "options": {"model": "openai:m"}}],
                 mcp_servers={"solver": {"command": sys.executable, "args": ["-m", "fairtrial.optim.mcp_server"]}},
                 conditions={"alone": {}, "with-solver": {"mcp": ["solver"], "require_tool_use": True}},

@@ -551,7 +551,7 @@ async def served(model: Any, largest: int) -> AsyncIterator[Any]:
     """Serve a model of APIs until the block ends; it takes requests of at most so many bytes."""
     app = web.Application(client_max_size=largest)
     app.router.add_route("*", "/{path:.*}", model.serve)
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)  # some calls hang on purpose
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -241,15 +241,15 @@ def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
     fetch("smollm2")
     judge = {"target": "local:smollm2", "params": {"max_tokens": 120}, "options": {"threads": 1}}
     path = write_suite(scorer="llm_judge", judge=judge)
-    samples = path.with_name("samples.jsonl")  # two of the eight: a small model takes ten seconds for each
+    samples = path.with_name("samples.jsonl")  # one of the eight: a small model takes ten seconds for each
     with samples.open("w") as file:
-        for sample in load_samples()[:2]:
+        for sample in load_samples()[:1]:
             file.write(json.dumps(msgspec.to_builtins(sample)) + "\n")
     patience = ["--concurrency", "1", "--timeout", "600", "--samples", str(samples)]
     assert _run(["calibrate", "--suite", str(path), *patience, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     summary, marks = document["summary"], [sample["actual"] for sample in document["samples"]]
-    assert summary["total"] == 2 and summary["passed"] == sum(s["within_tolerance"] for s in document["samples"])
+    assert summary["total"] == 1 and summary["passed"] == sum(s["within_tolerance"] for s in document["samples"])
     # What a model says differs from processor to processor in the last bits, and so in its words: the rating must
     # follow from its marks, whatever they are.
     assert all(mark is None or 0 <= mark <= 100 for mark in marks)
