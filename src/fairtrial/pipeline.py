@@ -44,6 +44,7 @@ from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.planned import Planned, planned_cases
+from fairtrial.store.scorings import finish_scoring
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.waiting import Waiting
 from fairtrial.toolbox.preflight import preflight, with_tools
@@ -259,7 +260,7 @@ def _use_scoring(store: Store, run_id: str, number: int) -> None:
         reasons = totals.failure_reasons(store, run_id, number)
         reason = next(iter(reasons), ("", "there are no answers", 0))[1]
         raise FairtrialError(f"no answer could be scored ({reason}); the old scores stay current")
-    store.finish_scoring(run_id, number)
+    finish_scoring(store, run_id, number)
 
 
 # -- status --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from fairtrial.cli.main import _run as command_line
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.reports.export import export
 from fairtrial.store import Store, copying, opinions, schema
+from fairtrial.store.calibrations import add_calibration
 from fairtrial.store.copying import COPYING, copy_calibrations, copy_runs, find_copied
 from fairtrial.store.votes import Vote, add_vote
 from fairtrial.workflows.resume import arescore
@@ -32,7 +33,7 @@ async def filled(run_suite, store) -> Run:
     vote = {"case_position": 1, "repeat": 0, "arm_one": 0, "arm_other": 1, "choice": "tie", "left": 0}
     add_vote(store, run.id, Vote(**vote))
     store.set_tag("release", run.id)
-    store.add_calibration(
+    add_calibration(store,
         {
             "id": "c", "judge": "j", "judge_key": "k", "prompt_hash": "h", "rating": "good", "body": b"{}",
             "created_at": 1.0,

@@ -17,6 +17,7 @@ from fairtrial.cli.main import _run as command_line
 from fairtrial.reports.export import export
 from fairtrial.store import Store, browsing
 from fairtrial.store.salvage import check_file
+from fairtrial.store.scorings import scorings_of
 
 STORES = Path(__file__).parents[1] / "data" / "stores"
 
@@ -46,7 +47,7 @@ def test_it_is_read_as_it_was(old, tmp_path):
     assert means["good"] == 85.8 and means["poor"] < 60
     assert len(list(run.trials())) == 16 and all(trial.status == "scored" for trial in run.trials())
     assert ft.open_run("killed", store=str(old)).id == killed.id
-    assert [scoring.number for scoring in store.scorings(exact.id)] == [0, 1]
+    assert [scoring.number for scoring in scorings_of(store, exact.id)] == [0, 1]
     assert ft.compare(run, "good", "poor").difference > 0
     for ending in (".json", ".jsonl", ".csv", ".md", ".html"):
         assert export(run, tmp_path / f"run{ending}").stat().st_size > 100

@@ -20,6 +20,7 @@ from fairtrial.judging.calibration import (
     load_samples,
     sample_result,
 )
+from fairtrial.store.calibrations import calibrations_of
 from fairtrial.workflows.calibrate import acalibrate
 
 # A text that stands only in the prompt of that sample, and the mark it deserves on 0–10.
@@ -288,7 +289,7 @@ async def test_an_outage_is_no_calibration(write_suite, store, model_server):
         await acalibrate(suite.settings.judges[0], store=store)
     from fairtrial.core.judge import judge_key
 
-    assert store.calibrations(judge_key(suite.settings.judges[0])) == []
+    assert calibrations_of(store, judge_key(suite.settings.judges[0])) == []
 
 
 def test_part_of_a_scorer_can_be_calibrated(write_suite, capsys):

@@ -15,6 +15,7 @@ from fairtrial.providers.params import unsupported_params
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions
+from fairtrial.store.calibrations import calibrations_of
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord
 
@@ -99,7 +100,7 @@ def _hot(record: RunRecord, asked: list[str]) -> dict[str, float]:
 
 
 def _rating(store: Store, judge: str, key: str, prompt: str) -> JudgeRating:
-    calibrations = store.calibrations(key)
+    calibrations = calibrations_of(store, key)
     same_prompt = [row for row in calibrations if row["prompt_hash"] == prompt]
     if not calibrations:
         return JudgeRating(judge=judge, rating=None, fits=False)

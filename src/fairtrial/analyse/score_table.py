@@ -30,6 +30,7 @@ from fairtrial.store.address import shown
 from fairtrial.store.columns import Columns
 from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import case_facts
+from fairtrial.store.scorings import scoring_choice
 
 __all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "ScoreTable", "Source", "check_metric", "choose", "find_sources"]
 __all__ += ["pick", "pooled", "read_scores", "sources_of"]
@@ -182,7 +183,7 @@ def _read_plan(run: Run, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints
 
     `scorers` numbers everything that scores a case of any plan.
     """
-    scoring: dict[str, Any] = run.store.scoring(run.id, run.record.scoring)
+    scoring: dict[str, Any] = scoring_choice(run.store, run.id, run.record.scoring)
     judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
     planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
     stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)

@@ -9,6 +9,7 @@ import msgspec
 from fairtrial.analyse.run import Run
 from fairtrial.store.outcomes import case_scorers
 from fairtrial.store.rows import decode
+from fairtrial.store.scorings import scoring_choice
 
 _AGENTS = ("claude_code", "codex", "gemini_cli", "opencode", "tool_agent", "command")
 
@@ -62,7 +63,7 @@ def _revision(run: Run) -> Iterator[str]:
 
 def _scorers(run: Run) -> list[str]:
     """Return the scorers used: one for all cases after a rescore, else those of single cases and that of the rest."""
-    everywhere = run.store.scoring(run.id, run.record.scoring).get("scorer")
+    everywhere = scoring_choice(run.store, run.id, run.record.scoring).get("scorer")
     if everywhere:
         return [str(everywhere["type"])]
     own = case_scorers(run.store, run.plan.id)

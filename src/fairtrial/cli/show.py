@@ -275,8 +275,9 @@ def _print_scorings(console: Console, run: Run) -> None:
     from rich.text import Text
 
     from fairtrial.core.text import printable
+    from fairtrial.store.scorings import scorings_of
 
-    scorings = run.store.scorings(run.id)
+    scorings = scorings_of(run.store, run.id)
     if len(scorings) < 2:
         return
     console.print(Text("\nscorings (`fairtrial rescore --scoring N` returns to one):", style="bold"))

@@ -18,6 +18,7 @@ from fairtrial.charts import Box, ForestRow, Point, agreement, boxes, shares, sm
 from fairtrial.charts.svg import safe
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import opinions, totals
+from fairtrial.store.calibrations import calibrations_of
 from fairtrial.store.rows import decode
 from fairtrial.store.votes import votes
 
@@ -82,7 +83,7 @@ def _variance(run: Run) -> Iterator[Figure]:
 def _calibration(run: Run, summary: RunSummary) -> Iterator[Figure]:
     """Show the scores that each judge gave to samples with a known score."""
     for judge, key, prompt in opinions.judges_asked(run.store, run.id, run.record.scoring) if summary.judging else ():
-        rows = run.store.calibrations(key) if key else []
+        rows = calibrations_of(run.store, key) if key else []
         row = next((row for row in rows if row["prompt_hash"] == prompt), rows[0] if rows else None)
         points = [
             Point(

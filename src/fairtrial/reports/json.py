@@ -29,6 +29,7 @@ from fairtrial.judging.attacks import Resistance
 from fairtrial.judging.calibration import Calibration
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
+from fairtrial.store.scorings import scorings_of
 
 _SUMMARY_ONLY = ("reason", "case_count", "failures")
 
@@ -330,7 +331,7 @@ def context_document(run: Run) -> dict[str, Any]:
                 "created_at": iso_time(scoring.created_at),
                 "counts": scoring.number == run.record.scoring,
             }
-            for scoring in run.store.scorings(run.id)
+            for scoring in scorings_of(run.store, run.id)
         ],
     }
 

@@ -72,15 +72,6 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         return origin
 
 
-class ScoringRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One scoring of a run; `how` has the `scorer` and `judge` that differ from the suite's."""
-
-    number: int
-    how: dict[str, Any]
-    created_at: float
-    completed: bool
-
-
 class Store:
     """A store of runs. Methods are synchronous; the engine calls them from threads."""
 
@@ -208,65 +199,6 @@ class Store:
                 self._dialect.serialise(connection, "files", shared=True)
             for table, items in batch.items():
                 UPSERTS[table].execute(connection, self._dialect, items)
-
-    def add_scoring(self, run_id: str, scorer: bytes | None) -> int:
-        """Add a scoring and return its number, or return that of an unfinished one with the same scorer."""
-        table = schema.scorings
-        with self.writing() as connection:
-            unfinished = connection.scalar(
-                select(table.c.number).where(
-                    table.c.run_id == run_id, table.c.completed.is_(False), table.c.scorer == scorer
-                )
-            )
-            # A user's function may have changed since: do not mix its old and new scores.
-            if unfinished is not None and not _runs_own_code(rows.decode(scorer)):
-                return int(unfinished)
-            last = connection.scalar(select(func.max(table.c.number)).where(table.c.run_id == run_id)) or 0
-            row = {"run_id": run_id, "number": last + 1, "scorer": scorer, "created_at": time.time()}
-            connection.execute(insert(table).values(**row, completed=False))
-            return int(last) + 1
-
-    def scoring(self, run_id: str, number: int) -> dict[str, Any]:
-        """Return the `scorer` and `judge` of a scoring that differ from the suite's."""
-        table = schema.scorings
-        query = select(table.c.scorer).where(table.c.run_id == run_id, table.c.number == number)
-        with self.reading() as connection:
-            return rows.decode(connection.scalar(query)) or {}
-
-    def scorings(self, run_id: str) -> list[ScoringRecord]:
-        """Return all scorings of a run, oldest first."""
-        table = schema.scorings
-        query = select(table).where(table.c.run_id == run_id).order_by(table.c.number)
-        with self.reading() as connection:
-            return [
-                ScoringRecord(
-                    number=row["number"],
-                    how=rows.decode(row["scorer"]) or {},
-                    created_at=row["created_at"],
-                    completed=bool(row["completed"]),
-                )
-                for row in connection.execute(query).mappings()
-            ]
-
-    def finish_scoring(self, run_id: str, number: int) -> None:
-        """Make this scoring the run's current one."""
-        table = schema.scorings
-        with self.writing() as connection:
-            chosen = and_(table.c.run_id == run_id, table.c.number == number)
-            connection.execute(update(table).where(chosen).values(completed=True))
-            connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(scoring=number))
-
-    def add_calibration(self, row: dict[str, Any]) -> None:
-        """Store the calibration of a judge."""
-        with self.writing() as connection:
-            connection.execute(insert(schema.calibrations).values(row))
-
-    def calibrations(self, judge_key: str) -> list[dict[str, Any]]:
-        """Return all calibrations of a judge, with any prompt, newest first."""
-        table = schema.calibrations
-        query = select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc())
-        with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
 
     def set_tag(self, name: str, run_id: str, series_id: str | None = None) -> str | None:
         """Tag a run, or the series that starts with it; return the id that had the tag before."""
@@ -509,10 +441,3 @@ def run_query() -> Select[Any]:
     """Select runs with the names of their suites: the columns of a `RunRecord`."""
     runs, plans = schema.runs, schema.plans
     return select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
-
-
-def _runs_own_code(how: Any) -> bool:
-    """Return whether a scorer, or one inside it, is a user's function or program."""
-    if isinstance(how, dict):
-        return how.get("type") in ("python", "check") or any(map(_runs_own_code, how.values()))
-    return isinstance(how, list) and any(map(_runs_own_code, how))

@@ -26,6 +26,7 @@ from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
+from fairtrial.store.calibrations import calibrations_of
 from fairtrial.store.store import RunRecord
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
@@ -137,7 +138,7 @@ class Judges:
             return self._page(request, task.entered, task.error)
         ids = [
             row["id"]
-            for row in self._site.store.calibrations(task.result.judge_key)
+            for row in calibrations_of(self._site.store, task.result.judge_key)
             if row["created_at"] == task.result.summary.created_at
         ]
         return go_to(f"/judges/{ids[0]}" if ids else "/judges")
@@ -157,7 +158,7 @@ class Judges:
         calibration = msgspec.convert(row["body"], Calibration)
         earlier = [
             (past, msgspec.json.decode(past["body"], type=Calibration).summary)
-            for past in self._site.store.calibrations(row["judge_key"])
+            for past in calibrations_of(self._site.store, row["judge_key"])
             if past["prompt_hash"] == row["prompt_hash"]
         ]
         return self._site.page(

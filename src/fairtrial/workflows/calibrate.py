@@ -23,6 +23,7 @@ from fairtrial.engine.targets import open_targets
 from fairtrial.judging.attacks import Resistance, attack_samples, resistance
 from fairtrial.judging.calibration import Calibration, load_samples
 from fairtrial.store import Store
+from fairtrial.store.calibrations import add_calibration, calibrations_of
 from fairtrial.store.rows import encode
 
 
@@ -55,7 +56,8 @@ async def acalibrate(
             judge, targets[judge.target.id], marking, loaded, settings, runs=runs, judged=judged
         )
     result = msgspec.convert(variables.hide_all(msgspec.to_builtins(result)), Calibration)
-    store.add_calibration(
+    add_calibration(
+        store,
         {
             "id": new_id(),
             "judge": result.summary.judge,
@@ -64,7 +66,7 @@ async def acalibrate(
             "rating": result.rating,
             "body": encode(msgspec.to_builtins(result)),
             "created_at": result.summary.created_at,
-        }
+        },
     )
     return result
 
@@ -142,7 +144,7 @@ def calibration_notes(
     notes = []
     command = f"`fairtrial calibrate --suite {shlex.quote(suite)}`" if suite else "`fairtrial calibrate`"
     for judge in judges:
-        calibrations = store.calibrations(judge_key(judge))
+        calibrations = calibrations_of(store, judge_key(judge))
         parts = [part for scorer in scorers for part in marking_parts(scorer)]
         hashes = {part.prompt_hash(judge.instructions) for part in parts}
         matching = [row for row in calibrations if row["prompt_hash"] in hashes]

@@ -22,6 +22,7 @@ from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.pipeline import Series, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
+from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
 from fairtrial.toolbox.preflight import preflight, with_tools
@@ -51,7 +52,7 @@ async def aresume(
     job = stored_job(store, record.id, mode, overrides or {}, functions, where)
     if job.stopped is not None and mode == "resume":
         job = _without_early_stop(store, job)
-    choice = store.scoring(record.id, record.scoring)
+    choice = scoring_choice(store, record.id, record.scoring)
     job = with_judge(store, job, choice.get("judge"))
     check_functions(store, job, choice.get("scorer"))
     scorers = _scorers(store, job, choice.get("scorer"))
@@ -188,7 +189,7 @@ async def arescore(
         with store.lease(record.id):
             async with feed_of(store, job) as feed:
                 choice = {"scorer": scorer, "judge": judge} if scorer or judge else None
-                number = store.add_scoring(record.id, canonical_json(choice) if choice else None)
+                number = add_scoring(store, record.id, canonical_json(choice) if choice else None)
                 scoring = _scoring(job, scorer, number)
                 return await work_on(store, job, targets, scoring, feed, watch)
 
@@ -210,12 +211,12 @@ def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
     """Make an earlier scoring the run's current one again; nothing is scored and no model is called."""
     store = store or Store(create=False)
     record = store.find_run(name)
-    finished = [scoring.number for scoring in store.scorings(record.id) if scoring.completed]
+    finished = [scoring.number for scoring in scorings_of(store, record.id) if scoring.completed]
     if number not in finished:
         numbers = ", ".join(map(str, finished))
         raise FairtrialError(f"run {record.id} has no finished scoring {number}; finished scorings: {numbers}")
     with store.lease(record.id):
-        store.finish_scoring(record.id, number)
+        finish_scoring(store, record.id, number)
         settle_status(store, store.find_run(record.id))
     return Run(store, store.find_run(record.id))
 

@@ -1,0 +1,24 @@
+"""How far judges agreed with known marks, each time they were calibrated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from fairtrial.store import schema
+from fairtrial.store.store import Store
+
+
+def add_calibration(store: Store, row: dict[str, Any]) -> None:
+    """Store the calibration of a judge."""
+    with store.writing() as connection:
+        connection.execute(insert(schema.calibrations).values(row))
+
+
+def calibrations_of(store: Store, judge_key: str) -> list[dict[str, Any]]:
+    """Return all calibrations of a judge, with any prompt, newest first."""
+    table = schema.calibrations
+    query = select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc())
+    with store.reading() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
