@@ -6,7 +6,7 @@ import pytest
 
 import fairtrial as ft
 from fairtrial.analyse.battles import _difference
-from fairtrial.analyse.compare import _levels
+from fairtrial.analyse.family import interval_levels
 from fairtrial.analyse.optimisation import composites
 from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _notes
@@ -39,13 +39,15 @@ class TestLevels:
         return SimpleNamespace(p_value=lambda: p, p_within=lambda margin: within)
 
     def test_what_differs_gets_the_level_at_which_it_does(self):
-        found = _levels([self.estimate(0.001, 0.9), self.estimate(0.9, 0.001)], 0.1)
+        found = interval_levels([self.estimate(0.001, 0.9), self.estimate(0.9, 0.001)], 0.1)
         assert found == pytest.approx([0.025, 0.025])
-        found = _levels([self.estimate(0.001, 0.9), self.estimate(0.01, 0.9)], 0.1)
+        found = interval_levels([self.estimate(0.001, 0.9), self.estimate(0.01, 0.9)], 0.1)
         assert found == pytest.approx([0.025, 0.05])  # Holm: the second need not share any more
 
     def test_without_a_p_nothing_is_shared(self):
-        assert _levels([self.estimate(None, None), self.estimate(0.9, 0.9)], None) == pytest.approx([0.05, 0.05])
+        assert interval_levels([self.estimate(None, None), self.estimate(0.9, 0.9)], None) == pytest.approx(
+            [0.05, 0.05]
+        )
 
 
 class TestPrices:

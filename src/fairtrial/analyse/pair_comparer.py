@@ -1,0 +1,252 @@
+"""One pair of arms: everything that its differences on common cases say, at the level it has among all pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fairtrial.analyse.common import Common
+from fairtrial.analyse.comparison import (
+    ANYTIME,
+    Bound,
+    Comparison,
+    Differs,
+    Failures,
+    Group,
+    Robustness,
+    Verdict,
+    read_verdict,
+)
+from fairtrial.analyse.evidence import Evidence
+from fairtrial.analyse.family import adjusted_p_values, interval_levels
+from fairtrial.analyse.kinds import kinds_of
+from fairtrial.analyse.score_table import SCORE
+from fairtrial.analyse.series import run_means
+from fairtrial.stats import (
+    ControlledMean,
+    CrossedMean,
+    Equivalence,
+    RunMeansTest,
+    bootstrap_ci,
+    holm,
+    interaction,
+    mcnemar,
+    run_means_test,
+    sign_flip,
+    superiority,
+    wilcoxon,
+)
+from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
+from fairtrial.stats.planning import detectable, smallest_detectable
+
+Floats = NDArray[np.float64]
+_RESAMPLES = (10_000, 3_000)  # for few and for many cases: with many, the interval hardly depends on chance
+_EXACT, _FEWEST_CLUSTERS = 12, 6  # for the sign-flip test
+
+
+class PairComparer:
+    """Builds the comparison of one pair from its evidence."""
+
+    def __init__(self, evidence: Evidence, margin: float | None) -> None:
+        self.evidence, self._margin = evidence, margin
+
+    def comparison(
+        self, level: float, adjusted: float | None, *, family: int, primary: bool, whole: bool, leading: bool
+    ) -> Comparison:
+        """Return the comparison; other tests, kinds of cases and run means are included only if `whole`.
+
+        What would tell two arms apart is included for a pair with the `leading` arm too.
+        """
+        evidence = self.evidence
+        estimate, common, a, b, metric = evidence.estimate, evidence.common, evidence.a, evidence.b, evidence.metric
+        interval = estimate.interval(level)
+        verdict = read_verdict(interval, evidence.sign, self._margin)
+        failures = self._failures(level) if primary else None
+        verdict = _with_failures(verdict, failures)
+        any_cases = len(common.keys) > 0
+        better = evidence.sign * common.d
+        spread = float(np.std(common.d, ddof=1)) if len(common.keys) > 1 else None
+        plain = evidence.plain
+        return Comparison(
+            a=a.label,
+            b=b.label,
+            metric=metric,
+            scale=evidence.scale,
+            verdict=verdict,
+            difference=estimate.mean,
+            ci95=interval,
+            level=1 - level,
+            p_value=estimate.p_value(),
+            p_adjusted=adjusted,
+            comparisons=family,
+            primary=primary,
+            std_err=None if evidence.anytime else getattr(estimate, "std_err", None),
+            std_dev=spread,
+            method=_method(evidence, plain),
+            rough=plain.rough and (estimate is plain or isinstance(estimate, CrossedMean)),
+            mean_a=float(np.average(common.a, weights=common.weights)) if any_cases else None,
+            mean_b=float(np.average(common.b, weights=common.weights)) if any_cases else None,
+            count=plain.count,
+            units=plain.units,
+            ahead=int(np.sum(better > 0)),
+            tied=int(np.sum(better == 0)),
+            only_one=int(np.sum(np.isnan(a.means(metric)) != np.isnan(b.means(metric)))),
+            effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
+            superiority=superiority(better) if any_cases else None,
+            detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
+            equivalence=self._equivalence(estimate, interval),
+            failures=failures,
+            labels=evidence.labels,
+            variance_saved=evidence.saved,
+            wordings=evidence.wordings,
+            as_judged=common.difference(evidence.scale) if evidence.labels else None,
+            robustness=_robustness(common, fixed_wordings=evidence.wordings > 0)
+            if whole and len(common.keys) > 1 and not evidence.anytime
+            else [],
+            groups=list(self._groups(family)) if whole else [],
+            differs=list(self._differs(family)) if whole else [],
+            run_means=self._run_means() if whole and metric == SCORE else None,
+        )
+
+    def _equivalence(self, estimate: Estimate, interval: tuple[float, float] | None) -> Equivalence | None:
+        p = None if self._margin is None else estimate.p_within(self._margin)
+        if p is None or self._margin is None or interval is None:
+            return None
+        inside = -self._margin < interval[0] and interval[1] < self._margin
+        return Equivalence(equivalent=inside, margin=self._margin, p_value=p)
+
+    def _failures(self, level: float) -> Failures | None:
+        """Return the comparison with every failed trial counted against a, and against b."""
+        sides = [self._bound(side, level) for side in (1, -1)]
+        if sides[0] is None or sides[1] is None:
+            return None
+        return Failures(against_a=sides[0], against_b=sides[1])
+
+    def _bound(self, against: int, level: float) -> Bound | None:
+        extreme = self.evidence.with_failures(against=against, level=level)
+        if extreme is None:
+            return None
+        difference, interval, count = extreme
+        verdict = read_verdict(interval, self.evidence.sign, self._margin)
+        return Bound(difference=difference, ci95=interval, verdict=verdict, count=count)
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
+        return kinds_of(self.evidence.scores.facts, self.evidence.common.keys)
+
+    def _groups(self, family: int) -> Iterable[Group]:
+        """Compare the arms on each kind of case.
+        The kinds of one attribute are a family, and all attributes of all pairs share 5 %. The mean difference over
+        cases is used, whichever estimate decides the pair.
+        """
+        evidence = self.evidence
+        parts = family * max(1, len(self._kinds))
+        for by, values in self._kinds.items():
+            means = [evidence.estimate_on(chosen) for chosen in values.values()]
+            adjusted = [None if p is None else min(1.0, p * parts) for p in adjusted_p_values(means)]
+            rows = zip(values.items(), means, interval_levels(means, None, ALPHA / parts), adjusted, strict=True)
+            for (value, chosen), mean, level, p in rows:
+                interval = mean.interval(level)
+                yield Group(
+                    by=by,
+                    value=value,
+                    verdict=read_verdict(interval, evidence.sign),
+                    difference=mean.mean,
+                    ci95=interval,
+                    p_value=p,
+                    count=int(np.sum(chosen)),
+                )
+
+    def _differs(self, family: int) -> Iterable[Differs]:
+        """Test whether the difference varies, once per attribute and per tag; all tests of all pairs share 5 %."""
+        common = self.evidence.common
+        parts = family * max(1, len(self._kinds))
+        for by, values in self._kinds.items():
+            if by == "tag":  # a case may have several tags, so each tag is tested against the cases without it
+                tests = {
+                    tag: interaction(common.d, has, common.clusters, common.weights) for tag, has in values.items()
+                }
+                testable = {tag: test for tag, test in tests.items() if test is not None}
+                adjusted = holm([test.p_value for test in testable.values()])
+                for (tag, test), p in zip(testable.items(), adjusted, strict=True):
+                    yield Differs(by=by, value=tag, p_value=min(1.0, p * parts), test=test)
+                continue
+            codes = np.full(len(common.keys), -1)
+            for number, chosen in enumerate(values.values()):
+                codes[chosen] = number
+            labelled = common.some(codes >= 0)
+            overall = interaction(labelled.d, codes[codes >= 0], labelled.clusters, labelled.weights)
+            if overall is not None:
+                yield Differs(by=by, value="", p_value=min(1.0, overall.p_value * parts), test=overall)
+
+    def _run_means(self) -> RunMeansTest | None:
+        """Return the classical test on run means, if both arms have several complete runs of the very same cases."""
+        a, b = self.evidence.a, self.evidence.b
+        if min(len(one.source.runs) for one in (a, b)) < 2 or np.any((a.places < 0) != (b.places < 0)):
+            return None
+        means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
+        return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
+
+
+def _detectable(estimate: Estimate, level: float) -> float | None:
+    if isinstance(estimate, CrossedMean):
+        over_cases, between = smallest_detectable(estimate.over_cases, alpha=level), estimate.between
+        if over_cases is None or not between.variance:
+            return over_cases
+        count = between.freedom + 1
+        return math.hypot(over_cases, detectable(between.std_err * math.sqrt(count), count, alpha=level))
+    return smallest_detectable(estimate, alpha=level) if isinstance(estimate, Mean | StudentMean) else None
+
+
+def _with_failures(verdict: Verdict, failures: Failures | None) -> Verdict:
+    """Withdraw a verdict that does not hold at both extremes: it depends on how the failed trials would have scored."""
+    if failures is None or verdict == "cannot tell":
+        return verdict
+    stands = failures.against_a.verdict == failures.against_b.verdict == verdict
+    return verdict if stands else "depends on failures"
+
+
+def _method(evidence: Evidence, plain: Mean) -> str:
+    if evidence.anytime:
+        return ANYTIME
+    if evidence.saved is not None:
+        return ControlledMean.method
+    if evidence.labels:
+        return f"corrected by {evidence.labels} labels"
+    return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, plain.method_words)
+
+
+def _robustness(common: Common, *, fixed_wordings: bool) -> list[Robustness]:
+    """Return other tests of the same difference; with clusters, cluster sums or means are the units.
+
+    None of them knows of wordings: what they say is about these wordings alone.
+    """
+    weighted = common.weights * common.d
+    units, means = weighted, common.d
+    if common.clusters is not None:
+        codes = np.unique(common.clusters, return_inverse=True)[1]
+        units = np.bincount(codes, weights=weighted).astype(np.float64)
+        means = units / np.bincount(codes, weights=common.weights)
+    exact = " (exact)" if len(units) <= _EXACT else ""
+    resamples = _RESAMPLES[len(units) > 1000]
+    boot = bootstrap_ci(common.d, clusters=common.clusters, weights=common.weights, resamples=resamples)
+    lines = [Robustness(method="Wilcoxon signed rank", p_value=wilcoxon(means))]
+    if common.clusters is None or len(units) >= _FEWEST_CLUSTERS:  # with fewer, it could never reach 5 %
+        lines.insert(0, Robustness(method=f"sign-flip permutation{exact}", p_value=sign_flip(units)))
+    if boot.ci is not None and boot.ci[1] - boot.ci[0] > 1e-9:  # otherwise nothing varies, and resampling shows nothing
+        where = "bootstrap over cases" if common.clusters is None else "bootstrap over clusters"
+        lines.append(Robustness(method=where, ci95=boot.ci))
+    if common.clusters is None and _binary(common.a) and _binary(common.b):
+        lines.append(Robustness(method="McNemar (exact)", p_value=mcnemar(common.a, common.b).p_value))
+    if fixed_wordings:
+        return [msgspec.structs.replace(one, method=f"{one.method}, for these wordings") for one in lines]
+    return lines
+
+
+def _binary(values: Floats) -> bool:
+    return bool(np.all((values == 0) | (values == 1)))
