@@ -215,6 +215,7 @@ async def test_examples_run(folder, store):
     await run_example(folder, store)
 
 
+@pytest.mark.slow
 async def test_the_agent_of_the_example_solves_five_of_eight_tasks(store, monkeypatch):
     monkeypatch.setenv("PYTHON", sys.executable)
     run = await run_example("workspace", store)

@@ -50,6 +50,7 @@ async def test_sync_verbs_inside_a_running_loop():
         ft.run("nothing.yaml")
 
 
+@pytest.mark.slow
 def test_results_in_a_notebook_are_escaped():
     run = ft.run(small())
     series = ft.run(small(), runs=2)

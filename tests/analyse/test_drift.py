@@ -2,12 +2,14 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from fairtrial.cli.main import cli
 from tests.analyse.test_compare import arm, cases
 
 
+@pytest.mark.slow
 async def test_an_arm_that_gets_worse_is_seen(run_suite, store):
     def call(*args):
         found = CliRunner().invoke(cli, ["drift", *args, "--store", store.address], standalone_mode=False)

@@ -210,6 +210,7 @@ async def test_a_minimum_of_what_should_be_small(run_suite):
         gate(sources_of(run)[0], None, Terms(min_score=5, metric="latency_ms"))
 
 
+@pytest.mark.slow
 async def test_a_gate_says_beforehand_what_it_can_decide(run_suite, store, tmp_path):
     run = await run_suite(targets=[arm("m", 80, 100)], cases=cases(100), repeats=2)
     runner = CliRunner()
@@ -225,6 +226,7 @@ async def test_a_gate_says_beforehand_what_it_can_decide(run_suite, store, tmp_p
     assert itself["flips"] == 0 and itself["flips_ci95"] == [0, 0] and not itself["too_noisy"]
 
 
+@pytest.mark.slow
 async def test_what_no_gate_can_decide_is_said_before_it_is_tried(run_suite, tmp_path):
     few = await run_suite(targets=[arm("m", 5, 5)], cases=cases(5), repeats=2)
     once = await run_suite(targets=[arm("m", 5, 5)], cases=cases(5))

@@ -16,7 +16,7 @@ from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
 from fairtrial.engine.scoring import _validated
 from fairtrial.judging.fence import Fence
-from fairtrial.store.store import _runs_own_code
+from fairtrial.store.scorings import _runs_own_code
 from fairtrial.web.access import COOKIE, Access
 from fairtrial.workflows.resume import aresume
 from tests.analyse.test_compare import arm, cases, set_latencies

@@ -89,6 +89,7 @@ WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_an_analysis_needs_no_more_memory_for_more_trials(run_of, work):
     assert growth(work, run_of, COLUMNS) < LIMIT

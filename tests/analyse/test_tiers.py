@@ -142,6 +142,7 @@ def test_many_leaders_are_counted():
     assert headline(tiers).startswith("m0, m1 and 4 more lead and cannot be told apart; m6 is 50 points behind")
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10), min_size=2, max_size=7), st.integers(0, 5))
 def test_every_arm_is_in_one_tier_and_no_leader_is_worse_than_the_first(values, unsure):
     """Arms whose means differ by `unsure` or less cannot be told apart: ties that are not transitive."""

@@ -140,6 +140,7 @@ def test_which_calls_a_case_asks_for(keys, scorer, names):
     assert (None if found is None else [one.name for one in found]) == names
 
 
+@pytest.mark.slow
 async def test_the_example_in_every_output(tmp_path, capfd, monkeypatch):
     """One run of the example: report, command line, Markdown, JSON, page and report as HTML."""
     import sys

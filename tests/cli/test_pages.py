@@ -38,6 +38,7 @@ async def run(run_suite):
     return await run_suite(targets=[arm("first", 40), arm(LONG, 20), arm("模型二", 12)], cases=cases(40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 50, 60, 72, 80, 100, 120, 140])
 async def test_every_page_fits(run, page, width):
     for command in ("show", "compare", "rank", *(["list"] if width >= 60 else [])):
@@ -153,6 +154,7 @@ def test_names_that_begin_alike_are_told_apart():
     assert short_names(["a", "b"], 12) == ["a", "b"]
 
 
+@pytest.mark.slow
 async def test_matrix_and_lists_of_many_arms(run_suite, page, monkeypatch):
     await run_suite(targets=[arm(f"m{n:02}", 60 - 5 * n, 60) for n in range(10)], cases=cases(60))
     out = (await page("compare")).out

@@ -230,6 +230,7 @@ def test_a_letter_after_answer_is_found_behind_any_text(text, letter):
     assert find_choice(f"{text}\nAnswer: ({letter})", "ABCD") == letter
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text("ab\\ ", max_size=4), lambda inner: st.lists(inner).map(lambda x: "{" + "".join(x) + "}")))
 def test_boxes_with_any_balanced_content(content):
     content = content.replace("\\", r"\x")

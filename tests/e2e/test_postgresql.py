@@ -100,6 +100,7 @@ def test_what_is_written_is_there(cli, tmp_path, monkeypatch, postgres_url):
     assert not Path(".fairtrial/fairtrial.db").exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_sentence(cli, monkeypatch):
     monkeypatch.setenv("FAIRTRIAL_STORE", "postgresql://somebody:a-long-password@127.0.0.1:1/x")
     code, out, err = cli("list")

@@ -10,6 +10,7 @@ from fairtrial.engine import ladder
 from tests.conftest import numbered
 
 
+@pytest.mark.slow
 async def test_answers_that_wait_for_their_price_are_stored(monkeypatch):
     """The price list is read beside the first calls: their answers are there before it is, and have been paid for."""
     listed, calls = Event(), []

@@ -76,6 +76,7 @@ async def test_workers_give_the_same_results_as_one_process(run_suite, workers, 
     assert "refused" in kinds and None in kinds  # the comparison is of something
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_lost_workers_lose_and_double_nothing(run_suite, workers, store, seed):
     alone = await run_suite(**SUITE)
@@ -90,6 +91,7 @@ async def test_lost_workers_lose_and_double_nothing(run_suite, workers, store, s
             assert connection.exec_driver_sql(doubled).fetchall() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lose", [0.0, 0.05])
 async def test_the_budget_is_hard_for_all_workers_together(run_suite, workers, books, store, lose):  # noqa: F811
     backend = workers(most=4, lose=lose, seed=1)

@@ -125,6 +125,7 @@ ACCOUNTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [40, 200])
 @pytest.mark.parametrize("name", ACCOUNTS)
 def test_an_account_is_used_and_not_exceeded(name, workers):

@@ -67,6 +67,7 @@ def test_engines_that_do_not_exist_are_named():
     assert backend_of(where_of("local", 3)).most == 3
 
 
+@pytest.mark.slow
 def test_without_ray_one_sentence_says_what_to_install(tmp_path, write_suite):
     write_suite()
     hidden = "import sys; sys.modules['ray'] = None; from fairtrial.cli.main import main; main()"

@@ -223,6 +223,7 @@ def test_an_answer_without_spans_is_not_scored():
     assert not spans_are_sound(spans)["pass"] and spans_are_sound(spans, max_percentage=50)["pass"]
 
 
+@pytest.mark.slow
 def test_a_configuration_in_javascript_is_run_only_if_asked(tmp_path):
     file = tmp_path / "promptfooconfig.js"
     file.write_text("""

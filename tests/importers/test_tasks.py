@@ -67,6 +67,7 @@ def tasks(tmp_path):
     return tmp_path / "tasks"
 
 
+@pytest.mark.slow
 async def test_tasks_of_harbor_run(tasks, tmp_path, store, capsys):
     assert _run(["import", "harbor", str(tasks), "-o", "out/suite.yaml"]) == 0
     said = capsys.readouterr().err
@@ -233,6 +234,7 @@ def checker(tmp_path):
     return tmp_path / "eval.yaml"
 
 
+@pytest.mark.slow
 async def test_an_eval_of_mcpchecker_runs(checker, tmp_path, store):
     assert _run(["import", "mcpchecker", str(checker), "-o", "suite.yaml"]) == 0
     text = (tmp_path / "suite.yaml").read_text()

@@ -157,6 +157,7 @@ def test_a_program_that_was_cut_off_is_truncated():
     assert result.details["findings"] == ["truncated", "crashed"] and result.metrics["truncated"] == 1
 
 
+@pytest.mark.slow
 def test_too_much_time_is_said():
     result = score("def solve():\n    while True: pass", seconds=1)
     assert result.value == 0 and result.details["findings"] == ["out_of_time"]

@@ -34,6 +34,7 @@ def drafts(family, n=3, seed=1, count=1, variants=0):
     return list(draft(Wanted(families=(family,), sizes=(n,), seed=seed, count=count, variants=variants)))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from(sorted(DOMAINS)), st.integers(3, 9), st.integers(1, 10**6))
 def test_every_problem_is_valid_and_tells_all_its_numbers(family, n, seed):

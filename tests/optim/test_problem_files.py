@@ -78,6 +78,7 @@ TEXTS = st.recursive(
 
 
 class TestExpressions:
+    @pytest.mark.slow
     @settings(max_examples=150, deadline=None)
     @given(TEXTS, st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3))
     def test_terms_and_numbers_agree(self, text, point):
@@ -303,6 +304,7 @@ class TestFiles:
         assert problem_digest(again) == problem_digest(problem) and again.text == problem.text
         assert again.names == problem.names or problem.id == "transport"  # a matrix becomes a vector
 
+    @pytest.mark.slow
     def test_the_example_of_the_documentation(self):
         page = (EXAMPLES.parents[1] / "docs" / "tutorial-optimisation.md").read_text("utf-8")
         (block,) = [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "# knapsack.yaml" in text]

@@ -81,6 +81,7 @@ def test_the_tutorial_has_ten_sections_with_a_command_each():
     assert list(sections(TUTORIAL)) == list(range(1, 11))
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs_as_it_stands(followed):
     folder, said = followed
     assert "Minimise f(x)" in said[1] and "original-10" in said[2]
@@ -102,6 +103,7 @@ def report(followed):
     return optimisation_report(Run.find(runs[0], store))
 
 
+@pytest.mark.slow
 def test_the_report_is_the_guides_table(followed, report):
     folder, _ = followed
     page = (folder / "report.md").read_text()

@@ -483,6 +483,7 @@ def difference(theirs: dict, mine: dict, name: str) -> list[str]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("name", OFFICIAL)
 async def test_the_official_client_works_here_and_sends_what_we_send(name, scene, server, tmp_path):

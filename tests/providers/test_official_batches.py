@@ -134,6 +134,7 @@ def keys(monkeypatch):
             monkeypatch.delenv(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vendor", OFFICIAL)
 async def test_every_step_of_a_batch_is_the_official_clients(vendor, tmp_path):
     theirs_of, kind, model, path = OFFICIAL[vendor]

@@ -50,6 +50,7 @@ def test_alpha_equals_the_reference(raters, items, seed, level):
     assert krippendorff_alpha(matrix, level, resamples=0).value == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weights", "name"), [("none", None), ("linear", "linear"), ("quadratic", "quadratic")])
 def test_kappa_equals_statsmodels(weights, name):
     from statsmodels.stats.inter_rater import cohens_kappa
@@ -105,6 +106,7 @@ def test_effective_judges():
     assert effective_judges(errors[:, :3]) is not None  # three answers are enough, if hardly
 
 
+@pytest.mark.slow
 def test_the_estimate_equals_ppi_python():
     from ppi_py import ppi_mean_pointestimate
 

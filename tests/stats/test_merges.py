@@ -51,6 +51,7 @@ def test_without_noise_cases_alone_decide():
     assert chances(enough, 1.0, **terms).failed == 1
 
 
+@pytest.mark.slow
 def test_the_smallest_loss_that_is_caught():
     noise = noise_in([[1.0, 1.0]] * 100)
     terms = {"margin": 0.05, "repeats": 2, "before": 2}

@@ -25,6 +25,7 @@ def battles(seed: int, count: int, strengths, effect: float):
     return one, other, worth, style[:, None]
 
 
+@pytest.mark.slow
 def test_it_is_the_logistic_regression_of_statsmodels():
     import statsmodels.api as sm
 

@@ -54,6 +54,7 @@ def test_the_scripted_model_answers_each_tone_for_itself():
     assert neutral == list(range(200, 250))  # a prompt without a tone is part of all others
 
 
+@pytest.mark.slow
 def test_both_analyses_from_one_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["replicate", "--demo", "--runs", "3", "--limit", "6"]

@@ -104,6 +104,7 @@ class TestSkills:
         path = write_suite(targets=["mock:echo"], conditions=with_and_without())
         assert any("mock:echo gets only the SKILL.md of codes" in one for one in warnings(pipeline.load(path)))
 
+    @pytest.mark.slow
     async def test_claude_code_takes_it_as_a_skill(self, run_suite, model, skill):
         def script(turn):
             if "Skill" in turn.tools and not turn.results:
@@ -149,6 +150,7 @@ class TestSkills:
 
 
 class TestSomeTools:
+    @pytest.mark.slow
     @pytest.mark.parametrize("target", ["tool-agent:openai:m", "claude-code:claude-test-1"])
     async def test_only_these_are_offered(self, run_suite, model, target):
         served = await model(look_up)
@@ -229,6 +231,7 @@ async def up(url):
                 await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 async def test_servers_behind_oauth(run_suite, model, monkeypatch, store):
     """A token from a variable, a client's credentials, a wrong secret, an issuer that is somebody else."""
     await model(look_up)

@@ -91,6 +91,7 @@ def note(tmp_path) -> Path:
 
 
 class TestToolAgent:
+    @pytest.mark.slow
     @pytest.mark.parametrize("roots", [True, False])
     async def test_a_server_that_wants_it_works_in_the_workspace(self, run_suite, model, tmp_path, roots):
         """Its own folder is another one; with `roots` it reads what the agent works on."""

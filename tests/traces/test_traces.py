@@ -313,6 +313,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(st.text(max_size=4), JSON, max_size=3), max_size=5), st.integers(1, 40), st.booleans())
 def test_objects_are_found_wherever_a_file_is_cut(items, size, escaped):
     document = json.dumps({"x": [{"spans": 1}], "a": {"spans": items}, "y": "spans"}, ensure_ascii=escaped).encode()

@@ -53,6 +53,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_the_page_says_what_compare_says(run_suite, client, shape):
     run = await run_suite(**SHAPES[shape])
@@ -142,6 +143,7 @@ async def test_controls_of_the_comparison_are_there_before_its_numbers(run_suite
         assert control in page
 
 
+@pytest.mark.slow
 async def test_names_of_arms_and_cases_are_text(run_suite, client):
     wild = "<img src=x onerror=alert(1)>"
     targets = [arm(f"a{wild}", 3, 4), arm(f"b{wild}", 1, 4)]

@@ -104,6 +104,7 @@ constraints: ["2*x[0] + 2*x[1] <= 3"]
 """
 
 
+@pytest.mark.slow
 async def test_pages_know_problems_of_ones_own_and_start_runs(run_suite, client, tmp_path):  # noqa: F811
     (tmp_path / "bag.yaml").write_text(KNAPSACK)
     (tmp_path / "broken.yaml").write_text("variables: []\nobjective: 1 +\n")

@@ -35,6 +35,7 @@ def commit(git, tmp_path):
     return make
 
 
+@pytest.mark.slow
 async def test_by_branch_tag_commit_file_and_note(run_suite, git, commit, store, tmp_path, monkeypatch):
     for name in ("GITHUB_REF_TYPE", "CI_MERGE_REQUEST_IID", "CI_COMMIT_BRANCH"):
         monkeypatch.delenv(name, raising=False)
@@ -95,6 +96,7 @@ async def test_none_yet_is_said(run_suite, git, commit, store, tmp_path):
         find_baseline("file:broken.db.gz", store, run)
 
 
+@pytest.mark.slow
 def test_a_blocked_run_is_not_kept(git, commit, tmp_path, monkeypatch):
     """Else the same command would pass the second time, against itself."""
     monkeypatch.chdir(tmp_path)

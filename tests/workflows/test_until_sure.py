@@ -38,6 +38,7 @@ def test_all_looks_together_are_five_percent():
     assert sum(look_level(look) for look in range(1, 60)) == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 async def test_it_buys_what_is_enough_and_looks_again(run_suite, noisy, store):
     before = await run_suite(**suite(8))
     run = await run_suite(**suite(1))

@@ -38,6 +38,7 @@ def check(command: str, **more) -> dict:
     return {"type": "check", "command": command, **more}
 
 
+@pytest.mark.slow
 async def test_twenty_at_once_write_the_same_names_and_nothing_is_mixed(run_suite, agent, tmp_path):
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "notes.txt").write_text("start\n")
@@ -106,6 +107,7 @@ async def test_an_answer_whose_score_was_lost_is_scored_from_what_is_stored(run_
     assert trial.score == 1.0 and trial.details["check"]["output"] == "kept" and trial.attempts == 1
 
 
+@pytest.mark.slow
 async def test_failures_have_reasons_and_are_no_scores(run_suite, agent):
     cases = [
         {"id": "set-up", "input": "", "workspace": {"setup": ["echo oops >&2; exit 3"]}},
@@ -140,6 +142,7 @@ async def test_failures_have_reasons_and_are_no_scores(run_suite, agent):
     assert kept is not None and (kept / "part.txt").read_text() == "half"
 
 
+@pytest.mark.slow
 async def test_what_is_kept_on_disk(run_suite, agent):
     cases = [{"id": word, "input": f"(here / 'said').write_text('{word}')"} for word in ("right", "wrong")]
     for keep, kept in (("none", []), ("failed", ["wrong"]), ("all", ["right", "wrong"])):
@@ -194,6 +197,7 @@ async def test_a_conversation_goes_on_in_the_same_files(run_suite, tmp_path, sto
     assert read_changes(stored_changes(store, run.id, next(iter(run.placed_trials(0, 1)))[0]).body).added == ("log",)
 
 
+@pytest.mark.slow
 async def test_an_answer_from_the_cache_brings_its_changes(run_suite, agent, tmp_path):
     keys = {
         "targets": [agent], "workspace": {"setup": "true"}, "scorer": check("cat made"),
@@ -225,6 +229,7 @@ async def test_values_of_variables_in_files_are_not_stored(run_suite, agent, sto
     assert next(iter(again.trials())).score == 1.0
 
 
+@pytest.mark.slow
 async def test_a_server_is_given_the_folder_where_it_asks_for_it(run_suite, model, tmp_path):
     (tmp_path / "server.py").write_text(
         "import sys, pathlib\n"

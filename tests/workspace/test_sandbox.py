@@ -42,6 +42,7 @@ def place(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @bubblewrap
 async def test_what_an_agent_tries_in_vain_is_reported(run_suite, place, tmp_path_factory, monkeypatch):
     home = tmp_path_factory.mktemp("home")
@@ -85,6 +86,7 @@ async def test_what_an_agent_tries_in_vain_is_reported(run_suite, place, tmp_pat
     assert ended(mark)  # what it left behind went with the sandbox
 
 
+@pytest.mark.slow
 @bubblewrap
 async def test_only_the_model_can_be_reached(run_suite, place, model):
     served, other = await model(lambda turn: Say("from the model")), await model(lambda turn: Say("from another"))
@@ -139,6 +141,7 @@ async def test_claude_code_in_a_sandbox(run_suite, place, model, monkeypatch, tm
     assert "violet" not in json.dumps(trial.trace) and "No such file" in trial.trace["tool_calls"][0]["result"]
 
 
+@pytest.mark.slow
 @bubblewrap
 async def test_servers_of_a_tool_agent_are_inside(run_suite, place, model, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
