@@ -14,6 +14,7 @@ from tests.conftest import numbered
 from tests.servers.batches import batch_vendors
 from tests.servers.vendors import Say
 
+pytestmark = pytest.mark.slow
 # A process like any other, but without the long pauses.
 DRIVER = """
 from fairtrial.engine import activity, batching
@@ -93,9 +94,7 @@ def check(server, result, judged):
     assert arm["cost_usd"] > 0 and ledger.spent(store, run_id).usd is not None  # nothing is charged for a kill
 
 
-@pytest.mark.parametrize(
-    "vendor", ["openai", *(pytest.param(v, marks=pytest.mark.slow) for v in ("anthropic", "google"))]
-)
+@pytest.mark.parametrize("vendor", ["openai", "anthropic", "google"])
 async def test_killed_wherever_a_batch_can_be(vendor, server, write_suite):
     judged = vendor == "openai"
     judge = {"judge": {"target": TARGETS[vendor], "batch": True}, "scorer": "llm_judge"} if judged else {}
@@ -107,7 +106,6 @@ async def test_killed_wherever_a_batch_can_be(vendor, server, write_suite):
     check(server, await finish("resume", "latest", "--json", "--quiet"), judged)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_killed_at_any_moment(seed, server, write_suite):
     chance = random.Random(seed)
