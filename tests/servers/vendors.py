@@ -561,14 +561,3 @@ async def served(model: Any, largest: int) -> AsyncIterator[Any]:
         yield model
     finally:
         await runner.cleanup()
-
-
-if __name__ == "__main__":  # for measuring: a process of its own
-    import asyncio
-
-    async def _serve() -> None:
-        async with vendors() as running:
-            print(running.url, flush=True)
-            await asyncio.Event().wait()
-
-    asyncio.run(_serve())

@@ -41,11 +41,16 @@ def load(family: str, name: str) -> Any:
     """Return the class of a part; the error for an unknown name suggests the nearest one."""
     key = name.replace("-", "_")
     if key in builtin_names(family):
-        module = importlib.import_module(f"fairtrial.{family}.{key}")
-        return getattr(module, "".join(word.capitalize() for word in key.split("_")))
+        return _builtin(family, key)
     if name in _plugins(family):
         return _plugins(family)[name].load()
     raise FairtrialError(f"unknown {family[:-1]} `{name}`{nearest(name, names(family))}")
+
+
+@cache  # asked with every call of a model
+def _builtin(family: str, key: str) -> Any:
+    module = importlib.import_module(f"fairtrial.{family}.{key}")
+    return getattr(module, "".join(word.capitalize() for word in key.split("_")))
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -113,7 +113,7 @@ def bedrock_usage(reply: Any) -> Usage | None:
     """Return the usage of Converse; tokens read from and written to the cache come on top of `inputTokens`."""
     usage = _mapping(reply)
     fresh, completion = tokens(usage.get("inputTokens")), tokens(usage.get("outputTokens"))
-    read, written = (tokens(usage.get(f"cache{what}InputTokens") or 0) for what in ("Read", "Write"))
+    read, written = tokens(usage.get("cacheReadInputTokens") or 0), tokens(usage.get("cacheWriteInputTokens") or 0)
     if fresh is None or completion is None or read is None or written is None:
         return None
     return Usage(prompt=fresh + read + written, completion=completion, cache_read=read, cache_write=written)
@@ -129,7 +129,8 @@ def anthropic_usage(reply: Any) -> Usage | None:
     """Return the usage of a message; tokens read from and written to the cache come on top of `input_tokens`."""
     usage = _mapping(reply)
     fresh, completion = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
-    read, written = (tokens(usage.get(f"cache_{what}_input_tokens") or 0) for what in ("read", "creation"))
+    read = tokens(usage.get("cache_read_input_tokens") or 0)
+    written = tokens(usage.get("cache_creation_input_tokens") or 0)
     if fresh is None or completion is None or read is None or written is None:
         return None
     reasoning_tokens = _detail(usage.get("output_tokens_details"), "thinking_tokens")

@@ -6,11 +6,15 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
 from __future__ import annotations
 
 import hmac
+import time
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
+
+if TYPE_CHECKING:
+    from yarl import URL
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -27,25 +31,55 @@ class Credentials(NamedTuple):
         return "<Credentials>"
 
 
+class _Prepared(NamedTuple):
+    """What the signatures of one second have in common, for one URL."""
+
+    request: Any  # the hash of the request, up to its body
+    text: str  # what is signed, up to the hash of the request
+    inner: Any  # the two hashes of an HMAC, which have the key so far; `hmac` takes longer to copy
+    outer: Any
+    headers: dict[str, str]
+    authorization: str  # up to the signature
+
+
 def signed_headers(
-    url: str, body: bytes, credentials: Credentials, region: str, service: str, now: datetime | None = None
+    url: str | URL, body: bytes, credentials: Credentials, region: str, service: str, now: datetime | None = None
 ) -> dict[str, str]:
     """Return the headers of a POST of JSON to a URL without a query, with its signature."""
-    moment = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    host, path = _host_and_path(url)
+    second = int(time.time() if now is None else now.timestamp())
+    prepared = _prepared(second, url, credentials, region, service)
+    request = _digest(prepared.request, sha256(body).hexdigest().encode()).hex()
+    inner = _digest(prepared.inner, f"{prepared.text}{request}".encode())
+    return {**prepared.headers, "authorization": prepared.authorization + _digest(prepared.outer, inner).hex()}
+
+
+def _digest(begun: Any, rest: bytes) -> bytes:
+    """Return the hash of what is hashed already and the rest."""
+    whole = begun.copy()
+    whole.update(rest)
+    return bytes(whole.digest())
+
+
+@lru_cache(maxsize=16)
+def _prepared(second: int, url: str | URL, credentials: Credentials, region: str, service: str) -> _Prepared:
+    moment = f"{datetime.fromtimestamp(second, UTC):%Y%m%dT%H%M%SZ}"
+    host, path = _host_and_path(str(url))
     headers = {"content-type": "application/json", "host": host, "x-amz-date": moment}
     if credentials.token:
         headers["x-amz-security-token"] = credentials.token
     names = ";".join(headers)  # in the order of the alphabet
     lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
-    request = f"POST\n{path}\n\n{lines}\n{names}\n{sha256(body).hexdigest()}"
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
-    text = f"{_ALGORITHM}\n{moment}\n{scope}\n{sha256(request.encode()).hexdigest()}"
-    key = _signing_key(credentials.secret_key, moment[:8], region, service)
-    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    key = _signing_key(credentials.secret_key, moment[:8], region, service).ljust(sha256().block_size, b"\0")
     del headers["host"]  # the transport sends it
-    authorization = f"{_ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={names}, "
-    return {**headers, "authorization": f"{authorization}Signature={signature}"}
+    return _Prepared(
+        request=sha256(f"POST\n{path}\n\n{lines}\n{names}\n".encode()),
+        text=f"{_ALGORITHM}\n{moment}\n{scope}\n",
+        inner=sha256(bytes(byte ^ 0x36 for byte in key)),
+        outer=sha256(bytes(byte ^ 0x5C for byte in key)),
+        headers=headers,
+        authorization=f"{_ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature=",
+    )
 
 
 @lru_cache(maxsize=64)
@@ -54,7 +88,18 @@ def _host_and_path(url: str) -> tuple[str, str]:
     address = urlsplit(url)
     own_port = address.port is not None and address.port != _DEFAULT_PORTS.get(address.scheme)
     host = f"{address.hostname}:{address.port}" if own_port else address.hostname or ""
-    return host, quote(address.path or "/", safe="/~")
+    return host, quote(_normal(address.path), safe="/~")
+
+
+def _normal(path: str) -> str:
+    """Return a path without `.`, `..` and empty parts, which AWS leaves out before it checks a signature."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(["", *parts, *([""] if path.endswith("/") or not parts else [])])
 
 
 @lru_cache(maxsize=16)

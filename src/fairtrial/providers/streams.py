@@ -47,13 +47,13 @@ async def read_beginning(response: ClientResponse) -> bytes:
     return body[:_MAX_ERROR]
 
 
-async def pieces(response: ClientResponse) -> AsyncIterator[bytes]:
-    """Yield a body as it arrives, decompressed."""
+def pieces(response: ClientResponse) -> AsyncIterator[bytes]:
+    """Return a body as it arrives, decompressed."""
     encoding = response.headers.get("Content-Encoding", "identity").lower()
-    if encoding == "identity":
-        async for chunk in response.content.iter_any():
-            yield chunk
-        return
+    return response.content.iter_any() if encoding == "identity" else _inflated(response)
+
+
+async def _inflated(response: ClientResponse) -> AsyncIterator[bytes]:
     inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)  # accepts gzip and zlib; anything else is an error
     async for chunk in response.content.iter_any():
         remaining = chunk
@@ -137,8 +137,7 @@ def _is_one_event(chunk: bytes) -> bool:
 async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
     """Yield the `data` of each server-sent event."""
     events = EventStream()
-    plain = "Content-Encoding" not in response.headers
-    async for chunk in response.content.iter_any() if plain else pieces(response):
+    async for chunk in pieces(response):
         for data in events.feed(chunk):
             yield data
     for data in events.end():

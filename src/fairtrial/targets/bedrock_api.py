@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,6 +20,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Options
+from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
@@ -243,6 +244,7 @@ class BedrockApi(HttpTarget):
         super().__init__(spec, options, folder)
         self._region = options.region or ""
         self._credentials: Any = None
+        self._lasting: Credentials | None = None  # if they do not expire
         self._base = spec.base_url
 
     @staticmethod
@@ -268,6 +270,8 @@ class BedrockApi(HttpTarget):
         if self._credentials is None:
             advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or AWS_BEARER_TOKEN_BEDROCK"
             raise TargetUnusableError(f"{self.spec.id}: no AWS credentials; {advice}")
+        if not hasattr(self._credentials, "refresh_needed"):
+            self._lasting = _frozen(self._credentials.get_frozen_credentials())
 
     def origin(self) -> str:
         return self._base
@@ -289,44 +293,41 @@ class BedrockApi(HttpTarget):
     async def signed(self, url: str | URL, body: bytes) -> dict[str, str] | None:
         if self._credentials is None:
             return None
-        credentials = self._credentials
-        if getattr(credentials, "refresh_needed", bool)():  # over the network
-            frozen = await asyncio.to_thread(credentials.get_frozen_credentials)
-        else:
-            frozen = credentials.get_frozen_credentials()
-        own = Credentials(frozen.access_key, frozen.secret_key, frozen.token)
-        return signed_headers(str(url), body, own, self._region, "bedrock")
+        own = self._lasting or await self._current()
+        return signed_headers(url, body, own, self._region, "bedrock")
+
+    async def _current(self) -> Credentials:
+        """Return credentials that expire, renewed if it is time."""
+        if self._credentials.refresh_needed():  # over the network
+            return _frozen(await asyncio.to_thread(self._credentials.get_frozen_credentials))
+        return _frozen(self._credentials.get_frozen_credentials())
 
     async def events(self, response: ClientResponse) -> AsyncIterator[bytes]:
         """Yield the events of a stream as JSON objects, each under the name of its event."""
-        from botocore.eventstream import EventStreamBuffer
+        frames = Frames()
+        try:
+            async for chunk in pieces(response):
+                for frame in frames.feed(chunk):
+                    yield _event(frame)
+        except DamagedError as error:
+            yield msgspec.json.encode({"exception": {"message": str(error)}})
 
-        buffer = EventStreamBuffer()
-        async for chunk in pieces(response):
-            buffer.add_data(chunk)
-            for message in _messages(buffer):
-                yield message
+
+def _frozen(credentials: Any) -> Credentials:
+    return Credentials(credentials.access_key, credentials.secret_key, credentials.token)
 
 
 def _titan_vector(reply: Any) -> Vector:
     return Vector(reply["embedding"], reply.get("inputTextTokenCount"))
 
 
-def _messages(buffer: Any) -> Iterable[bytes]:
-    """Yield the messages that are complete; one that is damaged cannot be read."""
-    from botocore.eventstream import ParserError
-
-    try:
-        for message in buffer:
-            event, exception = message.headers.get(":event-type"), message.headers.get(":exception-type")
-            if event:
-                yield b'{"%s":%s}' % (event.encode(), message.payload)
-            else:
-                said = decode_or_none(msgspec.Raw(message.payload))
-                said = said if isinstance(said, dict) else {}
-                yield msgspec.json.encode({"exception": {**said, "type": exception}})
-    except ParserError as error:
-        yield msgspec.json.encode({"exception": {"message": str(error)}})
+def _event(frame: Frame) -> bytes:
+    event = frame.headers.get(":event-type")
+    if event:
+        return b'{"%s":%s}' % (str(event).encode(), frame.payload)
+    message = decode_or_none(msgspec.Raw(frame.payload))
+    message = message if isinstance(message, dict) else {}
+    return msgspec.json.encode({"exception": {**message, "type": frame.headers.get(":exception-type")}})
 
 
 def _botocore() -> bool:

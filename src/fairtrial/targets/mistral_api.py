@@ -27,7 +27,8 @@ class MistralConversation(OpenaiConversation):
         body = super().body()
         if "seed" in body:
             body["random_seed"] = body.pop("seed")
-        return {**body, "stream": False}
+        body["stream"] = False
+        return body
 
     def file_part(self, file: File) -> dict[str, Any]:
         data = f"data:{file.media};base64,{b64encode(file.body).decode()}"
@@ -69,6 +70,7 @@ class MistralApi(OpenaiApi):
     streamed: ClassVar[type[Streamed]] = MistralStreamed
 
     def body(self, request: Request) -> dict[str, Any]:
-        body = super().body(request)
+        body = self.conversation(self.spec, request).body()
+        body["stream"] = request.stream
         body.pop("stream_options", None)
         return body
