@@ -55,7 +55,7 @@ def test_answers_are_scored_as_promptfoo_scores_them(name, tmp_path, monkeypatch
     suite = load_suite(path)
     right = {case.id: str(case.metadata["right"]).lower() == "true" for case in suite.cases()}
     trials = list(ft.run(suite).trials())
-    assert len(trials) == sum(arm.repeats for arm in suite.arms) * len(right)
+    assert len(trials) == sum(arm.repeats_of(case) for arm in suite.arms for case in suite.cases())
     assert {(t.case_id, t.score == 1) for t in trials} == set(right.items())
 
 

@@ -1,7 +1,9 @@
 """What an import writes beside the suite does what promptfoo does: functions behind tools, services, spans, hooks."""
 
+import io
 import json
 import ssl
+import sys
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -22,6 +24,76 @@ from tests.ports import free_port
 CORPUS = Path(__file__).parent.parent / "data" / "promptfoo"
 ASKED = [{"role": "user", "content": "Add 2 and 3"}]
 CALL = {"name": "add", "arguments": '{"a": 2, "b": 3}'}
+
+
+class Endpoint:
+    """Stands for boto3 and an endpoint of SageMaker."""
+
+    def __init__(self, reply):
+        self.reply, self.calls = reply, []
+
+    def Session(self, **where):
+        self.where = where
+        return self
+
+    def client(self, name):
+        assert name == "sagemaker-runtime"
+        return self
+
+    def invoke_endpoint(self, **call):
+        self.calls.append(call)
+        return {"Body": io.BytesIO(json.dumps(self.reply).encode())}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("openai", {"prompt": "<Add 2 and 3>", "max_tokens": 9, "temperature": 0, "top_p": 0.5, "stop": ["END"]}),
+        ("llama", {"inputs": "<Add 2 and 3>", "parameters": {"max_new_tokens": 9, "temperature": 0, "top_p": 0.5, "stop": ["END"]}}),
+        ("jumpstart", {"inputs": "<Add 2 and 3>", "parameters": {"max_new_tokens": 9, "temperature": 0, "top_p": 0.5, "do_sample": False}}),
+        ("huggingface", {"inputs": "<Add 2 and 3>", "parameters": {"max_new_tokens": 9, "temperature": 0, "top_p": 0.5, "do_sample": False, "return_full_text": False}}),
+        ("custom", {"prompt": "<Add 2 and 3>"}),
+    ],
+)  # fmt: skip
+def test_an_endpoint_of_sagemaker_is_asked_in_its_own_words(kind, body, monkeypatch):
+    endpoint = Endpoint({"answer": {"text": "5"}})
+    monkeypatch.setitem(sys.modules, "boto3", endpoint)
+    options = {
+        "region": "eu-west-1", "maxTokens": 9, "temperature": 0, "topP": 0.5, "stopSequences": ["END"],
+        "acceptType": "text/json", "transform": "return `<${prompt}>`;", "path": "$.answer.text",
+    }  # fmt: skip
+    assert runtime_models.call_sagemaker("mine", kind, options, ASKED) == {"text": "5"}
+    assert endpoint.where == {"region_name": "eu-west-1", "profile_name": None}
+    (call,) = endpoint.calls
+    assert (call["EndpointName"], call["ContentType"], call["Accept"]) == ("mine", "application/json", "text/json")
+    assert json.loads(call["Body"]) == body
+
+
+@pytest.mark.parametrize(
+    ("reply", "path", "text"),
+    [
+        ({"generated_text": "a"}, "", "a"),
+        ([{"generated_text": "b"}], "", "b"),
+        ({"choices": [{"message": {"content": "c"}}]}, "", "c"),
+        ({"generation": "d"}, "", "d"),
+        ({"other": 1}, "", '{"other": 1}'),
+        ({"deep": ["e"]}, "json.deep[0]", "e"),
+        ({"deep": []}, "json.nothing.there", '{"deep": []}'),
+    ],
+)
+def test_the_answer_of_an_endpoint_is_found(reply, path, text, monkeypatch):
+    monkeypatch.setitem(sys.modules, "boto3", Endpoint(reply))
+    assert runtime_models.call_sagemaker("mine", "jumpstart", {"path": path}, ASKED) == {"text": text}
+
+
+def test_chats_reach_an_endpoint_as_messages(monkeypatch):
+    endpoint = Endpoint({"generation": "x"})
+    monkeypatch.setitem(sys.modules, "boto3", endpoint)
+    chat = [{"role": "system", "content": "Be brief."}, *ASKED]
+    runtime_models.call_sagemaker("mine", "openai", {}, chat)
+    runtime_models.call_sagemaker("mine", "llama", {}, chat)
+    first, second = (json.loads(call["Body"]) for call in endpoint.calls)
+    assert first["messages"] == second["inputs"] == chat
 
 
 @contextmanager

@@ -154,6 +154,7 @@ class ArmScores:
         self.failed: Ints = np.zeros(size, dtype=np.int64)
         self.unscored: Ints = np.zeros(size, dtype=np.int64)  # answers without a score through no fault of the arm
         self.places: Ints = np.full(size, -1)  # a case's position in the arm's own plan; −1: not in it
+        self.unasked: set[int] = set()  # cases of its plan that are not for it
         self.scorers: Ints = np.full(size, -1)  # a number for what scored it; −1: not in the plan
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
         self.planned = self.ended = self.scored = 0

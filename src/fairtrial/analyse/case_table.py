@@ -39,6 +39,7 @@ class PlanCases:
         self.difficulties: list[str | None] = []
         self.tags: list[tuple[str, ...]] = []
         self.scorers: list[bytes | None] = []
+        self.limited: dict[int, tuple[Any, Any]] = {}  # cases that are not for all targets and conditions, as JSON
         keys: list[bytes] = []
         kept: dict[Any, Any] = {}
         for case in cases:
@@ -50,6 +51,8 @@ class PlanCases:
             self.difficulties.append(kept.setdefault(case.difficulty, case.difficulty))
             self.tags.append(kept.setdefault(case.tags, case.tags))
             self.scorers.append(kept.setdefault(case.scorer, case.scorer))
+            if any(case.asked):
+                self.limited[len(self.ids) - 1] = case.asked
         self.keys = np.asarray(keys, dtype=np.bytes_)
 
     def __len__(self) -> int:

@@ -124,6 +124,7 @@ def case_checks(
         passes = passes_of(entry, spec.pass_score / 100)
         excused = {one.case for one in flaky if one.arm == entry.arm.name}
         edited = _edited(scores, entry, [every, *some.values()])
+        edited = np.union1d(edited, np.fromiter(entry.unasked, dtype=np.int64))
         if spec.must_pass:
             yield _check(scores, entry, passes, np.setdiff1d(every, edited), "must_pass", None, frozenset())
         for name, rows in some.items():

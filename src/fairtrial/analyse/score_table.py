@@ -30,6 +30,7 @@ from fairtrial.store.address import shown
 from fairtrial.store.columns import Columns
 from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import case_facts
+from fairtrial.store.rows import decode
 from fairtrial.store.scorings import scoring_choice
 
 __all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "ScoreTable", "Source", "check_metric", "choose", "find_sources"]
@@ -198,6 +199,11 @@ def _read_plan(run: Run, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints
         entry.scorers[rows] = scorers.setdefault(everywhere, len(scorers))
         for position in special:
             entry.scorers[rows[position]] = scorers.setdefault(cases.scorers[position] or b"", len(scorers))
+        for position, asked in cases.limited.items():
+            if not arm.is_asked(*(decode(names) or () for names in asked)):
+                row = int(rows[position])
+                entry.places[row] = entry.scorers[row] = -1
+                entry.unasked.add(row)
 
 
 def _read_run(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:

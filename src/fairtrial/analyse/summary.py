@@ -123,6 +123,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     user_cost: Cost = Cost()  # of the simulated user, which is in no arm's cost
     origin: dict[str, Any] | None = None  # of a run that was imported
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
+    limited: bool = False  # whether some cases are for some targets or conditions only
 
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
@@ -139,7 +140,8 @@ def summarise(
     store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...], baseline: str | None = None
 ) -> RunSummary:
     """Summarise a run as it stands now; lifts are over the condition `baseline`, or over the first one."""
-    planned = totals.planned_trials(store, plan.id, plan_arms)
+    cases = totals.planned(store, plan.id)
+    planned = [cases.trials(arm) for arm in plan_arms]
     sums = totals.arm_totals(store, record.id, record.scoring)
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
@@ -204,6 +206,7 @@ def summarise(
         user_cost=ledger.user_cost(store, record.id),
         origin=record.origin,
         spent=ledger.spent(store, record.id),
+        limited=bool(cases.limited),
     )
 
 

@@ -15,7 +15,7 @@ from fairtrial.config.suite import Suite
 from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
-from fairtrial.core.experiment import Case, Condition
+from fairtrial.core.experiment import Arm, Case, Condition
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.scorer import Scorer
@@ -75,7 +75,7 @@ class _Checker:
             self.seen_names.add(case.id)
         problems += self._template_problems(case)
         if case.attach:
-            blind = [arm.target.id for arm in self._suite.arms if not _takes_files(arm.target.kind)]
+            blind = [arm.target.id for arm in self._asked(case) if not _takes_files(arm.target.kind)]
             problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
         keys = self._scorer_keys(case)
         self.scorers.update(keys)
@@ -83,17 +83,24 @@ class _Checker:
             problems += self._scorer_problems(key, case)
         return problems
 
+    def _asked(self, case: Case) -> list[Arm]:
+        """Return the arms that are asked a case."""
+        return [arm for arm in self._suite.arms if arm.is_asked(case.targets, case.conditions)]
+
     def _scorer_keys(self, case: Case) -> list[bytes]:
         """Return the scorers of a case, as JSON."""
         if self._extract or case.extract:
-            return list(dict.fromkeys(canonical_json(arm.scorer_of(case)) for arm in self._suite.arms))
+            return list(dict.fromkeys(canonical_json(arm.scorer_of(case)) for arm in self._asked(case)))
         return [canonical_json(case.scorer)] if case.scorer else self._common
 
     def _template_problems(self, case: Case) -> Iterator[str]:
         """Yield names without a value, and for the first cases whatever else is wrong once values are filled in."""
         thorough = self._filled < _FILLED_CASES
         self._filled += 1
+        asked = {arm.condition.name for arm in self._asked(case)} if case.targets or case.conditions else None
         for condition, what, text, names in self._texts:
+            if asked is not None and condition.name and condition.name not in asked:
+                continue
             values = condition.values(case)
             if not thorough and names <= values.keys():
                 continue
@@ -116,7 +123,7 @@ class _Checker:
         if scorer.needs_judge() and not self._suite.settings.judges:
             problems.append("its scorer needs a judge: add `judge:` to the suite")
         if scorer.needs_workspace():
-            homeless = [arm.target.id for arm in self._suite.arms if not _works_in_folder(arm.target.kind)]
+            homeless = [arm.target.id for arm in self._asked(case) if not _works_in_folder(arm.target.kind)]
             problems += [f"{name} works in no folder that its scorer could look into" for name in homeless[:1]]
         known = [judge.name for judge in self._suite.settings.judges]
         if known and (unknown := sorted(scorer.judges() - set(known))):
@@ -174,7 +181,7 @@ class _Text(NamedTuple):
 def _template_texts(suite: Suite) -> Iterator[_Text]:
     """Yield every template of the suite once, with where it stands."""
     conditions = {arm.condition.name: arm.condition for arm in suite.arms}
-    common = Condition(vars=suite.vars)
+    common = Condition(name="", vars=suite.vars)  # for every case, whatever it is asked under
     texts = [(condition, what, text) for condition in conditions.values() for what, text in _texts_of(condition)]
     texts += [(common, f"the instructions of judge {one.name}", one.instructions) for one in suite.settings.judges]
     if (user := suite.settings.user) is not None:

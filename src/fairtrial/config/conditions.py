@@ -119,7 +119,7 @@ def _entries(
 
 
 def check_condition_names(source: Source, path: KeyPath, chosen: list[str], document: SuiteDocument) -> None:
-    """Report conditions of a target that the suite does not have."""
+    """Report conditions of a target or a case that the suite does not have."""
     entries, wordings = list(document.conditions) or ["default"], list(document.prompts) or [""]
     names = [_condition_name(document, entry, wording) for entry in entries for wording in wordings]
     for name in chosen:

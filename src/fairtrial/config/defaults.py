@@ -94,6 +94,8 @@ def row_with_defaults(case: Case, defaults: Case, columns: Mapping[str, Any]) ->
         extract=defaults.extract,
         params=defaults.params,
         repeats=defaults.repeats,
+        targets=defaults.targets,
+        conditions=defaults.conditions,
         metadata=metadata or None,
         vars={**variables, **case.vars},
     )

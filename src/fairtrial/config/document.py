@@ -154,6 +154,10 @@ class CaseSettings(Document, frozen=True, kw_only=True):
     ] = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
+    targets: Annotated[list[str], Meta(description="The targets that are asked, by `id`; default: all.")] = []
+    conditions: Annotated[
+        list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
+    ] = []
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
     metadata: dict[str, Any] | None = None
 

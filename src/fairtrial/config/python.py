@@ -59,6 +59,8 @@ class Case:
         choices: The choices of a multiple-choice question.
         params: Sampling parameters, such as `{"temperature": 0}`.
         repeats: How many times it is answered.
+        targets: The targets that are asked, by `id`; default: all.
+        conditions: The conditions (or prompts) under which it is asked; default: all.
         checks: What a page must do, for `browser` and `code_judge`.
         tools: The tool calls that it asks for, names or mappings with `name` and `arguments`; empty: none.
         metadata: Anything else to keep with it.
@@ -80,6 +82,8 @@ class Case:
     choices: Sequence[str] | None = None
     params: Mapping[str, Any] | None = None
     repeats: int | None = None
+    targets: Sequence[str] | None = None
+    conditions: Sequence[str] | None = None
     checks: Sequence[Mapping[str, Any]] | None = None
     tools: Sequence[str | Mapping[str, Any]] | None = None
     metadata: Mapping[str, Any] | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from fairtrial.config.conditions import check_condition_names, chosen_conditions
 from fairtrial.config.document import (
+    CaseSettings,
     ConditionEntry,
     ParamsEntry,
     SuiteDocument,
@@ -79,7 +80,25 @@ def resolve_arms(
                 message = f"{arm.target.id} cannot be asked in batches: {reason}; remove `batch`"
                 source.problem((*path, "batch"), message)
             arms.append(arm)
+    _check_asked(source, document, arms, options)
     return arms
+
+
+def _check_asked(source: Source, document: SuiteDocument, arms: list[Arm], options: RunOptions) -> None:
+    """Report targets and conditions of cases that the suite does not have, and cases that nobody is asked."""
+    targets = [entry.id or entry.target for entry in document.targets]
+    entries: list[tuple[KeyPath, CaseSettings]] = [(("case_defaults",), document.case_defaults)]
+    entries += [(("cases", index), entry) for index, entry in enumerate(document.cases)]
+    chosen = bool(options.targets or options.conditions)  # options may leave out those that are asked
+    for path, entry in entries:
+        before = len(source.problems)
+        check_condition_names(source, (*path, "conditions"), entry.conditions, document)
+        for name in entry.targets:
+            if name not in targets:
+                source.problem((*path, "targets"), f"unknown target `{name}`{registry.nearest(name, targets)}")
+        asked = any(arm.is_asked(entry.targets, entry.conditions) for arm in arms)
+        if arms and not asked and not chosen and len(source.problems) == before:
+            source.problem(path, "nobody is asked: none of its `targets` has one of its `conditions`")
 
 
 def _arm_problems(arm: Arm, document: SuiteDocument) -> Iterator[str]:

@@ -428,6 +428,8 @@ def _inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> 
         extract=entry.extract.as_spec() if entry.extract else None,
         params=params.given() if params else None,
         repeats=entry.repeats,
+        targets=tuple(entry.targets),
+        conditions=tuple(entry.conditions),
         metadata=_metadata(entry, folder),
         position=index,
         vars=entry.vars,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -57,6 +57,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     vars: dict[str, Any] = {}  # for templates, in addition to the columns
     attach: tuple[Attachment, ...] = ()  # files sent with `input`
     turns: tuple[str, ...] = ()  # of a conversation: what the user says after `input`, each after an answer
+    targets: tuple[str, ...] = ()  # the ids of those that are asked; empty: all
+    conditions: tuple[str, ...] = ()  # the names of those under which it is asked; empty: all
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -339,8 +341,14 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     position: int = 0
 
+    def is_asked(self, targets: Sequence[str], conditions: Sequence[str]) -> bool:
+        """Return whether this arm is asked a case that is for these targets and conditions only; empty: for all."""
+        return (not targets or self.target.id in targets) and (not conditions or self.condition.name in conditions)
+
     def repeats_of(self, case: Case) -> int:
         """Return how many times this arm answers this case; the most specific setting wins."""
+        if not self.is_asked(case.targets, case.conditions):
+            return 0
         return self.repeats if case.repeats is None else case.repeats
 
     def scorer_of(self, case: Case, override: ScorerSpec | None = None) -> ScorerSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class Imported(NamedTuple):
     suite: dict[str, Any]
     findings: list[str]
     differences: list[str] = []  # settings that mean something else here
-    files: dict[str, list[str | FileRef]] = {}  # by name, in pieces, what must stand beside the suite
+    files: Mapping[str, bytes | list[str | FileRef]] = {}  # what must stand beside the suite: by name, texts in pieces
     references: dict[str, Reference] = {}  # by the id of the case
 
 
@@ -114,12 +114,13 @@ def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> No
     lines = [f"# Imported from {source} ({tool})."]
     lines += [f"# Not carried over: {' '.join(finding.split())}" for finding in imported.findings]
     lines += [f"# Different here: {' '.join(difference.split())}" for difference in imported.differences]
-    texts = {path: "\n".join(lines) + "\n" + suite_text(imported, path.parent)}
-    for name, pieces in imported.files.items():
-        texts[path.parent / name] = "".join(_with_paths(pieces, path.parent))
-    for file, text in texts.items():
+    contents = {path: ("\n".join(lines) + "\n" + suite_text(imported, path.parent)).encode()}
+    for name, given in imported.files.items():
+        body = given if isinstance(given, bytes) else "".join(_with_paths(given, path.parent)).encode()
+        contents[path.parent / name] = body
+    for file, body in contents.items():
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8")
+            file.write_bytes(body)
         except OSError as error:
             raise FairtrialError(f"{file} cannot be written: {error.strerror}") from None

@@ -13,6 +13,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.secrets import is_credential
 from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef, Imported, expecting, read_text
+from fairtrial.importers._promptfoo.asked import Asked, prompt_fits
 from fairtrial.importers._promptfoo.assertions import Assertions
 from fairtrial.importers._promptfoo.cases import Cases
 from fairtrial.importers._promptfoo.check import Workshop
@@ -22,7 +23,7 @@ from fairtrial.importers._promptfoo.files import Folder, MissingFileError, deref
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import finish
 from fairtrial.importers._promptfoo.prompts import Prompts
-from fairtrial.importers._promptfoo.providers import Providers
+from fairtrial.importers._promptfoo.providers import Providers, target_id
 from fairtrial.importers._promptfoo.rows import INSTRUCTIONS
 from fairtrial.importers._promptfoo.runtime import node
 from fairtrial.importers._promptfoo.tests import Test, Tests
@@ -53,7 +54,8 @@ _ELSEWHERE = {  # what is not part of a suite here
     "basePath": "files are looked for beside the configuration",
 }
 _KEYS = {
-    "extensions": "start and stop what is needed around `fairtrial run`",
+    "extensions": "start and stop what is needed around `fairtrial run`; an agent with a `workspace` has a new folder "
+    "for each trial",
     "redteam": "red-team plug-ins make their own tests: write those that they made into a file and import again",
 }
 # promptfoo 0.121 grades with a model of this family where a configuration names no grader and OpenAI's key is set.
@@ -129,10 +131,11 @@ class _Reader:
         )
         tests = Tests(self.folder, self.notes, run_code=self.run_code).read(self.config)
         tests, user = self._simulated_user(tests)
+        asked = Asked(self.providers, targets, prompts, tests, self.notes)
         keep = "promptfoo_code.py" in repr(targets)  # functions may look at any variable
         cases = Cases(
-            self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, keep_all=keep,
-            simulated=bool(user),
+            self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, asked,
+            keep_all=keep, simulated=bool(user),
         )  # fmt: skip
         body = cases.build(prompts, tests)
         suite |= self._judge(body, cases.graders) | user | self._options() | body
@@ -144,7 +147,7 @@ class _Reader:
         self._note_keys()
         ordered = {**{key: value for key, value in suite.items() if key != "cases"}, "cases": suite["cases"]}
         pieces = self.code.pieces()
-        files = {CODE: pieces} if pieces else {}
+        files: dict[str, Any] = {**cases.files, **({CODE: pieces} if pieces else {})}
         return Imported(_finished(ordered), self.notes.findings(), self.notes.differences(), files)
 
     def _name(self, file: Path) -> dict[str, str]:
@@ -202,12 +205,12 @@ class _Reader:
                     f"the configuration names no grader, and promptfoo's own is a model of OpenAI's: {_DEFAULT_JUDGE} "
                     "judges here; change `judge` to have another"
                 )
-            same = next((one for one in judges if _named(one) == _named(judge) and one != judge), None)
+            same = next((one for one in judges if target_id(one) == target_id(judge) and one != judge), None)
             if same is not None:
                 details = judge if isinstance(judge, dict) else {"target": judge}
-                judge = {**details, "id": f"{_named(judge)}-{len(judges) + 1}"}
+                judge = {**details, "id": f"{target_id(judge)}-{len(judges) + 1}"}
             judges += [judge] if judge not in judges else []
-            names.append(_named(judge))
+            names.append(target_id(judge))
         several = len(judges) > 1
         body["cases"] = _with_judges(body["cases"], names if several else [])
         return {"judges": judges} if several else {"judge": judges[0] if judges else _DEFAULT_JUDGE}
@@ -281,7 +284,7 @@ class _Reader:
         tools = {name: servers for name, servers in self.providers.tools.items() if servers}
         mixed = bool(tools) and len(tools) < len(suite["targets"])
         for index, target in enumerate(suite["targets"]):
-            name = _named(target)
+            name = target_id(target)
             details = dict(target) if isinstance(target, dict) else {"id": target, "target": target}
             if name in self.providers.transforms:
                 extract = self.transforms.extraction(self.providers.transforms[name], name)
@@ -304,14 +307,8 @@ class _Reader:
         if not wanted or not suite.get("prompts"):
             return []
         chosen = [
-            label
-            for label in suite["prompts"]
-            if any(
-                label == one or label.startswith(f"{one}-") or one.endswith(f"/{label}") or one == f"file://{label}"
-                or (prompts.get(label) is not None and prompts[label].source == one)
-                for one in wanted
-            )
-        ]  # fmt: skip
+            label for label in suite["prompts"] if any(prompt_fits(label, prompts.get(label), one) for one in wanted)
+        ]
         if not chosen:
             self.notes.lost(f"`prompts` of provider {name}", "no prompt has one of these labels; correct them")
         return chosen if len(chosen) < len(suite["prompts"]) else []
@@ -320,9 +317,13 @@ class _Reader:
         """Describe the MCP servers of providers, and the condition in which they are there."""
         servers = {key: value for named in tools.values() for key, value in named.items()}
         suite["mcp_servers"] = servers
+        only = {"mcp_tools": self.providers.only} if self.providers.only else {}
         suite["conditions"] = {
-            **({"without-tools": {}} if mixed else {}), "with-tools": {"mcp": list(servers)}
+            **({"without-tools": {}} if mixed else {}), "with-tools": {"mcp": list(servers), **only}
         }  # fmt: skip
+        for case in suite["cases"]:
+            if labels := case.get("conditions"):
+                case["conditions"] = [f"{kind}/{label}" for kind in suite["conditions"] for label in labels]
         self.notes.differs("providers with `mcp` are agents: the model is asked in a loop, and its tools are called")
 
     def _note_keys(self) -> None:
@@ -379,10 +380,6 @@ def _with_judges(value: Any, names: list[str]) -> Any:
         del made["by"]
         made |= {"by": [names[number] for number in value["by"]]} if names else {}
     return made
-
-
-def _named(target: Any) -> str:
-    return str(target if isinstance(target, str) else target.get("id") or target["target"])
 
 
 def _finished(value: Any) -> Any:

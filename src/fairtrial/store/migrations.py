@@ -127,6 +127,11 @@ def _add_batches(connection: Connection) -> None:
     _add_tables(connection, schema.batches, schema.batch_requests)
 
 
+def _add_asked(connection: Connection) -> None:
+    """Add for which targets and conditions a case is."""
+    _add_columns(connection, schema.cases, "targets", "conditions")
+
+
 # The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
 UPGRADES: list[Callable[[Connection], None]] = [
     _add_judgements,
@@ -144,6 +149,7 @@ UPGRADES: list[Callable[[Connection], None]] = [
     _add_chats,
     _add_failure_index,
     _add_batches,
+    _add_asked,
 ]
 CURRENT = 1 + len(UPGRADES)
 

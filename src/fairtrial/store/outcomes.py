@@ -33,6 +33,7 @@ class CaseFacts(NamedTuple):
     difficulty: str | None
     tags: tuple[str, ...]
     scorer: bytes | None  # the case's own scorer, if it has one
+    asked: tuple[bytes | None, bytes | None] = (None, None)  # the targets and conditions that it is for; None: all
     question: str | None = None  # a hash of the input, without regard to blanks; None if the input is not known
 
 
@@ -179,7 +180,8 @@ def case_facts(store: Store, plan_id: str, *, questions: bool = False) -> Iterat
     With `questions`, every case has the hash of its question.
     """
     table = schema.cases
-    names = ("position", "id", "weight", "cluster", "category", "difficulty", "tags", "scorer", "input", "expected")
+    names = ("position", "id", "weight", "cluster", "category", "difficulty", "tags", "scorer", "input", "expected",
+             "targets", "conditions")  # fmt: skip
     query = select(*(table.c[name] for name in names)).where(table.c.plan_id == plan_id).order_by(table.c.position)
     occurrences: dict[str, int] = {}
     for batch in row_batches(store, query):
@@ -188,9 +190,9 @@ def case_facts(store: Store, plan_id: str, *, questions: bool = False) -> Iterat
 
 
 def _facts(row: Sequence[Any], occurrences: dict[str, int], *, questions: bool) -> CaseFacts:
-    position, name, weight, cluster, category, difficulty, tags, scorer, asked, expected = row
-    known = bool(asked) and not asked.isspace()
-    content = _content_key(asked, expected) if known else _content_key("", f"\0{name}")
+    position, name, weight, cluster, category, difficulty, tags, scorer, text, expected, *asked = row
+    known = bool(text) and not text.isspace()
+    content = _content_key(text, expected) if known else _content_key("", f"\0{name}")
     count = occurrences[content] = occurrences.get(content, 0) + 1
     return CaseFacts(
         position=position,
@@ -202,7 +204,8 @@ def _facts(row: Sequence[Any], occurrences: dict[str, int], *, questions: bool) 
         difficulty=difficulty,
         tags=tuple(decode(tags) or ()),
         scorer=scorer,
-        question=_content_key(" ".join(asked.split()), None) if questions and known else None,
+        asked=(asked[0], asked[1]),
+        question=_content_key(" ".join(text.split()), None) if questions and known else None,
     )
 
 

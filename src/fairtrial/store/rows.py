@@ -27,7 +27,8 @@ _MAX_MESSAGE = 500
 WORKSPACE = "workspace"  # the name of an attachment with what an agent changed
 _MAX_TOKENS = 2**53
 _CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
-_CASE_JSON = ("tags", "scorer", "extract", "params", "metadata", "vars", "turns", "attach")
+_CASE_JSON = ("tags", "scorer", "extract", "params", "metadata", "vars", "turns", "attach", "targets", "conditions")
+_CASE_LISTS = ("tags", "turns", "targets", "conditions")
 
 # Every row has every column, so that one statement works for all rows.
 _EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
@@ -102,7 +103,8 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     if variables:
         for name in _CASE_JSON:
             fields[name] = variables.reveal_all(fields[name])
-    fields["tags"], fields["turns"] = tuple(fields["tags"] or ()), tuple(fields["turns"] or ())
+    for name in _CASE_LISTS:
+        fields[name] = tuple(fields[name] or ())
     fields["vars"] = fields["vars"] or {}
     fields["attach"] = msgspec.convert(fields["attach"] or [], tuple[Attachment, ...])
     return Case(**fields)

@@ -94,6 +94,8 @@ cases = Table(
     Column("vars", Json),  # values for templates
     Column("turns", Json),  # what the user says after `input`
     Column("attach", Json),  # names, media types and hashes of the files sent with it
+    Column("targets", Json),  # those that are asked; None: all
+    Column("conditions", Json),  # those under which it is asked; None: all
 )
 
 runs = Table(

@@ -141,10 +141,7 @@ class Store:
             stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
             while batch := list(islice(stream, _BATCH)):
                 Waiting().call(self._add_cases, batch)
-                repeats = [row["repeats"] for row in batch if row["repeats"] is not None]
-                planned = Planned(
-                    planned.cases + len(batch), planned.own + len(repeats), planned.repeats + sum(repeats)
-                )
+                planned = planned.with_rows(batch)
                 yield planned
             with self.writing() as connection:
                 whole = update(schema.plans).where(schema.plans.c.id == plan["id"])

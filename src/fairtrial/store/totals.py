@@ -16,7 +16,7 @@ from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.store import schema
 from fairtrial.store.columns import Columns, column_batches, row_batches
-from fairtrial.store.planned import planned_cases
+from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.rows import decode, read_cost
 from fairtrial.store.store import Store
 
@@ -49,11 +49,16 @@ class CaseScores:
         self.clustered = False
 
 
+def planned(store: Store, plan_id: str) -> Planned:
+    """Return the cases of a plan."""
+    with store.reading() as connection:
+        return planned_cases(connection, plan_id)
+
+
 def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[int]:
     """Return the number of trials of each arm of a plan."""
-    with store.reading() as connection:
-        planned = planned_cases(connection, plan_id)
-    return [planned.trials(arm) for arm in arms]
+    cases = planned(store, plan_id)
+    return [cases.trials(arm) for arm in arms]
 
 
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:

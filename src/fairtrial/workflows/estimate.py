@@ -52,6 +52,8 @@ def estimate(suite: Suite) -> CostEstimate:
     for case in suite.cases():
         for index, arm in enumerate(suite.arms):
             repeats = arm.repeats_of(case)
+            if not repeats:
+                continue
             if _needs_judge(canonical_json(arm.scorer_of(case))):
                 judge_calls[index] += repeats * suite.settings.panel.judgements * len(suite.settings.judges)
                 judged_characters += repeats * (len(case.input) + len("".join(case.accepted)) + 4 * _ANSWER_TOKENS)

@@ -204,6 +204,11 @@ def run_notes(summary: RunSummary) -> list[str]:
     counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
     if counts and min(counts) < _FEW_CASES:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
+    if summary.limited:
+        notes.append(
+            "Some cases were asked of some arms only: each score is over the cases of its arm; comparisons use those "
+            "that both were asked."
+        )
     if any(arm.failed or arm.unscored for arm in summary.arms):
         notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
     waiting = sum(arm.waiting for arm in summary.arms)

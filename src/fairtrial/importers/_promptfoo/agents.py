@@ -193,6 +193,21 @@ class Agents:
         self._notes.differs("agents of OpenAI's SDK are run with `node` (TypeScript with `npx tsx`) and @openai/agents")
         return {"target": f"python:{made}", "id": name}
 
+    def with_tools(
+        self, name: str, target: dict[str, Any], config: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the agent that asks a model with MCP servers in a loop, and what is left to set for the model."""
+        if region := (target.get("options") or {}).get("region"):
+            self._notes.differs(f"{name} is asked in the region of the environment: set AWS_REGION={region}")
+        if config["mcp"].get("exclude_tools"):
+            advice = "list the tools that it may use under `mcp_tools` of the condition"
+            self._notes.lost(f"`exclude_tools` of `mcp` of provider {name}", advice)
+        made = {"target": f"tool-agent:{target['target']}", "id": target["target"]}
+        rounds = config.get("max_tool_calls")
+        if isinstance(rounds, int):
+            made["options"] = {"max_steps": rounds + 1}  # the model is asked once more after the last round
+        return made, {key: value for key, value in config.items() if key != "max_tool_calls"}
+
     def _note(self, name: str, config: dict[str, Any], known: set[str]) -> None:
         for key in sorted(set(config) - known - _IGNORED):
             self._notes.lost(f"`{key}` of {name}", "set it in the agent's `options`, if it is there (docs/targets.md)")

@@ -40,7 +40,6 @@ _KEYS = {
 _ADVICE = {
     "perplexity": "log probabilities are not recorded; leave it out",
     "perplexity-score": "log probabilities are not recorded; leave it out",
-    "similar": "no scorer compares embeddings yet; use `f1` or `rouge`, or an `llm_judge` with the text as `expected`",
     "human": "label answers with `fairtrial label`",
     "ruby": "Ruby is not run; write the check as a `python` scorer",
 }

@@ -12,10 +12,13 @@ from typing import Any
 
 from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef
+from fairtrial.importers._promptfoo.asked import KEYS as ASKED
+from fairtrial.importers._promptfoo.asked import Asked
 from fairtrial.importers._promptfoo.assertions import SCORING, Assertions
 from fairtrial.importers._promptfoo.checks_by_judges import JUDGED
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.importers._promptfoo.images import image_in
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import filled, filled_or_same
 from fairtrial.importers._promptfoo.prompts import Prompt, chat_of
@@ -33,12 +36,12 @@ from fairtrial.importers._promptfoo.runtime import javascript
 from fairtrial.importers._promptfoo.tests import Test
 from fairtrial.importers._promptfoo.transforms import Transforms
 
-_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", *SCORING}
+_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", *SCORING, *ASKED}
 _OPTIONS = {"provider", "transform", "prefix", "suffix", "repeat", "disableVarExpansion", "postprocess", "runSerially",
             "disableConversationMemory", "disableDefaultAsserts", "rubricPrompt",
             "timeout", "providers", "transformVars", "factuality"}  # fmt: skip
+_ADVICE = {"storeOutputAs": "cases do not build on each other's answers: write such cases as `turns`"}
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
-_TEXTS = (".txt", ".md", ".csv", ".html", ".xml", ".py", ".js", ".sql", ".log", "")
 _WHOLE = re.compile(r"\{\{-?\s*(\w+)\s*(?:\|\s*(?:tojson|safe)\s*)*-?\}\}")
 _MAX_ID = 80
 
@@ -54,6 +57,7 @@ class Cases:
         assertions: Assertions,
         transforms: Transforms,
         code: CodeFile,
+        asked: Asked,
         *,
         keep_all: bool = False,  # whether targets want all variables
         simulated: bool = False,  # whether a model plays the user, who is told the instructions
@@ -61,8 +65,10 @@ class Cases:
         self._simulated, self._needed = simulated, {INSTRUCTIONS} if simulated else set()
         self._folder, self._notes, self._environment = folder, notes, environment
         self._assertions, self._transforms, self._code = assertions, transforms, code
+        self._asked = asked
         self.graders: list[Any] = assertions.graders
         self._keep_all = keep_all
+        self.files: dict[str, bytes] = {}  # images that stand in variables, by name
         self.programs: dict[str, Path] = {}  # that make the value of a variable, by how tests refer to them
 
     def build(self, prompts: dict[str, Prompt], tests: list[Test]) -> dict[str, Any]:
@@ -179,9 +185,13 @@ class Cases:
             return value
         if path.suffix in (".json", ".yaml", ".yml"):
             return json.dumps(self._folder.data(value), ensure_ascii=False, separators=(",", ":"))
-        if path.suffix not in _TEXTS:
+        try:
+            text = self._folder.text(value)
+        except MissingFileError:
+            text = "\0"
+        if "\0" in text:
             raise MissingFileError(f"{path.name} is not a text file")
-        return self._folder.text(value).rstrip("\n") if path.suffix == ".txt" else self._folder.text(value)
+        return text.rstrip("\n") if path.suffix == ".txt" else text
 
     def _nested(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return variables with other variables in them filled in, as promptfoo does."""
@@ -195,18 +205,9 @@ class Cases:
 
     def _note_keys(self, test: Test, where: str) -> None:
         options = test.get("options") or {}
-        for key in sorted(set(test) - _TEST_KEYS, key=str):
-            advice = {
-                "provider": "every target answers every case: use one suite per target",
-                "providers": "every target answers every case: use one suite per target",
-                "prompts": "every prompt is tried on every case: use one suite per prompt",
-            }.get(str(key), "set it by hand, if fairtrial has it")
+        for key in sorted((set(test) - _TEST_KEYS) | (set(options) - _OPTIONS), key=str):
+            advice = _ADVICE.get(str(key), "set it by hand, if fairtrial has it")
             self._notes.lost(f"`{key}` of a test", advice, where)
-        for key in sorted(set(options) - _OPTIONS, key=str):
-            advice = {
-                "storeOutputAs": "cases do not build on each other's answers: write such cases as `turns`",
-            }.get(str(key), "set it by hand, if fairtrial has it")
-            self._notes.lost(f"`{key}` of the options of a test", advice, where)
 
     # -- chats, images, conversations --------------------------------------------------------------
 
@@ -254,6 +255,8 @@ class Cases:
                 value = row.values.get(name)
                 if isinstance(value, str) and value.startswith(("http://", "https://")):
                     files[name] = value
+                elif isinstance(value, str) and (image := image_in(value)):
+                    files[name], self.files[image.name] = image.name, image.body
                 elif value:
                     self._notes.lost(
                         f"the image in `{name}`", "save it as a file and list it under `attach`", row.where
@@ -303,6 +306,7 @@ class Cases:
             case["cluster"] = str((test.get("metadata") or {}).get("conversationId") or "conversation")
         if row.attach:
             case["attach"] = list(row.attach)
+        case |= self._asked.of(test, row.where)
         function = next((test[key] for key in SCORING if test.get(key)), None)
         scoring = self._assertions.scoring(_asserted(test), row.given, row.where, test.get("threshold"), function)
         needed = {name for prompt in prompts.values() for name in prompt.names} | self._needed

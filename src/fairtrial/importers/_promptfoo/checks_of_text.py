@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-from fairtrial.core import registry
 from fairtrial.importers import FileRef
 from fairtrial.importers._promptfoo.check import (
     Check,
@@ -85,11 +84,13 @@ def is_html(check: Check, at: Workshop) -> Result:
 
 
 def similar(check: Check, at: Workshop) -> Result | None:
-    if "similar" not in registry.names("scorers"):
-        return None
     provider = check.entry.get("provider")
     name = str(provider.get("id") if isinstance(provider, dict) else provider or "")
     texts = words_of(check.value, several=False)
+    if not any(text.strip() for text in texts):
+        advice = "its value is blank here; write what answers should be like"
+        at.notes.lost("assertion `similar`", advice, check.where)
+        return None
     if program := _PROGRAM.fullmatch(name):
         file = FileRef(at.folder.find(program[1])[0])
         return _by_function(check, at, "similar_by_code", {"file": file})
@@ -98,7 +99,7 @@ def similar(check: Check, at: Workshop) -> Result | None:
     model = at.embedder(provider) if provider else "openai:text-embedding-3-large"
     if model is None:
         return None
-    if model.startswith("python:"):  # a vendor whose own API alone has its embeddings
+    if model.startswith(("python:", "litellm:")):  # a vendor whose own API alone has its embeddings
         vendor, _, rest = re.sub(r":embeddings?:", ":", name).partition(":")
         return _by_function(check, at, "similarity", {"model": f"{LITELLM.get(vendor, f'{vendor}/')}{rest}"})
     scorer = {"type": "similar", "embedder": model, "threshold": given_or(check.threshold, 0.75)}
@@ -170,6 +171,8 @@ def is_sql(check: Check, at: Workshop) -> Result:
     tables = value.get("allowedTables")
     if isinstance(tables, list):
         arguments["tables"] = [str(table).rpartition("::")[2] for table in tables]
+    if isinstance(value.get("allowedColumns"), list):
+        arguments["columns"] = [str(column) for column in value["allowedColumns"]]
     at.notes.differs("`is-sql` and `contains-sql` parse with sqlglot: `pip install sqlglot`")
     return Result({"type": "python", "function": at.code.function("is_sql"), "arguments": arguments})
 

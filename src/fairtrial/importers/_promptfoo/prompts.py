@@ -51,6 +51,7 @@ class Prompt(NamedTuple):
     function: str = ""  # instead of a text: what makes it
     source: str = ""  # as the configuration writes it
     config: Any = None  # settings of the provider that come with it
+    id: str = ""  # of a prompt that has one beside its label
 
     @property
     def texts(self) -> list[str]:
@@ -88,18 +89,19 @@ class Prompts:
         if isinstance(entries, dict):  # the older form: {file: label}
             entries = [{"id": key, "label": label} for key, label in entries.items()]
         found = [
-            (*pair, entry.get("config") if isinstance(entry, dict) else None)
+            (*pair, entry if isinstance(entry, dict) else {})
             for entry in (entries if isinstance(entries, list) else [entries])
             for pair in self._entry(entry)
         ]
         named: dict[str, Prompt] = {}
-        for number, (label, text, config) in enumerate(found, 1):
+        for number, (label, text, entry) in enumerate(found, 1):
             name = _short(label) or f"prompt-{number}"
             prompt = text if isinstance(text, Prompt) else self._prompt(name, text)
             if prompt is not None:
                 source = label if isinstance(text, Prompt) else text
                 # A function is told its settings itself.
-                kept = prompt._replace(source=source, config=None if prompt.function else config)
+                config, own = None if prompt.function else entry.get("config"), str(entry.get("id") or "")
+                kept = prompt._replace(source=source, config=config, id=own)
                 named[name if name not in named else f"{name}-{number}"] = kept
         return named
 

@@ -63,6 +63,8 @@ class Providers:
         self.prompts: dict[str, list[str]] = {}  # by target, if it does not get all
         self.tools: dict[str, dict[str, Any]] = {}  # MCP servers, by target
         self.offered: list[Any] = []  # tools that models may call
+        self.only: dict[str, list[str]] = {}  # the tools of an MCP server that models may call, if not all
+        self.called: dict[str, tuple[str, ...]] = {}  # how the configuration calls them, by target
 
     def targets(self, entries: Any) -> list[Any]:
         """Return the targets, each with its own id."""
@@ -71,17 +73,23 @@ class Providers:
             target = self.target(entry)
             if target is None:
                 continue
-            name = _id(target)
-            if name in map(_id, targets):
-                details = target if isinstance(target, dict) else {"target": target}
-                target = {**details, "id": f"{name}-{len(targets) + 1}"}
-            targets.append(target)
-            self._keep(_id(target), entry, target)
+            self.add(target, entry, targets)
         return targets
+
+    def add(self, target: Any, entry: Any, targets: list[Any]) -> Any:
+        """Add the target of a provider to others, with an id of its own, and return it."""
+        name = target_id(target)
+        if name in map(target_id, targets):
+            details = target if isinstance(target, dict) else {"target": target}
+            target = {**details, "id": f"{name}-{len(targets) + 1}"}
+        targets.append(target)
+        self._keep(target_id(target), entry, target)
+        return target
 
     def _keep(self, name: str, entry: Any, target: Any) -> None:
         """Keep what a provider says about more than its model."""
         given = _details(entry)
+        self.called[name] = tuple(str(given[key]) for key in ("id", "label") if given.get(key))
         if given.get("transform"):
             self.transforms[name] = given["transform"]
         if isinstance(given.get("prompts"), list):
@@ -92,6 +100,8 @@ class Providers:
             self.offered += self._settings.tools(config)
         if isinstance(config, dict) and agent:
             self.tools[name] = mcp_servers(config)
+            only = config["mcp"].get("tools")
+            self.only |= {server: list(map(str, only)) for server in self.tools[name]} if only else {}
 
     def embedder(self, entry: Any) -> str | None:
         """Return the name of a model that makes embeddings; None if it cannot be carried over, which is noted."""
@@ -170,7 +180,7 @@ class Providers:
         if complete or str(target["target"]).startswith(("mock:", "python:")):
             return target
         if servers:
-            target = {"target": f"tool-agent:{target['target']}", "id": target["target"]}
+            target, config = self._agents.with_tools(name, target, config)
         params = self._settings.params(name, config)
         return {**target, **({"params": params} if params else {})}
 
@@ -260,6 +270,8 @@ class Providers:
             own = "bedrock-mantle" if mantle else "bedrock-openai"
             own = self._add(own, Server(f"https://{host}/v1", "AWS_BEARER_TOKEN_BEDROCK"), config)
             return {"target": f"{own}:{model.removeprefix('mantle:')}"}
+        if provider == "vertex" and "llama" in model and "/" not in model:
+            model = f"meta/{model}"  # who makes it is part of the name, unless that is Google
         claude = provider == "vertex" and "claude" in model
         special = claude or (provider in ("google", "vertex") and not is_plain(config))
         if provider in SERVERS and not special:
@@ -393,7 +405,7 @@ def _same_name(provider: str, model: str, config: dict[str, Any]) -> dict[str, A
         return None
     if provider in _COMPATIBLE:
         return {"target": f"{provider}:{model}"}
-    if provider not in _OF_THEIR_OWN or has_extra(config):
+    if provider not in _OF_THEIR_OWN or has_extra(config) or (provider == "vertex" and "llama" in model):
         return None
     region = config.get("region")
     if provider == "azure":
@@ -418,5 +430,6 @@ def _plain(params: dict[str, Any]) -> dict[str, Any]:
     return {**{key: value for key, value in params.items() if key != "extra"}, **params.get("extra", {})}
 
 
-def _id(target: Any) -> str:
+def target_id(target: Any) -> str:
+    """Return the name of a target in all outputs."""
     return str(target) if isinstance(target, str) else str(target.get("id") or target["target"])

@@ -31,8 +31,17 @@ def _has(root: Any, path: list[str]) -> bool:
     return bool(root.tag == path[0] and (len(path) == 1 or root.find("/".join(path[1:])) is not None))
 
 
-def is_sql(response: str, inside: bool = False, dialect: str | None = None, tables: list[str] | None = None) -> bool:
-    """Return whether an answer is SQL, or has SQL in a fence (`pip install sqlglot`), of these tables alone."""
+def is_sql(
+    response: str,
+    inside: bool = False,
+    dialect: str | None = None,
+    tables: list[str] | None = None,
+    columns: list[str] | None = None,
+) -> bool:
+    """Return whether an answer is SQL, or has SQL in a fence (`pip install sqlglot`), of these tables and columns.
+
+    Columns are patterns for `select::table::column`, with `null` for a table that the statement does not name.
+    """
     import sqlglot
     from sqlglot import exp
 
@@ -43,9 +52,19 @@ def is_sql(response: str, inside: bool = False, dialect: str | None = None, tabl
         return False
     known = (exp.Query, exp.DML, exp.DDL, exp.Alter, exp.Drop)
     named = {table.name for one in statements for table in one.find_all(exp.Table)}
-    return (
-        bool(statements) and all(isinstance(one, known) for one in statements) and (not tables or named <= set(tables))
-    )
+    if not statements or not all(isinstance(one, known) for one in statements):
+        return False
+    used = {
+        f"{one.key}::{column.table or 'null'}::{'(.*)' if isinstance(column.this, exp.Star) else column.name}"
+        for one in statements
+        for column in one.find_all(exp.Column)
+    }
+    allowed = not columns or all(any(_allows(column, one) for column in columns) for one in used)
+    return allowed and (not tables or named <= set(tables))
+
+
+def _allows(pattern: str, column: str) -> bool:
+    return pattern == column or bool(re.fullmatch(pattern, column, re.IGNORECASE))
 
 
 def call_webhook(url: str, facts: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from fairtrial.importers._promptfoo.runtime import expanded, load, node, post, prompt_text
+from fairtrial.importers._promptfoo.runtime import as_text, expanded, javascript, load, node, post, prompt_text
 
 _OPENAI = "https://api.openai.com/v1"
 
@@ -240,6 +240,79 @@ def call_bedrock_knowledge(model: str, options: dict[str, Any], messages: list[A
     )
     citations = json.loads(json.dumps(reply.get("citations") or [], default=str))
     return {"text": reply["output"]["text"], "trace": {"citations": citations}}
+
+
+def call_sagemaker(endpoint: str, kind: str, options: dict[str, Any], messages: list[Any]) -> dict[str, Any]:
+    """Ask an endpoint of SageMaker as promptfoo does (`pip install boto3`, and AWS credentials).
+
+    A `transform` makes the prompt that is sent, and `path` takes the answer out of the reply: code or files.
+    """
+    import boto3
+
+    given = expanded(options)
+    prompt = prompt_text(messages)
+    if given.get("transform"):
+        prompt = as_text(_applied(given["transform"], prompt, "prompt")) or prompt
+    session = boto3.Session(region_name=given.get("region"), profile_name=given.get("profile"))
+    reply = session.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=endpoint,
+        ContentType=given.get("contentType") or "application/json",
+        Accept=given.get("acceptType") or "application/json",
+        Body=json.dumps(_sagemaker_body(kind, prompt, given)),
+    )
+    body = reply["Body"].read().decode()
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return {"text": body}
+    path = given.get("path")
+    found = _applied(path, data, "json") if path else _sagemaker_answer(data)
+    return {"text": as_text(data if found is None else found)}
+
+
+def _sagemaker_body(kind: str, prompt: str, given: dict[str, Any]) -> Any:
+    """Return a request in the words of a kind of model."""
+    try:
+        parsed = json.loads(prompt)
+    except ValueError:
+        parsed = None
+    chat = parsed if isinstance(parsed, list) else None
+    settings = {"temperature": given.get("temperature", 0.7), "top_p": given.get("topP", 1.0)}
+    stop = {"stop": given["stopSequences"]} if given.get("stopSequences") else {}
+    length = given.get("maxTokens", 1024)
+    if kind == "openai":
+        asked = {"messages": chat} if chat else {"prompt": prompt}
+        return {**asked, "max_tokens": length, **settings, **stop}
+    if kind == "llama":
+        return {"inputs": chat or prompt, "parameters": {"max_new_tokens": length, **settings, **stop}}
+    if kind in ("jumpstart", "huggingface"):
+        more = {"return_full_text": False} if kind == "huggingface" else {}
+        sampled = {"do_sample": settings["temperature"] > 0}
+        return {"inputs": prompt, "parameters": {"max_new_tokens": length, **settings, **sampled, **more}}
+    return {"prompt": prompt} if parsed is None else parsed
+
+
+def _sagemaker_answer(data: Any) -> Any:
+    """Return the answer in a reply, wherever models put it; None if it is nowhere."""
+    found = data[0] if isinstance(data, list) and data else data
+    if not isinstance(found, dict):
+        return None
+    first = (found.get("choices") or [{}])[0]
+    places = [found.get(name) for name in ("generated_text", "output", "generation", "response", "text")]
+    return next((one for one in (*places, (first.get("message") or {}).get("content"), first.get("text")) if one), None)
+
+
+def _applied(code: Any, value: Any, name: str) -> Any:
+    """Return what code makes of a value: JavaScript that knows it by name, or a function of a file."""
+    if not isinstance(code, str):
+        file, function = code
+        if file.endswith(".py"):
+            return load(file, function or "get_transform")(value, {"vars": {}})
+        return node(file, function, [value, {"vars": {}}])
+    body = code if "return" in code else f"try {{ return ({code}); }} catch (error) {{ return null; }}"
+    if "=>" in code:
+        body = f"return ({code})({name}, context);"
+    return javascript(f"({name}, context) => {{ const $ = {name}; {body} }}", value)
 
 
 def similarity(response: str, model: str, reference: str, threshold: float = 0.75) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairtrial.importers._promptfoo.code import CodeFile
-from fairtrial.importers._promptfoo.files import Folder, resolve
+from fairtrial.importers._promptfoo.files import PREFIX, Folder, resolve
 from fairtrial.importers._promptfoo.notes import Notes
 from fairtrial.importers._promptfoo.nunjucks import to_jinja, variable
 from fairtrial.importers._promptfoo.settings import Settings
@@ -24,6 +24,8 @@ _BEDROCK_OTHER = {
     "agentId", "agentAliasId", "sessionId", "max_tokens", "temperature", "modelArn", "inferenceConfig", "accessKeyId",
     "secretAccessKey", "sessionToken", "top_p",
 }  # fmt: skip
+_SAGEMAKER = ("region", "profile", "maxTokens", "temperature", "topP", "stopSequences", "contentType", "acceptType")
+_KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")  # stay in the environment
 _BROWSER = {"steps", "headless", "transformResponse", "responseParser", "cookies", "connectOptions", "timeoutMs"}
 _ADVICE = "add it to the function in promptfoo_code.py"
 
@@ -51,6 +53,8 @@ class Services:
             ("azure", "foundry-agent"): self._foundry,
             ("openclaw", "tools"): self._openclaw_tool,
         }.get((first, kind))
+        if first == "sagemaker" and kind != "embedding" and (config.get("transform") or config.get("responseFormat")):
+            service = self._sagemaker
         return service(name, model, config) if service else None
 
     def _made(self, name: str, made: str, note: str) -> dict[str, Any]:
@@ -101,6 +105,26 @@ class Services:
         options = {key: config[key] for key in _BEDROCK if config.get(key) is not None}
         made = self._code.call("call_bedrock_knowledge", str(config.get("modelArn") or model), options)
         return self._made(name, made, "agents and knowledge bases of Bedrock need `pip install boto3`")
+
+    def _sagemaker(self, name: str, model: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return an endpoint whose requests or replies are not as LiteLLM makes and reads them."""
+        self._note(name, config, {*_SAGEMAKER, "modelType", "endpoint", "transform", "responseFormat", "delay", *_KEYS})
+        self._settings.note_secrets(config)
+        kind = name.split(":")[1] if model else str(config.get("modelType") or "custom")
+        options = {key: config[key] for key in _SAGEMAKER if config.get(key) is not None}
+        form = config.get("responseFormat") if isinstance(config.get("responseFormat"), dict) else {}
+        for key, given in (("transform", config.get("transform")), ("path", (form or {}).get("path"))):
+            if given:
+                options[key] = self._code_or_file(str(given))
+        endpoint = str(config.get("endpoint") or model or name.partition(":")[2])
+        made = self._code.call("call_sagemaker", endpoint, kind, options)
+        return self._made(name, made, "endpoints of SageMaker with a `transform` or a `path` need `pip install boto3`")
+
+    def _code_or_file(self, given: str) -> Any:
+        if not given.startswith(PREFIX):
+            return given.strip().rstrip(";") if "=>" in given else given.strip()
+        file, _, function = given.removeprefix(PREFIX).partition(":")
+        return (self._folder.find(file)[0], function)
 
     def _openclaw_tool(self, name: str, model: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a tool of an OpenClaw gateway; its agents are models behind a server."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fairtrial.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
@@ -95,7 +96,8 @@ class Settings:
                     found[str(tool)] = code.removeprefix(JAVASCRIPT).strip().rstrip(";")
         return found
 
-    def _note_secrets(self, config: dict[str, Any]) -> None:
+    def note_secrets(self, config: dict[str, Any]) -> None:
+        """Say that keys which stand in the configuration are not copied."""
         for key in _SECRET:
             if config.get(key) and "\ue000" not in str(config[key]):
                 self._notes.differs(
@@ -105,7 +107,7 @@ class Settings:
 
     def params(self, name: str, config: dict[str, Any], *, native: bool = False) -> dict[str, Any]:
         """Return the `params` of a target; keys themselves are never copied."""
-        self._note_secrets(config)
+        self.note_secrets(config)
         params: dict[str, Any] = {}
         extra: dict[str, Any] = {}
         flat = _flat(config)
@@ -114,7 +116,11 @@ class Settings:
         for key, value in flat.items():
             if value is None or key in IGNORED:
                 continue
-            if key in PARAMS:
+            if key == "context" and re.match(r"vertex:.*(?:claude|llama)", name):
+                self._notes.differs(
+                    "`context` of Claude and Llama at Vertex is not sent, as in promptfoo: write it as a system message"
+                )
+            elif key in PARAMS:
                 params[PARAMS[key]] = [value] if PARAMS[key] == "stop" and isinstance(value, str) else value
             elif key in EXTRA:
                 extra[key] = value

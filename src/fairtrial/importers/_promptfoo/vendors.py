@@ -80,7 +80,7 @@ NOT_CHAT = (
     "embedding", "embeddings", "image", "assistant", "moderation", "realtime", "speech", "transcription", "video",
     "codex-sdk", "codex-app-server", "claude-agent-sdk", "agents", "chatkit", "tts", "live", "feature-extraction",
     "text-classification", "token-classification", "sentence-similarity", "openai-image", "nova-sonic", "agent", "kb",
-    "agents-python", "foundry-agent", "nova-reel", "luma-ray", "voice", "text-to-speech", "interactions",
+    "agents-python", "api", "foundry-agent", "nova-reel", "luma-ray", "voice", "text-to-speech", "interactions",
 )  # fmt: skip
 _ONE_API = ("sagemaker", "bedrock", "cloudflare-ai", "databricks")  # whose names have a kind that is part of the API
 
