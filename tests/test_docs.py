@@ -147,6 +147,7 @@ STAND_INS = {
 }
 
 
+@pytest.mark.slow
 async def test_the_suites_on_the_page_about_prompts_run(tmp_path, store):
     """With mocks in the place of models."""
     (tmp_path / "prompts").mkdir()

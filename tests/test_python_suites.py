@@ -172,6 +172,7 @@ def test_what_a_function_raises_is_a_reason():
     assert "returned 7" in next(ft.run(suite_of(scorer=bad_scorer)).trials()).unscored_message
 
 
+@pytest.mark.slow
 def test_a_function_that_hangs_ends_with_its_time():
     release = threading.Event()
     hung = ft.run(suite_of(lambda input: str(release.wait()), timeout=0.3, retry={"attempts": 1}))

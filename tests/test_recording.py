@@ -36,6 +36,7 @@ def screen(*written, columns=20, rows=4) -> Screen:
 
 
 class TestScreen:
+    @pytest.mark.slow
     @given(WRITTEN)
     def test_whatever_is_written_it_keeps_its_size(self, written):
         shown = screen(*written).rows

@@ -57,6 +57,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 async def test_rules_are_one_verdict(run_suite, before):
     good = await run_suite(**suite({"c01": ["x", "x", "42"]}, RULES))
     found = checked(good, before)
@@ -108,6 +109,7 @@ async def test_quarantine_leaves_cases_out_and_lists_them(run_suite, before):
     assert check.value == 0
 
 
+@pytest.mark.slow
 async def test_what_was_typed_comes_before_the_suite(run_suite, before):
     run = await run_suite(**suite({}, {"margin": 1, "unsure": "pass", "min_score": 99}))
     assert checked(run, before).exit_code == 0  # cannot tell, which this suite lets pass
@@ -145,6 +147,7 @@ async def test_an_answer_without_a_score_has_not_passed(run_suite, tmp_path):
     assert results(checked(run, min_coverage=0.5)) == {"coverage": "passed", "must_pass": "cannot tell"}
 
 
+@pytest.mark.slow
 async def test_a_case_with_another_text_is_one_case(run_suite, before):
     """The old text is in the baseline only; a case that is there no more is unknown."""
     changed = suite({}, {"margin": 20, "must_pass": ["c00"], "k_of_n": {"c0*": 2}})
@@ -186,6 +189,7 @@ async def test_early_stopping_leaves_categories_and_guards_open(run_suite, befor
     assert [check.result for check in found] == ["cannot tell"] * 2 and "could stop early" in found[0].message
 
 
+@pytest.mark.slow
 async def test_wordings_are_a_sample_in_categories_and_with_failures_too(run_suite):
     """The second of three wordings fails everywhere; another three could fail more often, or never."""
     asked = {"conditions": {"c": {"prompt": [f"{word} {{{{input}}}}" for word in ("Say", "Give", "Tell")]}}}

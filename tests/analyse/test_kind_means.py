@@ -141,6 +141,7 @@ async def test_many_tags_are_a_short_list(run_suite, shown):
     assert len(re.findall(r"^ [tuvw]\d ", await shown("--by", "tag"), re.MULTILINE)) == 40
 
 
+@pytest.mark.slow
 async def test_more_arms_than_fit_are_shown_when_asked_for(run_suite, shown):
     await run_suite(targets=[arm(f"arm-{n}", {n}) for n in range(7)], cases=cases())
     short, whole = await shown(), await shown("--by", "category")

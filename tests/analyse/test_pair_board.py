@@ -33,6 +33,7 @@ async def voted(run_suite: Any, *, arms: int, count: int, cases: int = 8, sure: 
     return run
 
 
+@pytest.mark.slow
 async def test_ratings_are_those_of_rank_by_votes(run_suite: Any) -> None:
     run = await voted(run_suite, arms=4, count=40, sure=0.5)
     board = pair_board([run], "votes")
@@ -45,6 +46,7 @@ async def test_ratings_are_those_of_rank_by_votes(run_suite: Any) -> None:
     assert board.battles == 40 == board.compared and board.pairs == 48 and board.voters == 1
 
 
+@pytest.mark.slow
 async def test_a_clear_leader_leads_in_words(run_suite: Any) -> None:
     board = pair_board([await voted(run_suite, arms=2, count=40, cases=40, sure=0.9)], "votes")
     assert board.arms[0].label == "m0" and len(board.tiers) == 2

@@ -35,6 +35,7 @@ def test_lines_that_look_like_a_fence_are_defused(text):
     assert fenced.count("<<") == fenced.count(">>") == 2
 
 
+@pytest.mark.slow
 async def test_another_condition_is_another_trial(run_suite, model_server):
     state = await model_server(answer="42")
     first = {"conditions": {"c": {"system": "Be brief."}}}

@@ -85,6 +85,7 @@ async def test_a_run_from_tiers_to_words(run_suite):
     assert "between top and near takes about" in settle_words(tiers)
 
 
+@pytest.mark.slow
 async def test_tiers_say_what_compare_and_rank_say(run_suite):
     chosen = [arm("a", 30), arm("b", range(5, 36)), arm("c", 18), arm("d", {1, 5, 7}), arm("e", range(0, 40, 2))]
     run = await run_suite(targets=chosen, cases=cases())

@@ -48,6 +48,7 @@ async def test_every_page_fits(run, page, width):
     assert max(map(cell_len, out.splitlines())) <= width
 
 
+@pytest.mark.slow
 async def test_what_goes_first_in_a_narrow_terminal(run, page):
     tiers, arms = run_tiers(run), {one.arm: one for one in run.arms}
 

@@ -40,6 +40,7 @@ def problem_of(text: str, folder) -> str:
     return message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -162,6 +163,7 @@ def test_from_the_command_line(tmp_path, kind):
     assert len(done.stderr.strip().splitlines()) <= 15
 
 
+@pytest.mark.slow
 def test_problems_are_those_of_the_suite(tmp_path):
     with pytest.raises(ProblemsError) as caught:
         parse_suite(LAUGHS, file="s.yaml", folder=tmp_path, environment={})

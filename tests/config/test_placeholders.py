@@ -15,6 +15,7 @@ cases: [{input: "${QUESTION}", expected: x}]
 """
 
 
+@pytest.mark.slow
 def test_variables_that_are_not_set_are_no_problem():
     suite = parse_suite(SUITE, environment={"LAB_URL": "http://127.0.0.1"}, placeholders=True)
     assert suite.variables.assumed == {"OPENAI_API_KEY", "LAB_KEY", "LANES", "QUESTION"}

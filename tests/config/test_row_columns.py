@@ -96,6 +96,7 @@ def test_a_target_that_takes_one_question_takes_no_turns(tmp_path):
         suite_of(tmp_path, {"path": "t.jsonl", "turns": "talk"}, command)
 
 
+@pytest.mark.slow
 @given(st.one_of(st.none(), st.text(max_size=20), st.lists(st.one_of(st.text(max_size=5), st.integers()), max_size=3)))
 def test_any_cell_is_read_or_one_sentence(value):
     for read in (_names, _turns):

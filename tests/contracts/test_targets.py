@@ -88,6 +88,7 @@ class TestEveryTarget:
         read(registry.load("targets", kind).options_type, {"no_such_option": 1}, problems)
         assert any("no_such_option" in f"{path} {message}" for path, message in problems)
 
+    @pytest.mark.slow
     def test_checking_tells_reasons_and_never_raises(self, kind, tmp_path):
         cls = registry.load("targets", kind)
         options = read(cls.options_type, {}, [])

@@ -249,6 +249,7 @@ def test_paths_lead_to_what_they_name(steps, value):
     assert follow(json.loads(json.dumps(document)), parse_path(path)) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "text"),
     [

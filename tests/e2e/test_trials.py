@@ -84,6 +84,7 @@ def test_every_filter_finds_its_trials(cli, run, words):
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_the_wrong_answers_of_the_best_arm(cli, run):
     out = cli("show", "--wrong", "--json")[1]
     trials = json.loads(out)["trials"]
@@ -136,6 +137,7 @@ def test_a_name_that_the_run_does_not_have(cli, run, words, message):
     assert code == 1 and message in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_repeats_times_and_scores_are_the_same_everywhere(cli, run, tmp_path):
     documents = json.loads(cli("show", "--trials", "--json")[1])["trials"]
     lines = [json.loads(line) for line in cli("export", "-o", "-", "--format", "jsonl")[1].splitlines()]
@@ -153,6 +155,7 @@ def test_repeats_times_and_scores_are_the_same_everywhere(cli, run, tmp_path):
     assert datetime.fromisoformat(summary["created_at"]) < datetime.fromisoformat(summary["ended_at"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["md", "json", "jsonl", "csv", "junit.xml"])
 def test_standard_output_has_what_the_file_has(cli, run, name, tmp_path):
     path = tmp_path / f"r.{name}"

@@ -202,6 +202,7 @@ async def _cost(result, limit=None) -> tuple[Cost, Budget]:
 numbers = st.one_of(st.integers(-(2**70), 2**70), st.just(0))
 
 
+@pytest.mark.slow
 @given(
     usage=st.one_of(
         st.none(),
@@ -220,6 +221,7 @@ def test_no_usage_makes_a_cost_negative_or_more_than_the_call_can_have_cost(usag
         assert budget.spent == cost.charged
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 0.3), st.floats(0, 1)), min_size=1, max_size=40))
 def test_money_set_aside_keeps_nobody_waiting_for_ever(calls):
     """Sums of binary fractions leave residues; whoever waits is woken all the same."""

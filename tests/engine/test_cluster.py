@@ -66,6 +66,7 @@ SUITE = {
 }
 
 
+@pytest.mark.slow
 async def test_workers_give_the_same_results_as_one_process(run_suite, workers, monkeypatch):
     alone = await run_suite(**SUITE)
     backend = workers(most=3)
@@ -217,6 +218,7 @@ def test_fair_shares(width, wants):
             assert all(shares[other] <= shares[worker] + 1 for other in wanted)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=60), st.randoms())
 def test_calls_in_flight_never_exceed_the_limit(most, steps, luck):
     """Workers whose orders arrive late, in order, use no more than the limit together."""
@@ -295,6 +297,7 @@ class Cluster:
             self.leases[number].update(self.purses[number].report())
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0.001, 0.3), st.floats(0, 1)), min_size=1, max_size=40),
     st.integers(1, 4),

@@ -143,6 +143,7 @@ def test_an_account_is_used_and_not_exceeded(name, workers):
     assert any(f"limit of {unit} a minute" in line for line in held)
 
 
+@pytest.mark.slow
 def test_where_nobody_speaks_of_limits_nothing_is_held_back():
     class Plain(Account):
         async def ask(self, request: Request) -> Answer | Failure:
@@ -156,6 +157,7 @@ def test_where_nobody_speaks_of_limits_nothing_is_held_back():
     assert account.calls >= 100 * 59 and not any(held)
 
 
+@pytest.mark.slow
 def test_the_calls_of_an_agent_are_spaced_like_those_of_its_model():
     class Agent(Account):
         """Four calls in every trial, each at its turnstile."""

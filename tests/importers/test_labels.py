@@ -41,6 +41,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", BENCHMARKS)
 def test_labels_are_certified_where_there_is_a_model(tool, here):
     name, expected = BENCHMARKS[tool]
@@ -157,6 +158,7 @@ def test_a_benchmark_without_numbers_is_refused():
     assert isinstance(labelled_suite("B", [Question("a", "q", "1")]), Imported)
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_asks_for_programs(here):
     path = write(here, "mamo_easy_lp.jsonl")
     arguments = ["import", "mamo", str(path), "-o", "suite.yaml", "--answer", "code"]
@@ -178,6 +180,7 @@ def test_a_benchmark_that_asks_for_programs(here):
     assert trials["2"]["metrics"]["relative_gap"] == 0.0625 and "value 7.5, published 8" in trials["2"]["notes"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(programs.sys.platform == "win32", reason="programs cannot be run there")
 @pytest.mark.parametrize(
     ("asked", "answer"), [("value", "Answer: 10.4"), ("code", "```python\ndef solve():\n    return 10.4\n```")]

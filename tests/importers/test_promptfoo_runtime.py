@@ -361,6 +361,7 @@ def test_only_what_is_needed_is_written_beside_the_suite(tmp_path):
     assert "def call_browser" not in code and "def traced" not in code
 
 
+@pytest.mark.slow
 def test_an_embedder_of_the_users_own_is_called(tmp_path):
     (tmp_path / "lab.js").write_text(
         "module.exports = class { async callEmbeddingApi(text) { return {embedding: [text.length, 1]}; } };"

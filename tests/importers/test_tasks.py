@@ -88,6 +88,7 @@ async def test_tasks_of_harbor_run(tasks, tmp_path, store, capsys):
     assert "reward" in next(iter(run.trials())).notes or "right" in next(iter(run.trials())).notes
 
 
+@pytest.mark.slow
 async def test_an_agent_cannot_write_its_own_reward(tasks, tmp_path, store):
     assert _run(["import", "harbor", str(tasks / "hello"), "-o", "out/suite.yaml"]) == 0
     cheat = (

@@ -21,6 +21,7 @@ def test_what_looks_like_a_fence_is_none(text):
     assert not any(LINES.search(line) or "0a0a" in line for line in inside)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="<> aE0\n›‹＜", max_size=40))
 def test_whatever_the_text(text):
     fenced = Fence("0a0a").around("ANSWER", text)

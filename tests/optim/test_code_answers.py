@@ -200,6 +200,7 @@ def test_any_text_has_a_program_or_none(text):
     assert program is not None or not only
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(["x", "status", "error", "message", "objective_value"]),

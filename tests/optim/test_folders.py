@@ -175,6 +175,7 @@ def test_an_echo_is_told_from_an_answer(prompt, text, echo):
     assert (answered.findings == ("echo",)) is echo and (answered.x is not None) is (EXAMPLE in text and not echo)
 
 
+@pytest.mark.slow
 async def test_an_echo_follows_nothing_in_any_style(run_suite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = await run_suite(

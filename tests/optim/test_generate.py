@@ -50,12 +50,14 @@ def test_every_problem_is_valid_and_tells_all_its_numbers(family, n, seed):
             assert re.search(rf"\b{variable['name']}\b", document["text"])
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_files_on_every_machine():
     """The hash may change only with a change of the families or stories, which must then be said in the change log."""
     text = "".join(one.text for family in DOMAINS for one in drafts(family, 5, 7, variants=2))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "c273ec87e1b741dd"
 
 
+@pytest.mark.slow
 def test_other_seeds_and_numbers_give_other_problems():
     for family in DOMAINS:
         made = [*drafts(family, 5, 1, 3), *drafts(family, 5, 2, 3)]
@@ -109,6 +111,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_written_certified_and_asked_as_groups(here):
     arguments = ["optim", "generate", "--family", "knapsack", "--n", "4", "--count", "2", "--variants", "1", "out"]
     result = CliRunner().invoke(cli, [*arguments, "--json"], standalone_mode=False)

@@ -168,6 +168,7 @@ class TestExpressions:
         with pytest.raises(FormulaError):
             read(text)
 
+    @pytest.mark.slow
     @settings(max_examples=200, deadline=None)
     @given(st.text(alphabet="y[]()+-*/@0123., forinageslqtc<>='_", max_size=40))
     def test_any_text_is_an_expression_or_a_mistake(self, text):
@@ -435,6 +436,7 @@ class TestBaselines:
         points = random_points(problem)
         assert len(points) >= 50 and max(problem.violations(point).largest for point in points) < 1e-9
 
+    @pytest.mark.slow
     def test_local_search_finds_the_best_of_many_minima(self):
         problem = read_problem(EXAMPLES / "six-hump-camel.yaml")
         found = search(problem, 60)
@@ -451,6 +453,7 @@ class TestBaselines:
         assert problem_digest(exported) in shipped()
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.yaml").write_text(BAD)

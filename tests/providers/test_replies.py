@@ -182,6 +182,7 @@ class TestRefusals:
         answer = await said(kind, streamed_refusal(kind), stream=True)
         assert (answer.text, answer.finish_reason) == ("I can't.", "refusal")
 
+    @pytest.mark.slow
     async def test_streamed_calls_of_tools(self):
         pieces = [{"index": 0, "function": {"name": "f", "arguments": ""}}]
         pieces += [{"index": 0, "function": {"arguments": part}} for part in ('{"x"', ": 1}")]

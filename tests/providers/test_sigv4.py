@@ -26,6 +26,7 @@ def reference(url, body, credentials, region, now=None):
     return {name.lower(): value for name, value in request.headers.items()}
 
 
+@pytest.mark.slow
 @given(model=NAMES, body=st.binary(max_size=200), token=st.none() | NAMES, port=st.sampled_from(["", ":443", ":8443"]))
 def test_they_equal_botocores(model, body, token, port):
     from urllib.parse import quote

@@ -126,6 +126,7 @@ class TestAttempts:
 
 
 class TestMatching:
+    @pytest.mark.slow
     def test_an_inspect_log_and_an_lm_eval_log_of_the_same_questions_are_paired(self, cli):  # noqa: F811
         one = ft.import_results(A)
         groups = {run.record.suite_name: run for run in ft.import_results(DATA / "lm-eval/b")}

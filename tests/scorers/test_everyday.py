@@ -254,6 +254,7 @@ def test_overlap_is_that_of_the_reference_implementations(pair):
     assert rouge_l(answer, reference) == pytest.approx(pair["L"], abs=1e-8)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.text(min_size=1, max_size=60))
 def test_overlap_is_a_share(answer, reference):
     for value in (

@@ -77,6 +77,7 @@ def test_holm_equals_statsmodels(p):
     assert holm(p) == pytest.approx(reference, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60))
 def test_mcnemar_equals_statsmodels(pairs):
     from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
@@ -107,6 +108,7 @@ def test_sign_flips(n):
     assert sign_flip(d) == pytest.approx(expected, abs=1e-9 if n <= 12 else 0.02)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=40))
 def test_wilcoxon_equals_scipy(d):
     if not any(d):

@@ -1,5 +1,6 @@
 """Places of trials in little memory, and names that fit their columns."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -11,6 +12,7 @@ from fairtrial.store.trial_query import Places
 NUMBER = st.integers(0, 2**40)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NUMBER, NUMBER, NUMBER)), st.integers(-5, 5), st.integers(-5, 5))
 def test_places_are_a_sequence_like_any_other(triples, first, last):
     places = Places()

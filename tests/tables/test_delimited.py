@@ -115,6 +115,7 @@ def test_packed_files(tmp_path, name):
 _CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 
 
+@pytest.mark.slow
 @given(
     table=st.lists(st.lists(_CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
     mark=st.sampled_from(",;\t|"),
@@ -133,6 +134,7 @@ def test_what_is_written_is_read(tmp_path_factory, table, mark, end, encoding):
     assert all(list(row.fields) == header for row in rows)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=300))
 def test_any_bytes_are_rows_or_one_sentence(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("b")

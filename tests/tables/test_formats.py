@@ -19,6 +19,7 @@ def problems_of(dataset: dict, folder) -> list[str]:
     return [problem.message for problem in caught.value.problems]
 
 
+@pytest.mark.slow
 def test_parquet(tmp_path, write_suite):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.table(

@@ -99,6 +99,7 @@ open("answer.json", "w").write(json.dumps({"told": [sys.argv[2:], open(settings[
 """
 
 
+@pytest.mark.slow
 async def test_a_program_with_settings_of_its_own(run_suite, tmp_path):
     """Settings in a file, the prompt as an argument, the answer in a file; and its calls are seen, though it tells nothing."""
     (tmp_path / "agent.py").write_text(AGENT)

@@ -191,6 +191,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_whatever_stands_in_messages_is_read_or_passed_over(value):
     assert all(called.tool for called in tool_calls_in(value))

@@ -208,6 +208,7 @@ async def test_everything_that_is_offered_can_be_taken_along(client: TestClient,
     assert reply.status_code == 200 and reply.content and "attachment" in reply.headers["content-disposition"]
 
 
+@pytest.mark.slow
 async def test_a_site_and_its_badge_can_be_taken_along(client: TestClient, run_suite: Any) -> None:
     import zipfile
     from io import BytesIO
@@ -224,6 +225,7 @@ async def test_a_site_and_its_badge_can_be_taken_along(client: TestClient, run_s
     assert badge.headers["content-security-policy"] == "sandbox"
 
 
+@pytest.mark.slow
 async def test_two_tabs_of_one_voter_and_two_voters_without_a_name(
     client: TestClient, run_suite: Any, store: Store
 ) -> None:
@@ -436,6 +438,7 @@ async def test_cases_are_filtered_and_sorted(run_suite: Any, store: Store) -> No
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_means_by_kind_lead_to_their_cases(client: TestClient, run_suite: Any) -> None:
     cases = [
         {"input": f"q{n}", "expected": "q1", "category": "a & b" if n % 2 else "c", "tags": [f"t{n % 3}"]}

@@ -76,6 +76,7 @@ async def test_a_tie_and_two_bad_answers_are_revealed_too(
     assert words in vote(client, run, choice).text
 
 
+@pytest.mark.slow
 async def test_a_vote_is_undone_and_its_pair_comes_again_on_the_same_sides(
     client: TestClient, run_suite: Any, store: Store
 ) -> None:
@@ -99,6 +100,7 @@ async def test_a_vote_that_cannot_be_counted_is_not_passed_over_in_silence(clien
     assert "Nothing was counted" in client.post(f"/runs/{run.id}/vote", data=data).text
 
 
+@pytest.mark.slow
 async def test_every_pair_once_then_the_page_says_so(client: TestClient, run_suite: Any, store: Store) -> None:
     run = await run_suite(targets=targets("paris", "lyon", "nice"), cases=cases(2))
     for _ in range(6):
@@ -124,6 +126,7 @@ async def test_what_models_write_stays_data(client: TestClient, run_suite: Any) 
         assert "<script>alert" not in text and "<img" not in text and 'href="javascript' not in text
 
 
+@pytest.mark.slow
 async def test_the_arena_lists_what_can_be_voted_on(client: TestClient, run_suite: Any, store: Store) -> None:
     alone = await run_suite(cases=cases(2))
     run = await run_suite(targets=targets(*ARMS), cases=cases(4))

@@ -21,6 +21,7 @@ async def test_one_run_stands_on_the_board_as_on_its_own_page(run_suite, client)
     assert all(rank_words(one) in shown for one in tiers.places)
 
 
+@pytest.mark.slow
 async def test_arms_of_different_runs_are_compared_on_their_common_cases(run_suite, client):  # noqa: F811
     """Every arm is there with its newest run, and a pair leads to the comparison of those two."""
     first = await run_suite(targets=[arm("old", 12), arm("both", 20)], cases=cases())
@@ -37,6 +38,7 @@ async def test_arms_of_different_runs_are_compared_on_their_common_cases(run_sui
     assert "new" in found and "there is no arm" not in found
 
 
+@pytest.mark.slow
 async def test_history_has_a_point_for_every_run(run_suite, client):  # noqa: F811
     runs = [await run_suite(targets=[arm("a", 20 + n), arm("b", 10)], cases=cases()) for n in range(3)]
     page = client.get("/board?wait=1").text

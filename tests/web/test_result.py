@@ -88,6 +88,7 @@ async def test_fifty_arms_are_a_page_that_can_be_read(run_suite, client):
     assert len(client.get(f"/runs/{run.id}").content) < 300_000
 
 
+@pytest.mark.slow
 async def test_a_run_that_stopped_early_says_so(write_suite, store, client):
     options = RunOptions(stop_when="decided")
     suite = pipeline.load(write_suite(targets=[arm("good", 200, 200), arm("bad", 10, 200)], cases=cases(200)), options)
@@ -108,6 +109,7 @@ async def test_dots_are_where_their_numbers_are(run_suite, client):
         assert dot == pytest.approx(axis.at(100 * one.mean), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("good", "bad"), ("bad", "good"), ("good", "near")])
 async def test_a_pair_keeps_the_interval_that_it_has_among_all(run_suite, client, pair):
     run = await run_suite(targets=[arm("good", 36), arm("bad", 20), arm("near", 35)], cases=cases())
@@ -160,6 +162,7 @@ async def test_names_of_arms_and_cases_are_text(run_suite, client):
     assert "&lt;img" in page
 
 
+@pytest.mark.slow
 async def test_home_says_what_moved_beyond_chance(run_suite, client):
     await run_suite(targets=[arm("m", 36), arm("other", 20)], cases=cases())
     await run_suite(targets=[arm("m", 10), arm("other", 20)], cases=cases())

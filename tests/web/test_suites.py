@@ -128,6 +128,7 @@ def test_a_form_for_many_cases_comes_in_pages(client: TestClient, tmp_path: Path
     assert "Page 2 of 5" in page and ">n50<" in page and ">n5<" not in page
 
 
+@pytest.mark.slow
 def test_the_form_of_a_long_suite_comes_after_its_page(client: TestClient, tmp_path: Path) -> None:
     text = CAPITALS + "".join(f"  - {{id: n{n}, input: {'Q' * 100}{n}}}\n" for n in range(200))
     (tmp_path / "long.yaml").write_text(text)
@@ -183,6 +184,7 @@ def test_tables_of_spreadsheets_are_imported(tmp_path) -> None:
         read_cases("question;answer\nça;oui\n".encode("cp1252"), ".csv")
 
 
+@pytest.mark.slow
 def test_aliases_that_would_make_the_page_endless() -> None:
     levels = "".join(f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in itertools.pairwise("abcdefghi"))
     text = f"name: x\ntargets: [mock:echo]\na: &a [x, x]\n{levels}cases: [{{input: q, expected: *i}}]\n"

@@ -202,6 +202,7 @@ def test_a_missing_judgement_fails_the_sample():
     assert result.actual is None and not result.within_tolerance and "down" in result.notes
 
 
+@pytest.mark.slow
 def test_runs_say_how_their_judge_was_rated(write_suite, capsys):
     options = {"verdict": {"marks": MARKS}}
     keys = {"targets": [{"id": "t", "target": "mock:x", "options": {"answer": "boil an egg"}}], "scorer": "llm_judge"}

@@ -54,6 +54,7 @@ def fill(path, bias: float = 0.0) -> None:
         writer.writerows(rows)
 
 
+@pytest.mark.slow
 async def test_a_sample_is_blind_and_random(judged, tmp_path):
     run = await judged(targets=[talker("one"), talker("two")])
     path = tmp_path / "marks.csv"
@@ -99,6 +100,7 @@ async def test_every_case_is_drawn_until_none_is_left(run_suite, monkeypatch):
     assert {place.repeat for place in drawn} == {0, 1} and [place.case for place in drawn] != list(range(30))
 
 
+@pytest.mark.slow
 async def test_a_biased_judge_is_corrected(judged, tmp_path):
     run = await judged(100)
     path = tmp_path / "marks.csv"
@@ -132,6 +134,7 @@ async def test_right_or_wrong_is_corrected(judged, tmp_path):
     assert corrected.ci95[0] <= 0.5 <= corrected.ci95[1] and corrected.method == "labels and verdicts"
 
 
+@pytest.mark.slow
 async def test_labels_are_stale_beside_another_judge(judged, store):
     run = await judged(30)
     trials = [trial.trial_id for trial in run.trials()]
@@ -154,6 +157,7 @@ async def test_labels_outside_the_labelled_range_are_refused(judged):
     assert corrected.mean is None and "outside the labelled range (0 to 20)" in corrected.refused
 
 
+@pytest.mark.slow
 async def test_unequal_weights_are_refused(judged):
     run = await judged(cases=[{**case, "weight": 1 + n % 2} for n, case in enumerate(cases(30))])
     add_labels(run, [Label(trial.trial_id, 0.5) for trial in list(run.trials())[:10]], by="ann")

@@ -75,6 +75,7 @@ async def test_what_more_answers_cannot_decide_costs_nothing(run_suite, store):
     assert bought.rounds == 0 and "would not decide it" in bought.ended and len(store.runs()) == 2
 
 
+@pytest.mark.slow
 async def test_the_budget_is_kept(run_suite, store, model_server):
     """A run costs money; with less than another round left, nothing is asked."""
     state = await model_server(answers=("42", "42", "x"))

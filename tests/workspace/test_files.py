@@ -50,6 +50,7 @@ def emptied(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(files=st.dictionaries(_NAMES, _CONTENTS, max_size=5))
 def test_what_is_packed_comes_back_and_equal_files_give_equal_bytes(tmp_path_factory, files):
@@ -63,6 +64,7 @@ def test_what_is_packed_comes_back_and_equal_files_give_equal_bytes(tmp_path_fac
     assert tree(unpacked) == tree(folder)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     before=st.dictionaries(_NAMES, _CONTENTS, max_size=5),

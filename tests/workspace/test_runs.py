@@ -211,6 +211,7 @@ async def test_an_answer_from_the_cache_brings_its_changes(run_suite, agent, tmp
     assert not next(iter((await run_suite(**keys)).trials())).cached
 
 
+@pytest.mark.slow
 async def test_values_of_variables_in_files_are_not_stored(run_suite, agent, store, monkeypatch, tmp_path):
     monkeypatch.setenv("SHOP_TOKEN", "tok-4711-violet-9283")
     agent["options"]["env"] = {"TOKEN": "${SHOP_TOKEN}"}
@@ -349,6 +350,7 @@ def test_servers_and_hot_judges_are_looked_at_before_a_run(write_suite, capsys):
     assert "oops" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_trial_is_shown_with_what_changed(agent, write_suite, capsys, store):
     task = "(here / 'made.txt').write_text('violet'); print('done')"
     path = write_suite(
