@@ -20,7 +20,7 @@ test: setup lint  ## all tests; types are checked beside them, for that takes as
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
 
-test-quick: setup  ## under two minutes: no browser, no model, no simulation, nothing slow
+test-quick: setup  ## a minute and a half: no browser, no model, no simulation, nothing slow
 	$(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow"
 
 mutants: setup  ## whether the tests would notice: 200 small changes to the code

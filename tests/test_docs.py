@@ -95,6 +95,7 @@ def suites_in(page: Path) -> list[str]:
     return [block for block in blocks if block.startswith("name:")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [

@@ -411,6 +411,7 @@ def test_the_interaction_finds_none_where_there_is_none(clustered):
     assert 0.035 <= wrong / 2000 <= 0.065
 
 
+@pytest.mark.slow
 def test_the_interaction_equals_references():
     from statsmodels.stats.oneway import anova_oneway
 

@@ -101,6 +101,7 @@ def test_an_export_is_streamed(run_of, form):
     assert growth(exported(form), run_of, ROWS) < LIMIT
 
 
+@pytest.mark.slow
 def test_what_was_made_up_is_what_the_suite_gives(run_of):
     """The generator stands in for the engine: the same arms, scores and failures."""
     summary = run_of(COLUMNS[0]).summary()

@@ -24,6 +24,7 @@ def test_variables_that_are_not_set_are_no_problem():
         parse_suite(SUITE, environment={"LAB_URL": "http://127.0.0.1"})
 
 
+@pytest.mark.slow
 def test_everything_else_is_checked():
     text = SUITE.replace("expected: x", "scorer: {type: regex, pattern: '('}")
     with pytest.raises(ProblemsError) as caught:

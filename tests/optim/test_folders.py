@@ -51,6 +51,7 @@ def evaluated(folder, *, ok=True):
     return arms, found.stderr
 
 
+@pytest.mark.slow
 def test_with_the_problem_and_without_it(instance, tmp_path):
     with_problem, told = evaluated(instance)
     assert set(with_problem) == {"polite", "strict", "very_terse", "plain"}

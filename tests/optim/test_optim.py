@@ -105,6 +105,7 @@ class TestOneProblem:
                 body - bound, rel=1e-9, abs=1e-7
             )
 
+    @pytest.mark.slow
     @settings(max_examples=40, deadline=None)
     @given(KINDS, st.integers(0, 2**32 - 1))
     def test_the_slope_is_the_slope(self, kind, seed):

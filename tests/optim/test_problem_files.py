@@ -131,8 +131,12 @@ class TestExpressions:
             ("(-1)**0.5", "root of a negative number"),
             ("9**9**9", "too large"),
             ("y[0]**y[1]", "write exp(b*log(a))"),
-            ("sum(1 for i in range(10**12))", "more than 1,000,000 operations"),
-            ("sum(1 for i in range(2000) for j in range(2000))", "more than 1,000,000 operations"),
+            pytest.param("sum(1 for i in range(10**12))", "more than 1,000,000 operations", marks=pytest.mark.slow),
+            pytest.param(
+                "sum(1 for i in range(2000) for j in range(2000))",
+                "more than 1,000,000 operations",
+                marks=pytest.mark.slow,
+            ),
             ("-" * 200 + "1", "too deeply nested"),
             ("(" * 500 + "1" + ")" * 500, "nested"),
             ("'a'*3", "is not a number"),
@@ -312,6 +316,7 @@ class TestFiles:
         found = baseline(parse_problem(block, default_id="knapsack"), time_limit=30)
         assert found.certified and found.objective == pytest.approx(21)  # items 1 and 3, nothing to spare
 
+    @pytest.mark.slow
     def test_mps_lp_and_pyomo_are_the_same_problem(self, tmp_path):
         (tmp_path / "own.yaml").write_text(
             "sense: max\nvariables: [{name: x, lower: 0, upper: 3}, {name: y, lower: 0, integer: true}]\n"

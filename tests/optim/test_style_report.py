@@ -126,6 +126,7 @@ def test_the_report_is_the_guides_table(followed, report):
     assert compared.wordings == 10 and compared.difference > 0.2
 
 
+@pytest.mark.slow
 def test_html_needs_nothing_and_shows_every_figure(followed):
     folder, _ = followed
     page = unescape((folder / "report.html").read_text())
@@ -172,6 +173,7 @@ def check_latex(text):
 HOSTILE = "\\input{/etc/passwd} <script>alert(1)</script> & 100% $x$ #1 ~^_ {} `id` | =cmd() 模型 [x]"
 
 
+@pytest.mark.slow
 def test_no_name_becomes_markup(report):
     check_latex(render_styles(report, "tex"))
     old = report.arms[0].arm

@@ -92,6 +92,7 @@ def reference(*parts):
     return found, False
 
 
+@pytest.mark.slow
 @given(frames=st.lists(FRAMES, max_size=4), cuts=st.lists(st.integers(0, 5000), max_size=8))
 def test_they_equal_botocores_however_they_are_cut(frames, cuts):
     data = encoded(frames)
@@ -100,6 +101,7 @@ def test_they_equal_botocores_however_they_are_cut(frames, cuts):
     assert [payload for _, payload in found] == [payload for _, payload in frames]
 
 
+@pytest.mark.slow
 @given(
     frames=st.lists(FRAMES, min_size=1, max_size=3),
     place=st.integers(0, 5000),

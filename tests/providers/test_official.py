@@ -497,6 +497,7 @@ async def test_the_official_client_works_here_and_sends_what_we_send(name, scene
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 async def test_calls_of_tools_go_forth_and_back_as_the_official_client_sends_them(name, server, tmp_path):
     calls = [Say(text="", calls=(("look", {"x": 1}),)), Say(text="ok")]

@@ -66,6 +66,7 @@ def test_effect_words(d, word):
     assert effect_words(d) == word
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 @settings(max_examples=20)
 def test_holm_equals_statsmodels(p):

@@ -155,6 +155,7 @@ async def test_from_the_command_line(run_suite, store, other, capsys):
     assert "is intact" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @on_both
 async def test_numbers_that_are_taken_are_not_given_twice(run_suite, store, other):
     await run_suite()

@@ -25,6 +25,7 @@ cases:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["cases/2", "cases/2/2/1", "cases/2/2/1?panel=1", "cases/2/1/1?panel=1"])
 async def test_a_case_that_an_arm_is_not_asked(page: str, site: str, store: Store, tmp_path: Path) -> None:
     path = tmp_path / "suite.yaml"

@@ -121,6 +121,7 @@ async def test_a_further_look_has_its_own_interval(run_suite, noisy):
     assert "97.5 % CI" in wide.message and "95 % CI" in plain.message
 
 
+@pytest.mark.slow
 async def test_rounds_do_not_replace_the_answers_they_add_to(run_suite, noisy, store):
     """An arm that nobody changed stays unchanged after a gate has asked it again."""
     before = await run_suite(**suite(1))
