@@ -31,9 +31,13 @@ from tests.scripted import Script, Scripted, look_up, scripted_model
 
 # How fast a machine is proves nothing, and what is red today was red yesterday. `--hypothesis-profile=default` looks for
 # more.
-_STEADY: dict[str, Any] = {"deadline": None, "derandomize": True, "max_examples": 50}
-_TOO_SLOW = [hypothesis.HealthCheck.too_slow]
-hypothesis.settings.register_profile("any machine", suppress_health_check=_TOO_SLOW, **_STEADY)
+hypothesis.settings.register_profile(
+    "any machine",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("any machine")
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the one in C is ten times as fast
 _PATIENCE = 240_000  # milliseconds

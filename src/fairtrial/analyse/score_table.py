@@ -199,8 +199,11 @@ def _read_plan(run: Run, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints
         entry.scorers[rows] = scorers.setdefault(everywhere, len(scorers))
         for position in special:
             entry.scorers[rows[position]] = scorers.setdefault(cases.scorers[position] or b"", len(scorers))
+        is_asked = {
+            asked: arm.is_asked(*(decode(names) or () for names in asked)) for asked in set(cases.limited.values())
+        }
         for position, asked in cases.limited.items():
-            if not arm.is_asked(*(decode(names) or () for names in asked)):
+            if not is_asked[asked]:
                 row = int(rows[position])
                 entry.places[row] = entry.scorers[row] = -1
                 entry.unasked.add(row)

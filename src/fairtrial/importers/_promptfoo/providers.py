@@ -31,7 +31,7 @@ class Providers:
     """Reads providers; `servers` has those that must be described in the suite, `tools` their MCP servers."""
 
     def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any], code: CodeFile) -> None:
-        self._folder, self._notes, self._environment, self._code = folder, notes, environment, code
+        self._folder, self._notes, self._environment = folder, notes, environment
         self._addresses = Addresses(folder, notes, code)
         self._agents = Agents(folder, notes, code)
         self._settings = Settings(folder, notes)
