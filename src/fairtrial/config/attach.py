@@ -9,17 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairtrial.config.web_files import copy_path, is_address, local_copy, name_at
-from fairtrial.core.file import Attachment, File
+from fairtrial.core.file import Attachment, File, media_of
 
 _MAX_BYTES = 20 * 2**20  # what most providers accept
 _MAX_TEXT = 2**20
-_STARTS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-    b"%PDF-": "application/pdf",
-}
 
 
 class Attached(NamedTuple):
@@ -90,10 +83,7 @@ def _read_once(path: Path, changed: int, size: int) -> tuple[str, str | None, st
     """Return the media type, the text of a text file, the hash and the size; once for every version of a file."""
     body = path.read_bytes()
     sha256 = hashlib.sha256(body).hexdigest()
-    media = next((media for start, media in _STARTS.items() if body.startswith(start)), None)
-    if media is None and body[:4] == b"RIFF" and body[8:12] == b"WEBP":
-        media = "image/webp"
-    if media is not None:
+    if (media := media_of(body)) is not None:
         return media, None, sha256, size
     try:
         text = body.decode("utf-8-sig")

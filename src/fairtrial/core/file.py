@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+_STARTS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"%PDF-": "application/pdf",
+}
+
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
     """A file and its content, such as a screenshot."""
@@ -25,3 +33,10 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     media: str
     sha256: str
     size: int
+
+
+def media_of(body: bytes) -> str | None:
+    """Return the media type of an image or a PDF by its first bytes; None if it is neither."""
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media for start, media in _STARTS.items() if body.startswith(start)), None)

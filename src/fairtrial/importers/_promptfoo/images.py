@@ -8,8 +8,9 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from fairtrial.core.file import media_of
+
 FOLDER = "promptfoo_files"
-_STARTS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif", b"%PDF-": "pdf"}
 _DATA_URL = re.compile(r"data:[\w/+.-]+;base64,")
 
 
@@ -27,7 +28,7 @@ def image_in(value: str) -> Image | None:
         body = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    kind = next((kind for start, kind in _STARTS.items() if body.startswith(start)), None)
-    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
-        kind = "webp"
-    return Image(f"{FOLDER}/{hashlib.sha256(body).hexdigest()[:12]}.{kind}", body) if kind else None
+    media = media_of(body)
+    if media is None:
+        return None
+    return Image(f"{FOLDER}/{hashlib.sha256(body).hexdigest()[:12]}.{media.rpartition('/')[2]}", body)
