@@ -4,7 +4,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and e
 BIN := .venv/bin
 , := ,
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet install
-UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --compile-bytecode
+UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
@@ -61,7 +61,7 @@ screenshots: setup  ## pictures of every page in light, dark and on a phone, int
 	$(BIN)/python -m docs.screenshots
 
 lock: setup  ## renew the pinned versions
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --no-header --no-annotate \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.0 --upgrade --all-extras --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links pyproject.toml -o constraints.txt
 
 clean:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import sys
@@ -145,10 +146,9 @@ async def _result(reference: Any) -> Any:
 def _ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a run tells nobody about itself
     try:
-        import ray
+        return importlib.import_module("ray")
     except ImportError:
         raise FairtrialError("--engine ray needs Ray: pip install 'fairtrial[ray]'") from None
-    return ray
 
 
 def _own_modules(functions: Any) -> list[ModuleType]:
