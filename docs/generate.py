@@ -18,11 +18,11 @@ from fairtrial.cli.import_traces import command as import_traces
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
-from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.gate import GateSpec
 from fairtrial.core.providers import api_providers
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.webpage import checks
 
 DOCS = Path(__file__).parent

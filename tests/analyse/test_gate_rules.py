@@ -13,8 +13,8 @@ from fairtrial.analyse.gate_changes import Changes
 from fairtrial.analyse.gate_claims import Claim, claims, decide
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.experiment import StopSpec
 from fairtrial.core.gate import GateSpec
+from fairtrial.core.settings import StopSpec
 from fairtrial.reports.comment import render
 from fairtrial.reports.json import gate_document
 from fairtrial.reports.junit import render_gate as junit

@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from fairtrial.core.answer import Usage
-from fairtrial.core.experiment import Condition, JudgeSpec, TargetSpec, ToolUse, read_expected, show_expected
+from fairtrial.core.experiment import Condition, TargetSpec, ToolUse, read_expected, show_expected
 from fairtrial.core.judge import judge_key
 from fairtrial.core.money import Cost
 from fairtrial.core.numbers import find_numbers
 from fairtrial.core.options import read
+from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.trace import short
 
 

@@ -14,8 +14,9 @@ from fairtrial import pipeline
 from fairtrial.analyse.wording.runs import money
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.experiment import PriceSpec, RetrySpec, Settings, TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.money import Cost, total
+from fairtrial.core.settings import PriceSpec, RetrySpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.ladder import Ladder

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from fairtrial.core.answer import Answer, Failure
-from fairtrial.core.experiment import RetrySpec
 from fairtrial.core.money import Cost
+from fairtrial.core.settings import RetrySpec
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.patience import Patience
 from fairtrial.engine.progress import Progress

@@ -7,7 +7,8 @@ import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Arm, Case, Condition, StopSpec, TargetSpec
+from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
+from fairtrial.core.settings import StopSpec
 from fairtrial.core.stopping import FEWEST, case_order
 from fairtrial.engine.decision import Decision
 from fairtrial.stats import Bets, betting_sequence

@@ -7,7 +7,8 @@ import pytest
 
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Failure, Request, SoFar, Usage
-from fairtrial.core.experiment import McpServer, RetrySpec, Settings, TargetSpec
+from fairtrial.core.experiment import McpServer, TargetSpec
+from fairtrial.core.settings import RetrySpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.engine import ladder

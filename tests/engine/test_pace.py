@@ -6,7 +6,8 @@ import selectors
 import pytest
 
 from fairtrial.core.answer import Answer, Failure, Request, Usage
-from fairtrial.core.experiment import DEFAULT_PARAMS, Settings, TargetSpec
+from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
+from fairtrial.core.settings import Settings
 from fairtrial.core.target import Options, Target
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.ladder import Ladder

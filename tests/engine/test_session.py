@@ -13,8 +13,9 @@ from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError
-from fairtrial.core.experiment import PriceSpec, RetrySpec, TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.money import Cost
+from fairtrial.core.settings import PriceSpec, RetrySpec
 from fairtrial.engine import ladder
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.limits import Limiter

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fairtrial.core.experiment import PanelSpec
 from fairtrial.core.judge import Judgement
 from fairtrial.core.score import Score
+from fairtrial.core.settings import PanelSpec
 from fairtrial.judging.calibration import Sample, sample_result
 from fairtrial.judging.pairs import combine_orders
 from fairtrial.judging.panels import combine_judgements

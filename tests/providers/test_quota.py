@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fairtrial.core.answer import Usage
-from fairtrial.core.experiment import PriceSpec, TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import api_providers, find_provider, known_providers
+from fairtrial.core.settings import PriceSpec
 from fairtrial.providers.params import supported_params, tokens_needed, unsupported_params
 from fairtrial.providers.prices import find_price
 from fairtrial.providers.quota import read_quota

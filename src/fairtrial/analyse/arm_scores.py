@@ -9,8 +9,9 @@ import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.run import Run
-from fairtrial.core.experiment import Arm, StopSpec
+from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
+from fairtrial.core.settings import StopSpec
 
 SCORE = ""  # the name of the score among the metrics
 TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.core.experiment import JudgeSpec
 from fairtrial.core.place import place_of
+from fairtrial.core.settings import JudgeSpec
 from fairtrial.providers.params import unsupported_params
 from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, krippendorff_alpha
 from fairtrial.stats.units import Measured

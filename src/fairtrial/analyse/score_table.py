@@ -21,7 +21,8 @@ from fairtrial.analyse.matching import matched
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stopping import whenever_stopped
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Arm, StopSpec
+from fairtrial.core.experiment import Arm
+from fairtrial.core.settings import StopSpec
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.mean import ALPHA
 from fairtrial.stats.one_arm import limits

@@ -117,8 +117,8 @@ def _judge_without_suite(judge: str) -> dict[str, Any]:
     """Return a judge that is not part of a suite, with default settings."""
     from fairtrial.config import judge_named, variables_of
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.experiment import Settings
     from fairtrial.core.providers import known_providers, split_name
+    from fairtrial.core.settings import Settings
 
     variables = variables_of()
     try:

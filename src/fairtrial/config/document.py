@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from fairtrial.core.experiment import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.gate import GateSpec
+from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.webpage.checks import Check
 
 Repeats = Annotated[int, Meta(ge=1, description="How many times each case is answered, independently.")]

@@ -16,15 +16,11 @@ from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import check_template
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import (
-    EMBEDDER,
-    JudgeSpec,
-    TargetSpec,
-    UserSpec,
-)
+from fairtrial.core.experiment import EMBEDDER, TargetSpec
 from fairtrial.core.functions import Functions, is_given, own_name
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import read
+from fairtrial.core.settings import JudgeSpec, UserSpec
 from fairtrial.core.variables import Variables
 
 

@@ -24,11 +24,11 @@ from fairtrial.config.stopping import stop_rule
 from fairtrial.config.suite import RunOptions, Suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.experiment import Settings
 from fairtrial.core.functions import is_given
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
+from fairtrial.core.settings import Settings
 from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
 

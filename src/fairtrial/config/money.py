@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Arm, Settings, TargetSpec, target_specs
+from fairtrial.core.experiment import Arm, TargetSpec
 from fairtrial.core.options import read
+from fairtrial.core.settings import Settings, target_specs
 from fairtrial.providers.prices import find_price
 
 

@@ -21,16 +21,10 @@ from fairtrial.config.suite import RunOptions
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.workspaces import resolve_workspace
 from fairtrial.core import registry
-from fairtrial.core.experiment import (
-    BENCHMARK_LOCK,
-    DEFAULT_PARAMS,
-    Arm,
-    Condition,
-    Settings,
-    TargetSpec,
-)
+from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS, Arm, Condition, TargetSpec
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.providers import api_kinds
+from fairtrial.core.settings import Settings
 from fairtrial.core.variables import Variables
 from fairtrial.core.workspace import WorkspaceSpec
 

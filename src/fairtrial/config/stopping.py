@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairtrial.config.suite import Suite
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import StopSpec, target_specs
+from fairtrial.core.settings import StopSpec, target_specs
 from fairtrial.core.stopping import FEWEST
 
 

@@ -23,7 +23,7 @@ from fairtrial.config.source import Source
 from fairtrial.config.web_files import is_address
 from fairtrial.config.workspaces import own_fields, workspace_files, workspace_paths
 from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, Settings, read_expected
+from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, read_expected
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, content_hash
@@ -31,6 +31,7 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.registry import nearest
 from fairtrial.core.scorer import Scorer as BuiltScorer
+from fairtrial.core.settings import Settings
 from fairtrial.core.text import counted
 from fairtrial.core.variables import Variables
 

@@ -11,9 +11,10 @@ import msgspec
 from fairtrial.core import registry
 from fairtrial.core.answer import Outcome, Request
 from fairtrial.core.batch import BatchPlace
-from fairtrial.core.experiment import JudgeSpec, PanelSpec, TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.ids import content_hash
 from fairtrial.core.money import Cost
+from fairtrial.core.settings import JudgeSpec, PanelSpec
 
 JudgementPlace = tuple[str, str, int]  # judge, prompt, number
 

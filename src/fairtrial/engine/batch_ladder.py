@@ -14,8 +14,8 @@ import msgspec
 
 from fairtrial.core.answer import PENDING, Answer, Failure, Outcome, Request
 from fairtrial.core.batch import BatchPlace
-from fairtrial.core.experiment import Settings
 from fairtrial.core.money import Cost
+from fairtrial.core.settings import Settings
 from fairtrial.core.target import Target
 from fairtrial.engine.batching import BatchQueue
 from fairtrial.engine.budget import Budget

@@ -7,8 +7,9 @@ from functools import partial
 import msgspec
 
 from fairtrial.core.answer import Outcome, Request
-from fairtrial.core.experiment import JudgeSpec, TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.judge import Panel
+from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.engine.activity import Activity, Busy

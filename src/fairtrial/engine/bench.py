@@ -12,11 +12,12 @@ import msgspec
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer, Failure, Outcome, Request
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Case, JudgeSpec, PanelSpec, Settings, TargetSpec
+from fairtrial.core.experiment import Case, TargetSpec
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.money import total
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.settings import JudgeSpec, PanelSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.workshop import Workshop
 from fairtrial.engine.budget import Budget

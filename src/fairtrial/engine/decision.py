@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from fairtrial.core.experiment import Arm, Case, StopSpec
+from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.settings import StopSpec
 from fairtrial.core.stopping import FEWEST
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from fairtrial.core.experiment import Arm, Settings
+from fairtrial.core.experiment import Arm
 from fairtrial.core.functions import Functions
+from fairtrial.core.settings import Settings
 from fairtrial.core.variables import Variables
 from fairtrial.store.todo import Mode
 

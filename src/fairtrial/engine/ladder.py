@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import msgspec
 
 from fairtrial.core.answer import NOT_STORED, Answer, Failure, Journal, Outcome, Request, SoFar, Usage
-from fairtrial.core.experiment import PriceSpec, Settings
 from fairtrial.core.money import Cost
+from fairtrial.core.settings import PriceSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.engine.budget import Need

@@ -15,12 +15,13 @@ from functools import partial
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, Turn, Usage
-from fairtrial.core.experiment import Arm, JudgeSpec, Resources, TargetSpec
+from fairtrial.core.experiment import Arm, Resources, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel, judge_of
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
 from fairtrial.core.score import MakeWorkspace, Score, Unscored
+from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError
 from fairtrial.core.trace import tool_use

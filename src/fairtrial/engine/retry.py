@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from fairtrial.core.answer import FILTERED, REFUSED, TOOL_CALLS, Answer, Failure
-from fairtrial.core.experiment import RetrySpec
+from fairtrial.core.settings import RetrySpec
 
 # An answer that is empty for one of these reasons would be empty again on a retry.
 _EMPTY_FOR_A_REASON = frozenset({"length", REFUSED, FILTERED, TOOL_CALLS})

@@ -12,12 +12,13 @@ import msgspec
 from fairtrial.core import registry
 from fairtrial.core.answer import PENDING, UNUSABLE, Answer, Failure, Outcome, Turn
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.experiment import Arm, target_specs
+from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place
 from fairtrial.core.score import Score, Unscored
+from fairtrial.core.settings import target_specs
 from fairtrial.core.stopping import case_order
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial

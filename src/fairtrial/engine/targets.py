@@ -9,9 +9,10 @@ from pathlib import Path
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
-from fairtrial.core.experiment import TargetSpec, target_specs
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import Functions
 from fairtrial.core.options import read
+from fairtrial.core.settings import target_specs
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.job import Job

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from fairtrial.core.answer import Failure, Outcome, Request, Turn
 from fairtrial.core.chat import Message
-from fairtrial.core.experiment import UserSpec
 from fairtrial.core.money import Cost
+from fairtrial.core.settings import UserSpec
 from fairtrial.core.templates import TemplateError, fill
 from fairtrial.core.trial import Trial
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fairtrial.core.experiment import PanelSpec
 from fairtrial.core.judge import Judge, Judgement, Panel
 from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.settings import PanelSpec
 from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.verdict import JudgePrompt, hash_prompt
 

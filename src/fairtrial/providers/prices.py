@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Usage
-from fairtrial.core.experiment import PriceSpec, TargetSpec
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import known_providers
+from fairtrial.core.settings import PriceSpec
 
 _MILLION = 1_000_000
 _UNLISTED = frozenset(

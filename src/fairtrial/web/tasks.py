@@ -18,10 +18,11 @@ from typing import Any
 from fairtrial import pipeline
 from fairtrial.config import Suite
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import JudgeSpec, ScorerSpec
+from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import new_id
 from fairtrial.core.listening import Listener
 from fairtrial.core.place import Place
+from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
 from fairtrial.engine.progress import Progress

@@ -7,7 +7,7 @@ import msgspec
 from fairtrial.core.answer import Failure
 from fairtrial.core.batch import BatchRecord
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import target_specs
+from fairtrial.core.settings import target_specs
 from fairtrial.engine.targets import open_targets
 from fairtrial.providers.batch import BatchApi, BatchStatus
 from fairtrial.store import Store

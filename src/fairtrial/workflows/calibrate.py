@@ -12,11 +12,12 @@ import msgspec
 from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import JudgeSpec, ScorerSpec, Settings
+from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import new_id
 from fairtrial.core.judge import judge_key
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.settings import JudgeSpec, Settings
 from fairtrial.core.variables import Variables
 from fairtrial.engine import bench
 from fairtrial.engine.targets import open_targets

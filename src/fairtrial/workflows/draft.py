@@ -12,7 +12,7 @@ from fairtrial.config.editing import Editor
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Request
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Settings
+from fairtrial.core.settings import Settings
 from fairtrial.core.variables import escape_all
 from fairtrial.engine.bench import Bench
 from fairtrial.engine.targets import open_targets

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairtrial.config import embedders_named, variables_of
 from fairtrial.core.answer import Failure
-from fairtrial.core.experiment import Settings
+from fairtrial.core.settings import Settings
 from fairtrial.engine.bench import Bench
 from fairtrial.engine.targets import open_targets
 

@@ -9,9 +9,10 @@ import msgspec
 
 from fairtrial.config import Suite
 from fairtrial.core import registry
-from fairtrial.core.experiment import Arm, Case, TargetSpec, UserSpec
+from fairtrial.core.experiment import Arm, Case, TargetSpec
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
+from fairtrial.core.settings import UserSpec
 from fairtrial.engine.user import MAX_REPLY_TOKENS
 from fairtrial.judging.asking import longest_reply
 from fairtrial.providers.prices import FREE, Price, find_price

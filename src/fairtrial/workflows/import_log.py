@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Arm, Case, Settings
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.score import ANY, Scale, Score, Unscored
+from fairtrial.core.settings import Settings
 from fairtrial.core.text import counted
 from fairtrial.core.trial import Trial, TrialIds
 from fairtrial.core.variables import Variables

@@ -11,10 +11,10 @@ import msgspec
 from fairtrial.config import embedders_named, judge_named, variables_of
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import JudgeSpec, Settings, target_specs
 from fairtrial.core.functions import UNSOURCED, Functions, code_hash, is_given, own_name
 from fairtrial.core.options import functions_in
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.settings import JudgeSpec, Settings, target_specs
 from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode

@@ -1,0 +1,102 @@
+"""How a run is carried out: concurrency, retries, prices, judges, the simulated user, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from fairtrial.core.experiment import Arm, TargetSpec
+from fairtrial.core.gate import GateSpec
+
+
+class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many times failed calls are retried, and the waits in between."""
+
+    attempts: int = 8
+    wait: float = 0.5
+    max_wait: float = 60.0
+    empty: int = 2
+    empty_wait: float = 0.4
+    timeouts: Annotated[
+        int | None,
+        msgspec.Meta(description="Retries after a timeout; by default 1 for a model and 0 for an agent."),
+    ] = None
+
+
+class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A price set in the suite, in USD per million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None  # default: as other tokens of the prompt
+    cache_write: float | None = None
+
+
+class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge model and its settings; the scorer chooses the parameters that are not set."""
+
+    name: str
+    target: TargetSpec
+    params: dict[str, Any] = {}
+    instructions: str = ""
+    vision: bool | None = None  # whether it accepts images; None: decided by its name
+
+
+class UserSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that plays the user of every conversation; persona and goal are templates."""
+
+    target: TargetSpec
+    params: dict[str, Any] = {}
+    persona: str = ""
+    goal: str = ""
+    max_turns: int = 8
+
+
+class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the verdicts of several judges, or several verdicts of one judge, are combined into one score."""
+
+    combine: Literal["mean", "median", "majority"] = "mean"
+    own_family: Literal["flag", "leave_out"] = "flag"
+    judgements: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
+class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """When a run may stop early: once every pair of arms is decided, or shown to be equivalent or not.
+
+    With a margin (0–1), arms that are equivalent within it count as decided too.
+    """
+
+    when: Literal["decided", "equivalent"]
+    margin: float | None = None
+    over: bool = False  # the user resumed the stopped run: it now continues to its end
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is carried out; only `benchmark_mode` changes what is sent to the targets."""
+
+    concurrency: int = 5
+    timeout: float | None = None  # None: the default for a model or an agent
+    budget_usd: float | None = None
+    stream: bool = True
+    cache: bool = False
+    replay: bool = False  # only stored answers: nothing is asked
+    benchmark_mode: bool = False
+    retry: RetrySpec = RetrySpec()
+    prices: dict[str, PriceSpec] = {}
+    judges: tuple[JudgeSpec, ...] = ()
+    embedders: dict[str, TargetSpec] = {}
+    panel: PanelSpec = PanelSpec()
+    user: UserSpec | None = None
+    stop: StopSpec | None = None
+    on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
+    primary_metric: str | None = None  # the metric that comparisons use; None: the score
+    gate: GateSpec | None = None  # what the run must fulfil before a merge
+
+
+def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:
+    """Return every target that may be called: of the arms, the judges and the simulated user, and the embedders."""
+    called = [judge.target for judge in settings.judges] + list(settings.embedders.values())
+    called += [settings.user.target] if settings.user else []
+    return [arm.target for arm in arms] + called
