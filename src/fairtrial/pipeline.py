@@ -44,6 +44,7 @@ from fairtrial.importers import read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.planned import Planned, planned_cases
+from fairtrial.store.plans import write_plan
 from fairtrial.store.scorings import finish_scoring
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.waiting import Waiting
@@ -129,7 +130,7 @@ def _write_plan(suite: Suite, store: Store) -> Generator[Planned, None, None]:
         "folder": str(suite.folder.resolve()),
         "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),
     }
-    return store.write_plan(plan, suite.cases(), suite.variables, suite.files())
+    return write_plan(store, plan, suite.cases(), suite.variables, suite.files())
 
 
 def feed_of(store: Store, job: Job) -> CaseFeed:
@@ -145,7 +146,7 @@ def feed_of(store: Store, job: Job) -> CaseFeed:
             "suite again; with --cache it reuses the answers to cases that are the same"
         )
     row = {name: getattr(plan, name) for name in ("id", "arms")}
-    return CaseFeed(store.write_plan(row, suite.cases(), suite.variables))
+    return CaseFeed(write_plan(store, row, suite.cases(), suite.variables))
 
 
 def _suite_of(plan: PlanRecord) -> Suite | None:

@@ -18,6 +18,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.store import Store, migrations, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import translated
+from fairtrial.store.plans import add_plan
 from fairtrial.store.statements import UPSERTS
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -102,7 +103,8 @@ def _run(store: Store, name: str) -> None:
 
 @pytest.fixture
 def with_run(opened):
-    opened.add_plan(
+    add_plan(
+        opened,
         {
             "id": "p",
             "suite_name": "s",

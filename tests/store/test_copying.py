@@ -12,6 +12,7 @@ from fairtrial.reports.export import export
 from fairtrial.store import Store, copying, opinions, schema
 from fairtrial.store.calibrations import add_calibration
 from fairtrial.store.copying import COPYING, copy_calibrations, copy_runs, find_copied
+from fairtrial.store.plans import add_plan
 from fairtrial.store.votes import Vote, add_vote
 from fairtrial.workflows.resume import arescore
 from tests.conftest import numbered
@@ -160,7 +161,7 @@ async def test_from_the_command_line(run_suite, store, other, capsys):
 async def test_numbers_that_are_taken_are_not_given_twice(run_suite, store, other):
     await run_suite()
     plan = dict.fromkeys(("suite_name", "suite_text", "suite_sha256", "dataset_sha256", "folder"), "")
-    other.add_plan({**plan, "id": "p", "arms": b"[]"}, [], None)
+    add_plan(other, {**plan, "id": "p", "arms": b"[]"}, [], None)
     other.add_run({"id": "x", "plan_id": "p", "series_id": None, "settings": b"{}", "context": b"{}"})
     list(copy_runs(store, other, store.runs()))
     assert sorted(run.number for run in other.runs()) == [1, 2]

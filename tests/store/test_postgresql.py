@@ -16,6 +16,7 @@ from fairtrial import pipeline
 from fairtrial.core.errors import FairtrialError, StoreError, StoreUnreachableError
 from fairtrial.store import Store, schema, waiting
 from fairtrial.store.address import dialect_of, shown
+from fairtrial.store.plans import add_plan
 from fairtrial.workflows.resume import aresume
 from tests.conftest import numbered
 from tests.postgres import PASSWORD, Server
@@ -109,7 +110,7 @@ async def test_a_server_that_crashes_again_and_again(own_server, write_suite, mo
 @pytest.fixture
 def opened(postgres_url) -> Iterator[Store]:
     store = Store(postgres_url)
-    store.add_plan(
+    add_plan(store,
         {
             "id": "p", "suite_name": "s", "suite_text": "", "suite_sha256": "", "dataset_sha256": "", "folder": ".",
             "arms": b"[]",

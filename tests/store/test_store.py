@@ -11,6 +11,7 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import Saver, Store
+from fairtrial.store.plans import add_plan
 from fairtrial.store.todo import next_step
 from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
@@ -89,7 +90,8 @@ async def test_a_reader_sees_a_run_while_it_goes_on(write_suite, store, model_se
 
 
 def test_a_killed_run_is_shown_as_interrupted(store):
-    store.add_plan(
+    add_plan(
+        store,
         {
             "id": "p",
             "suite_name": "s",

@@ -20,6 +20,7 @@ from fairtrial.core.answer import Usage
 from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, TargetUnusableError
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, sqlite
+from fairtrial.store.plans import add_plan
 from fairtrial.store.salvage import check_file
 from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
@@ -318,8 +319,8 @@ def test_a_plan_that_was_not_written_to_its_end_is_written_anew(write_suite, sto
         "arms": b'[{"target": {"id": "mock:echo"}}]',
     }
     with pytest.raises(RuntimeError):
-        store.add_plan(plan, broken(), suite.variables)
-    store.add_plan(plan, iter(cases), suite.variables)
+        add_plan(store, plan, broken(), suite.variables)
+    add_plan(store, plan, iter(cases), suite.variables)
     assert store.plan(suite.plan_id).case_count == 2500
     assert [case.id for case in store.cases(suite.plan_id, 2400, 200)] == [f"q{n}" for n in range(2400, 2500)]
 

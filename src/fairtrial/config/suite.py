@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fairtrial.config.arena import arena_entries
 from fairtrial.config.attach import load_files, read_attached
+from fairtrial.config.cases import built_in_cases, inline_case
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.defaults import attached_names
-from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, ParamsEntry, SuiteDocument
+from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, SuiteDocument
 from fairtrial.config.keys import variables_of
 from fairtrial.config.skills import skill_files, skill_paths
 from fairtrial.config.source import Source
 from fairtrial.config.web_files import is_address
 from fairtrial.config.workspaces import own_fields, workspace_files, workspace_paths
 from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec, read_expected
+from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, content_hash
@@ -193,7 +193,7 @@ class Suite:
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
         self._dataset = self._open_dataset(document.dataset) if document.dataset else None
-        self._built_in = _built_in_cases(document, folder) if document.suite else []
+        self._built_in = built_in_cases(document, folder) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # the cases checked so far: all of them, unless there are very many
         self.check_later: Callable[[Case], list[str]] | None = None  # returns the problems of a case not yet checked
@@ -247,7 +247,7 @@ class Suite:
         if defaults == CaseSettings():
             return None
         values = {name: getattr(defaults, name) for name in CaseSettings.__struct_fields__}
-        return _inline_case(CaseEntry(**values), 0, self.folder, fetch=self._fetch)
+        return inline_case(CaseEntry(**values), 0, self.folder, fetch=self._fetch)
 
     def _template_names(self) -> set[str]:
         """Return the names in templates: those in prompts, which may be in files, and those in the suite itself."""
@@ -331,7 +331,7 @@ class Suite:
             path: KeyPath = ("cases", index)
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
             try:
-                yield place, _inline_case(entry, index, self.folder, fetch=self._fetch), ""
+                yield place, inline_case(entry, index, self.folder, fetch=self._fetch), ""
             except ValueError as error:  # about an attachment
                 yield place, None, str(error)
         for built in self._built_in:
@@ -398,61 +398,3 @@ def _forget_unused(arm: dict[str, Any]) -> None:
         for name in ("only", "auth"):
             if not server[name]:
                 del server[name]
-
-
-def _built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
-    assert document.suite is not None
-    first = len(document.cases)
-    if document.suite.kind == "code_arena":
-        entries = enumerate(arena_entries(document.suite))
-        return [_inline_case(entry, first + number, Path(), fetch=False) for number, entry in entries]
-    from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
-
-    return problem_cases(document.suite, first, folder)
-
-
-def _inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> Case:
-    params: ParamsEntry | None = entry.params
-    attached = read_attached(attached_names(entry), folder, fetch=fetch)
-    return Case(
-        id=entry.id or f"case-{index + 1}",
-        input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),
-        attach=attached.files,
-        turns=tuple(entry.turns[1:]),
-        expected=read_expected(entry.expected),
-        weight=entry.weight,
-        tags=tuple(entry.tags),
-        category=entry.category,
-        difficulty=entry.difficulty,
-        cluster=entry.cluster,
-        scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
-        extract=entry.extract.as_spec() if entry.extract else None,
-        params=params.given() if params else None,
-        repeats=entry.repeats,
-        targets=tuple(entry.targets),
-        conditions=tuple(entry.conditions),
-        metadata=_metadata(entry, folder),
-        position=index,
-        vars=entry.vars,
-    )
-
-
-def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks, choices, workspace and tool calls."""
-    metadata = dict(entry.metadata or {})
-    if entry.workspace is not None:
-        metadata["workspace"] = own_fields(entry.workspace, folder)
-    if entry.tools is not None:
-        metadata["tools"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.tools]
-    if entry.checks:
-        metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in entry.checks]
-    if entry.choices:
-        metadata["choices"] = entry.choices
-    return metadata or entry.metadata
-
-
-def _without_empty(value: Any) -> Any:
-    """Remove values that were not set."""
-    if isinstance(value, dict):
-        return {key: _without_empty(item) for key, item in value.items() if item is not None and item != {}}
-    return [_without_empty(item) for item in value] if isinstance(value, list) else value

@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import delete, func, insert, select, update
 
 from fairtrial.store import schema
+from fairtrial.store.plans import begin_plan
 from fairtrial.store.statements import INSERT_CASES, UPSERTS
 from fairtrial.store.store import RunRecord, Store, run_query
 from fairtrial.store.types import json_text
@@ -22,7 +23,7 @@ class ImportedRun:
     def begin(self, plan: dict[str, Any], run: dict[str, Any]) -> None:
         """Write the plan and the run without content; remains of an import that was interrupted are removed."""
         self.discard()
-        self._store.begin_plan({**plan, "id": self.plan_id, "arms": b"[]"})
+        begin_plan(self._store, {**plan, "id": self.plan_id, "arms": b"[]"})
         self._store.add_run({**run, "id": self.run_id, "plan_id": self.plan_id})
 
     def write(self, cases: list[dict[str, Any]], trials: list[dict[str, Any]], scores: list[dict[str, Any]]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import weakref
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,20 +13,16 @@ from filelock import Timeout
 from sqlalchemy import Connection, Select, and_, case, delete, func, insert, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, StoreError
-from fairtrial.core.experiment import Arm, Case, ScorerSpec
-from fairtrial.core.file import File
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.place import COLUMNS, Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import Dialect, Lock, translated
 from fairtrial.store.migrations import is_current, migrate
-from fairtrial.store.planned import Planned, count_by_position, planned_cases
-from fairtrial.store.statements import INSERT_CASES, UPSERTS, insert_missing, upsert_replacing
-from fairtrial.store.types import json_text
-from fairtrial.store.waiting import Waiting
+from fairtrial.store.planned import count_by_position
+from fairtrial.store.statements import UPSERTS, upsert_replacing
 
-_BATCH = 1000
 UNFINISHED = -1  # the case count of a plan that is still being written
 NUMBERS = "numbers of runs"  # given in one transaction at a time
 _PATIENCE = 1.0
@@ -115,62 +109,6 @@ class Store:
             yield connection
 
     # -- writing ---------------------------------------------------------------------------------
-
-    def add_plan(
-        self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
-    ) -> None:
-        """Write a plan with all its cases and their files."""
-        for _ in self.write_plan(plan, cases, variables, files):
-            pass
-
-    def write_plan(
-        self, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
-    ) -> Generator[Planned, None, None]:
-        """Write a plan, the files of its cases, and stream the cases; yield those that are stored so far.
-
-        Cases are written in batches: other writers do not have to wait for all of them, and a run can start with the
-        first ones. A plan that is complete is not written again; one that was left unfinished is continued.
-        """
-        with self._dialect.lock(f"plan-{plan['id']}"):
-            planned, complete = self.begin_plan(plan)
-            yield planned
-            if complete:
-                return
-            for file in files:
-                self._add_file(plan["id"], file)
-            stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
-            while batch := list(islice(stream, _BATCH)):
-                Waiting().call(self._add_cases, batch)
-                planned = planned.with_rows(batch)
-                yield planned
-            with self.writing() as connection:
-                whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
-                connection.execute(whole.values(case_count=planned.cases))
-
-    def _add_cases(self, batch: list[dict[str, Any]]) -> None:
-        with self.writing() as connection:
-            INSERT_CASES.execute(connection, self._dialect, batch)
-
-    def _add_file(self, plan_id: str, file: File) -> None:
-        sha256 = hashlib.sha256(file.body).hexdigest()
-        row = {"sha256": sha256, "media": file.media, "body": file.body}
-        with self.writing() as connection:
-            self._dialect.serialise(connection, "files", shared=True)
-            connection.execute(insert_missing(self._dialect, schema.files).values(row))
-            link = insert_missing(self._dialect, schema.plan_files).values(plan_id=plan_id, sha256=sha256)
-            connection.execute(link)
-
-    def begin_plan(self, plan: dict[str, Any]) -> tuple[Planned, bool]:
-        """Return the cases of a plan that are stored, and whether these are all."""
-        table = schema.plans
-        with self.writing() as connection:
-            count = connection.scalar(select(table.c.case_count).where(table.c.id == plan["id"]))
-            if count is not None:
-                return planned_cases(connection, plan["id"]), count != UNFINISHED
-            connection.execute(insert(table).values(**plan, case_count=UNFINISHED, created_at=time.time()))
-            if targets := schema.target_rows(plan["id"], plan["arms"]):
-                connection.execute(insert(schema.plan_targets), targets)
-        return Planned(), False
 
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to start."""
@@ -341,27 +279,6 @@ class Store:
         with self.reading() as connection:
             by_position = {row["position"]: row for row in connection.execute(query).mappings()}
         return [rows.read_case(by_position[position], variables) for position in positions]
-
-    def case_templates(self, plan_id: str) -> Iterator[str]:
-        """Yield the texts of a plan's cases that may contain variables."""
-        table = schema.cases
-        blobs = (json_text(table.c[name]) for name in ("scorer", "extract", "vars", "turns"))
-        texts = (table.c.input, table.c.expected, *blobs)
-        query = (
-            select(*texts)
-            .order_by(table.c.position)
-            .where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
-        )
-        with self.reading() as connection:
-            for row in connection.execute(query):
-                yield from (text for text in row if text)
-
-    def case_scorers(self, plan_id: str) -> list[ScorerSpec]:
-        """Return the distinct scorers that a plan's cases set themselves."""
-        table = schema.cases
-        query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
-        with self.reading() as connection:
-            return [rows.decode(row[0]) for row in connection.execute(query.order_by(table.c.scorer))]
 
     def trial_rows(
         self,

@@ -22,6 +22,7 @@ from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.pipeline import Series, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
+from fairtrial.store.plans import case_scorers
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
@@ -140,7 +141,7 @@ async def next_run(
 
 def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[Scorer]:
     """Build the scorers of a stored plan."""
-    specs = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *store.case_scorers(job.plan_id)]
+    specs = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
     return [build_scorer(spec) for spec in specs]
 
 

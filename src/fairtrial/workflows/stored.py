@@ -17,6 +17,7 @@ from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import JudgeSpec, Settings, target_specs
 from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.store import Store
+from fairtrial.store.plans import case_scorers, case_templates
 from fairtrial.store.todo import Mode
 
 
@@ -39,7 +40,7 @@ def stored_job(
     settings = msgspec.convert(variables.reveal_all(msgspec.json.decode(record.settings)), Settings)
     missing = set() if mode == "rescore" else set(variables.missing)  # scoring needs no key
     case_variables = variables_of(Path(plan.folder))
-    for template in store.case_templates(plan.id):
+    for template in case_templates(store, plan.id):
         case_variables.reveal(template)
     missing |= case_variables.missing
     if missing:
@@ -66,7 +67,7 @@ def check_functions(store: Store, job: Job, scorer: dict[str, Any] | None = None
 
     `scorer` replaces those of the suite.
     """
-    scorers = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *store.case_scorers(job.plan_id)]
+    scorers = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
     names = {name for spec in scorers for name in functions_in(spec)}
     called = target_specs(() if job.mode == "rescore" else job.arms, job.settings)
     names |= {spec.model for spec in called if spec.kind == "python_call"}

@@ -1,0 +1,75 @@
+"""Cases that are written out in a suite, and those of built-in suites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.config.arena import arena_entries
+from fairtrial.config.attach import read_attached
+from fairtrial.config.defaults import attached_names
+from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
+from fairtrial.config.workspaces import own_fields
+from fairtrial.core.experiment import Case, read_expected
+
+
+def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
+    """Return the cases of a built-in suite, which come after those that the document lists."""
+    assert document.suite is not None
+    first = len(document.cases)
+    if document.suite.kind == "code_arena":
+        entries = enumerate(arena_entries(document.suite))
+        return [inline_case(entry, first + number, Path(), fetch=False) for number, entry in entries]
+    from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
+
+    return problem_cases(document.suite, first, folder)
+
+
+def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> Case:
+    """Return a case that is written out in a suite; the files it names are fetched from the web if asked."""
+    params: ParamsEntry | None = entry.params
+    attached = read_attached(attached_names(entry), folder, fetch=fetch)
+    return Case(
+        id=entry.id or f"case-{index + 1}",
+        input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),
+        attach=attached.files,
+        turns=tuple(entry.turns[1:]),
+        expected=read_expected(entry.expected),
+        weight=entry.weight,
+        tags=tuple(entry.tags),
+        category=entry.category,
+        difficulty=entry.difficulty,
+        cluster=entry.cluster,
+        scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
+        extract=entry.extract.as_spec() if entry.extract else None,
+        params=params.given() if params else None,
+        repeats=entry.repeats,
+        targets=tuple(entry.targets),
+        conditions=tuple(entry.conditions),
+        metadata=_metadata(entry, folder),
+        position=index,
+        vars=entry.vars,
+    )
+
+
+def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
+    """Return a case's metadata, including its page checks, choices, workspace and tool calls."""
+    metadata = dict(entry.metadata or {})
+    if entry.workspace is not None:
+        metadata["workspace"] = own_fields(entry.workspace, folder)
+    if entry.tools is not None:
+        metadata["tools"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.tools]
+    if entry.checks:
+        metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in entry.checks]
+    if entry.choices:
+        metadata["choices"] = entry.choices
+    return metadata or entry.metadata
+
+
+def _without_empty(value: Any) -> Any:
+    """Remove values that were not set."""
+    if isinstance(value, dict):
+        return {key: _without_empty(item) for key, item in value.items() if item is not None and item != {}}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,107 @@
+"""Plans: the cases and arms of a suite, written once and never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Generator, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import insert, or_, select, update
+
+from fairtrial.core.experiment import Case, ScorerSpec
+from fairtrial.core.file import File
+from fairtrial.core.variables import Variables
+from fairtrial.store import rows, schema
+from fairtrial.store.planned import Planned, planned_cases
+from fairtrial.store.statements import INSERT_CASES, insert_missing
+from fairtrial.store.store import UNFINISHED, Store
+from fairtrial.store.types import json_text
+from fairtrial.store.waiting import Waiting
+
+_BATCH = 1000
+
+
+def add_plan(
+    store: Store, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
+) -> None:
+    """Write a plan with all its cases and their files."""
+    for _ in write_plan(store, plan, cases, variables, files):
+        pass
+
+
+def write_plan(
+    store: Store, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
+) -> Generator[Planned, None, None]:
+    """Write a plan, the files of its cases, and stream the cases; yield those that are stored so far.
+
+    Cases are written in batches: other writers do not have to wait for all of them, and a run can start with the
+    first ones. A plan that is complete is not written again; one that was left unfinished is continued.
+    """
+    with store.dialect.lock(f"plan-{plan['id']}"):
+        planned, complete = begin_plan(store, plan)
+        yield planned
+        if complete:
+            return
+        for file in files:
+            _add_file(store, plan["id"], file)
+        stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
+        while batch := list(islice(stream, _BATCH)):
+            Waiting().call(_add_cases, store, batch)
+            planned = planned.with_rows(batch)
+            yield planned
+        with store.writing() as connection:
+            whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
+            connection.execute(whole.values(case_count=planned.cases))
+
+
+def _add_cases(store: Store, batch: list[dict[str, Any]]) -> None:
+    with store.writing() as connection:
+        INSERT_CASES.execute(connection, store.dialect, batch)
+
+
+def _add_file(store: Store, plan_id: str, file: File) -> None:
+    sha256 = hashlib.sha256(file.body).hexdigest()
+    row = {"sha256": sha256, "media": file.media, "body": file.body}
+    with store.writing() as connection:
+        store.dialect.serialise(connection, "files", shared=True)
+        connection.execute(insert_missing(store.dialect, schema.files).values(row))
+        link = insert_missing(store.dialect, schema.plan_files).values(plan_id=plan_id, sha256=sha256)
+        connection.execute(link)
+
+
+def begin_plan(store: Store, plan: dict[str, Any]) -> tuple[Planned, bool]:
+    """Return the cases of a plan that are stored, and whether these are all."""
+    table = schema.plans
+    with store.writing() as connection:
+        count = connection.scalar(select(table.c.case_count).where(table.c.id == plan["id"]))
+        if count is not None:
+            return planned_cases(connection, plan["id"]), count != UNFINISHED
+        connection.execute(insert(table).values(**plan, case_count=UNFINISHED, created_at=time.time()))
+        if targets := schema.target_rows(plan["id"], plan["arms"]):
+            connection.execute(insert(schema.plan_targets), targets)
+    return Planned(), False
+
+
+def case_templates(store: Store, plan_id: str) -> Iterator[str]:
+    """Yield the texts of a plan's cases that may contain variables."""
+    table = schema.cases
+    blobs = (json_text(table.c[name]) for name in ("scorer", "extract", "vars", "turns"))
+    texts = (table.c.input, table.c.expected, *blobs)
+    query = (
+        select(*texts)
+        .order_by(table.c.position)
+        .where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
+    )
+    with store.reading() as connection:
+        for row in connection.execute(query):
+            yield from (text for text in row if text)
+
+
+def case_scorers(store: Store, plan_id: str) -> list[ScorerSpec]:
+    """Return the distinct scorers that a plan's cases set themselves."""
+    table = schema.cases
+    query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
+    with store.reading() as connection:
+        return [rows.decode(row[0]) for row in connection.execute(query.order_by(table.c.scorer))]
