@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import urlopen
@@ -42,32 +43,32 @@ class Ending(NamedTuple):
     def kept(self) -> bool:
         return self.usd <= self.budget + 1e-9
 
+    @property
+    def charged(self) -> bool:
+        """Whether all that is on the bill is in our books."""
+        return self.usd <= (self.shown.get("charged_usd") or 0) + 1e-9
 
-def torture(seed: int, folder: Path) -> Ending:
+
+def start(module: str, *arguments: str, folder: Path, environment: Mapping[str, str]) -> Any:
+    """Start a module of Python as a process."""
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def torture(seed: int, folder: Path, start: Callable[..., Any] = start) -> Ending:
     """One run, with whatever befalls it."""
     luck = random.Random(seed)
     share = luck.choice((0.0, 0.2, 0.5, 0.8))
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.billing",
-        "--seed",
-        str(seed),
-        "--share",
-        str(share),
-        "--answer",
-        _JUDGED,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        try:
-            return _sessions(luck, folder, address)
-        finally:
-            server.kill()
+    options = ["--seed", str(seed), "--share", str(share), "--answer", _JUDGED]
+    server = start("benchmarks.billing", *options, folder=Path(__file__).parents[1], environment=os.environ)
+    try:
+        return _sessions(luck, folder, server.stdout.readline().decode().strip(), start)
+    finally:
+        server.kill()
+        server.communicate()
 
 
-def _sessions(luck: random.Random, folder: Path, address: str) -> Ending:
+def _sessions(luck: random.Random, folder: Path, address: str, start: Callable[..., Any]) -> Ending:
     budget = round(luck.uniform(0.5, 8.0), 2)
     (folder / "suite.yaml").write_text(json.dumps(_suite(luck, budget)), "utf-8")
     environment = {**os.environ, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "sk-torture-0001"}
@@ -75,25 +76,14 @@ def _sessions(luck: random.Random, folder: Path, address: str) -> Ending:
     sessions = 0
     for sessions in range(1, _SESSIONS + 1):
         what = ["run", "suite.yaml"] if sessions == 1 else ["resume", "latest"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fairtrial", *what, "--quiet"],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = start("fairtrial", *what, "--quiet", folder=folder, environment=environment)
         kills += _disturb(luck, process, address, last=sessions == _SESSIONS)
         if process.returncode == 0:
             break
     ledger = _settled_ledger(address)
-    shown = subprocess.run(
-        [sys.executable, "-m", "fairtrial", "show", "--json"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    spent = json.loads(shown.stdout)["spent"] if shown.returncode == 0 else {}
+    showing = start("fairtrial", "show", "--json", folder=folder, environment=environment)
+    shown, _ = showing.communicate()
+    spent = json.loads(shown)["spent"] if showing.returncode == 0 else {}
     return Ending(budget, ledger["usd"], spent, sessions, kills, ledger["faults"])
 
 
@@ -111,14 +101,14 @@ def _suite(luck: random.Random, budget: float) -> dict[str, Any]:
         "prices": {"openai:m": {"input": PRICE * 1e6, "output": PRICE * 1e6}},
         "cases": [{"id": f"q{n}", "input": f"Question {n}?", "expected": "42"} for n in range(60)],
         **(
-            {"scorer": "llm_judge", "judge": {"target": "openai:m", "max_tokens": 60}}
+            {"scorer": "llm_judge", "judge": {"target": "openai:m", "params": {"max_tokens": 60}}}
             if judged
             else {"scorer": "exact"}
         ),
     }
 
 
-def _disturb(luck: random.Random, process: subprocess.Popen[bytes], address: str, *, last: bool) -> int:
+def _disturb(luck: random.Random, process: Any, address: str, *, last: bool) -> int:
     """Let a session end, or end it after some more calls, in one of the ways in which processes end."""
     how = None if last else luck.choice((None, signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM))
     wanted = _ledger(address)["calls"] + luck.randint(1, 8)
@@ -162,10 +152,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             endings.append(torture(seed, Path(folder)))
         ending = endings[-1]
-        if not ending.kept or ending.usd > (ending.shown.get("charged_usd") or 0) + 1e-9:
+        if not (ending.kept and ending.charged):
             print(f"seed {seed}: {ending}", flush=True)
     exceeded = [ending for ending in endings if not ending.kept]
-    under = [ending for ending in endings if ending.usd > (ending.shown.get("charged_usd") or 0) + 1e-9]
+    under = [ending for ending in endings if not ending.charged]
     faults = sum(sum(ending.faults.values()) for ending in endings)
     used = sum(ending.usd for ending in endings) / sum(ending.budget for ending in endings)
     print(

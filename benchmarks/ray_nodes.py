@@ -29,6 +29,7 @@ class RayNodes:
 
         logging.getLogger("ray").setLevel(logging.ERROR)
         head = {"num_cpus": 0, "object_store_memory": _MEMORY, "include_dashboard": False, "temp_dir": self._folder}
+        head["include_log_monitor"] = False  # nobody reads what workers print
         self._cluster = Cluster()
         self._start(**head)
         self.address: str = self._cluster.address

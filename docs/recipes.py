@@ -21,6 +21,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 REPO = DOCS.parent
+PROGRAMS = Path(sys.executable).parent
 PAGES = sorted(path for path in (DOCS / "cookbook").glob("*.md") if path.name != "README.md")
 GUIDES = [DOCS / "does-it-help.md"]  # pages elsewhere that are followed in the same way
 PARTS = re.compile(
@@ -44,8 +45,13 @@ class RecipeError(Exception):
     """A command of a recipe did not end as its page says."""
 
 
-def follow(page: Path, folder: Path) -> str:
+def follow(page: Path, folder: Path, programs: Path = PROGRAMS) -> str:
     """Follow a recipe in an empty folder; return its page with what its commands print today.
+
+    Args:
+        page: The recipe.
+        folder: Where its files are written and its commands run.
+        programs: Where `fairtrial` and `python` are.
 
     Raises:
         RecipeError: A command did not end as the page says.
@@ -58,7 +64,7 @@ def follow(page: Path, folder: Path) -> str:
         elif part["source"]:
             _write(folder / part["target"], (REPO / part["source"]).read_bytes())
         elif part["commands"]:
-            printed = [_run(command, folder) for command in _commands(part["commands"])][-1]
+            printed = [_run(command, folder, programs) for command in _commands(part["commands"])][-1]
         elif part["start"]:
             output = _shown(printed, int(part["lines"] or 0))
             parts += [text[done : part.start("output")], part["output"] if same(part["output"], output) else output]
@@ -84,12 +90,12 @@ def _commands(block: str) -> list[str]:
     return [line for line in block.replace("\\\n", "").splitlines() if line and not line.startswith("#")]
 
 
-def _run(command: str, folder: Path) -> str:
+def _run(command: str, folder: Path, programs: Path) -> str:
     wanted = re.search(r"# exit (\d+)", command)
     done = subprocess.run(
         ["bash", "-c", command],  # noqa: S607
         cwd=folder,
-        env=_environment(folder),
+        env=_environment(folder, programs),
         capture_output=True,
         text=True,
         check=False,
@@ -99,9 +105,9 @@ def _run(command: str, folder: Path) -> str:
     return done.stdout.replace(f"{folder}/", "")
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(folder: Path, programs: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    path = os.pathsep.join([str(programs), str(PROGRAMS), kept["PATH"]])
     plain = {"COLUMNS": "80", "NO_COLOR": "1", "PYTEST_ADDOPTS": "-p no:asyncio"}  # which warns about its settings
     return {**kept, **plain, "PATH": path, "XDG_STATE_HOME": str(folder / ".state")}
 

@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +29,9 @@ class Job(NamedTuple):
 
 
 async def run_action(
-    folder: Path, cache: Path, *, inputs: dict[str, str], environment: dict[str, str], event: dict[str, Any]
+    folder: Path, cache: Path, *, inputs: dict[str, str], environment: dict[str, str], event: dict[str, Any], path: str
 ) -> Job:
-    """Run the action of this repository in a checked-out folder."""
+    """Run the action of this repository in a checked-out folder; its programs are found on `path`."""
     action = yaml.safe_load((HERE / "action.yml").read_text("utf-8"))
     values = {f"inputs.{name}": str(one.get("default", "")) for name, one in action["inputs"].items()}
     values |= {f"inputs.{name}": value for name, value in inputs.items()}
@@ -43,7 +42,7 @@ async def run_action(
     (runner / "event.json").write_text(json.dumps(event))
     base = {
         **environment,
-        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{path}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(runner),
         "GITHUB_ACTIONS": "true",
         "GITHUB_ACTION_PATH": str(HERE),

@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 import yaml
 from filelock import FileLock
+from hypothesis.internal.charmap import charmap
 from sqlalchemy import create_engine
 
 from benchmarks.mock_server import Behaviour, State, start
@@ -72,13 +73,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """In a new checkout one worker compiles the tests, and the others wait: each would take ten seconds for the same."""
+    """In a new checkout one worker prepares what all need, and the others wait: each would take ten seconds for the same."""
     if hasattr(session.config, "workerinput") and _COLD in os.environ:
         place = Path(os.environ[_COLD])
         with FileLock(place / "lock"):
-            if not (place / "compiled").exists():
-                result = yield
-                (place / "compiled").touch()
+            if not (place / "prepared").exists():
+                result = yield  # compiles the tests
+                charmap()  # Hypothesis keeps its table of characters on disk
+                (place / "prepared").touch()
                 return result
     return (yield)
 

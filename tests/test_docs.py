@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from functools import reduce
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.suites import suite_path
 from fairtrial.tables.hub import Copy
+from tests import forks
 
 REPO = Path(__file__).parent.parent
 PAGES = [
@@ -219,7 +219,7 @@ async def test_examples_run(folder, store):
 
 @pytest.mark.slow
 async def test_the_agent_of_the_example_solves_five_of_eight_tasks(store, monkeypatch):
-    monkeypatch.setenv("PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHON", str(forks.programs() / "python"))
     run = await run_example("workspace", store)
     scores = {trial.case_id: 100 * trial.score for trial in run.trials()}
     solved = {"fix-bug", "edit-config", "rename-function", "query-database", "find-errors"}

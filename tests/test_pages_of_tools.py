@@ -1,4 +1,4 @@
-"""The examples on the pages about traces and about exports run as they stand there."""
+"""The examples on the page about traces run as they stand there; those about exports: reports/test_tracking.py."""
 
 import json
 import re
@@ -12,7 +12,6 @@ from tests.e2e.conftest import cli  # noqa: F401 - a fixture
 from tests.traces.test_traces import MODEL, otlp, span
 
 DOCS = Path(__file__).parent.parent / "docs"
-LIBRARIES = ("mlflow", "wandb")
 
 
 def commands(page):
@@ -50,22 +49,3 @@ def test_every_column_of_a_call_is_on_the_page(traces):
     named = set(re.search(r"Columns: `([^`]*)`", page)[1].split())
     (first, *_) = calls_of(Path("traces.json"))
     assert named == set(first.columns())
-
-
-@pytest.mark.slow
-def test_the_commands_about_exports(cli, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    ft.run({"name": "sums", "targets": ["mock:echo"], "cases": [{"input": "2", "expected": "2"}]})
-    lines = commands("exporting.md")
-    assert len(lines) == 5
-    for line in lines:
-        library = next((name for name in LIBRARIES if name in line), None)
-        if library:
-            pytest.importorskip(library)
-        code, _, err = cli(*line)
-        assert code == 0, (line, err)
-    assert Path("run.eval").stat().st_size and list(Path("logs").glob("*.eval"))
-    assert list(Path("collection/data").rglob("*.json")) and Path("mlflow.db").exists()
-    assert isinstance(ft.import_results("run.eval"), ft.Run)

@@ -1,10 +1,13 @@
 """The pytest fixture `trial`, in sessions of their own."""
 
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
 import pytest
+
+from tests import forks
 
 TESTS = """
 import pytest
@@ -37,19 +40,19 @@ async def nothing(): ...
 INI = "[pytest]\nfairtrial_target = python:answering:echo\n"
 
 
-def session(folder, ini="", *options, tests=TESTS):
+def session(folder, ini="", *options, tests=TESTS, python=sys.executable):
     (folder / "answering.py").write_text("def echo(input):\n    return input.rpartition(' ')[2]\n")
     (folder / "test_own.py").write_text(tests)
     (folder / "pytest.ini").write_text(INI + ini)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def plain_session(folder, ini, *options):
-    """Twenty questions, without the plug-ins of others, which take as long to import as the questions to answer."""
+def plain_session(folder, ini, *options, **settings):
+    """Ten questions, without the plug-ins of others, which take as long to import as the questions to answer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        return session(folder, ini, "-p", "fairtrial.pytest_plugin", *options, tests=MANY)
+        return session(folder, ini, "-p", "fairtrial.pytest_plugin", *options, **{"tests": MANY, **settings})
 
 
 @pytest.mark.slow
@@ -69,28 +72,28 @@ def test_questions_feel_like_tests(tmp_path):
 MANY = """
 import pytest
 
-@pytest.mark.parametrize("n", range(20))
+@pytest.mark.parametrize("n", range(10))
 def test_many(trial, n):
-    trial(f"say {n}", expected=str(n) if n % 10 else "x")
+    trial(f"say {n}", expected=str(n) if n else "x")
 """
 
 
 @pytest.mark.slow
 def test_a_gate_over_the_session(tmp_path):
-    said = session(tmp_path, "fairtrial_min_score = 50\n", "-n", "2", tests=MANY)
-    assert "20 passed" in said.stdout and said.returncode == 0, said.stdout
-    assert "gate passed: mean 90.0, 95% CI [" in said.stdout and "n = 20, at least 50" in said.stdout
-    said = plain_session(tmp_path, "", "--fairtrial-min-score=99.9")
+    said = plain_session(tmp_path, "fairtrial_min_score = 50\n", "-p", "xdist", "-n", "2")
+    assert "10 passed" in said.stdout and said.returncode == 0, said.stdout
+    assert "gate passed: mean 90.0, 95% CI [" in said.stdout and "n = 10, at least 50" in said.stdout
+    python = forks.programs() / "python"
+    said = plain_session(tmp_path, "", "--fairtrial-min-score=99.9", python=python)
     assert said.returncode == 1 and "gate failed: mean 90.0" in said.stdout, said.stdout
-    said = plain_session(tmp_path, "", "--fairtrial-min-score=90")
+    said = plain_session(tmp_path, "", "--fairtrial-min-score=90", python=python)
     assert said.returncode == 1 and "gate cannot tell" in said.stdout
-    assert plain_session(tmp_path, "fairtrial_unsure = pass\nfairtrial_min_score = 90\n").returncode == 0
+    unsure = "fairtrial_unsure = pass\nfairtrial_min_score = 90\n"
+    assert plain_session(tmp_path, unsure, python=python).returncode == 0
 
 
 @pytest.mark.slow
 def test_without_a_target_it_says_what_to_do(tmp_path):
-    (tmp_path / "test_own.py").write_text("def test_it(trial):\n    trial('x', expected='x')\n")
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    tests = "def test_it(trial):\n    trial('x', expected='x')\n"
+    said = plain_session(tmp_path, "", "-c", os.devnull, python=forks.programs() / "python", tests=tests)
     assert "no target: set fairtrial_target" in said.stdout

@@ -3,8 +3,6 @@
 import asyncio
 import importlib
 import inspect
-import subprocess
-import sys
 import threading
 from types import SimpleNamespace
 
@@ -15,6 +13,7 @@ import fairtrial as ft
 from fairtrial.config import parse_suite
 from fairtrial.config.document import SuiteDocument
 from fairtrial.core.functions import code_hash
+from tests import forks
 
 CASES = [ft.Case("Capital of France?", expected="Paris", id="fr"), {"input": "6 x 7?", "expected": 42, "id": "n"}]
 ANSWERS = {"Capital of France?": "Paris", "6 x 7?": "41"}
@@ -312,8 +311,7 @@ def test_the_command_line_continues_functions_with_a_name(tmp_path, monkeypatch)
     monkeypatch.delenv("DOWN")
 
     def retried(name):
-        command = [sys.executable, "-m", "fairtrial", "retry", name, "--quiet"]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return forks.run("retry", name, "--quiet")
 
     module.write_text(code.replace("Paris", "Rome"))
     said = retried(run.id)

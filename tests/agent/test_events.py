@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairtrial.agent.program import version_of
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.engine.targets import build_target
@@ -260,3 +261,15 @@ class TestSettings:
         assert problems == [
             "Codex has no tool `bash`; it has shell, view_image, image_generation, multi_agent, goals, web_search"
         ]
+
+
+@pytest.mark.parametrize("package", ["agent", "@vendor/agent"])
+async def test_the_version_of_a_package_is_read_without_a_start(package, tmp_path):
+    folder = tmp_path / "node_modules" / package
+    (folder / "bin").mkdir(parents=True)
+    real = program(folder / "bin", [])
+    assert await version_of(str(real)) == "9.9.9"
+    (folder / "package.json").write_text('{"version": "1.2.3-beta.1"}')
+    (folder / "bin/package.json").write_text('{"type": "module"}')
+    (tmp_path / "linked").symlink_to(real)
+    assert await version_of(str(tmp_path / "linked")) == "1.2.3-beta.1"

@@ -3,9 +3,6 @@
 import gzip
 import io
 import json
-import resource
-import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -15,6 +12,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.tables import row as row_limits
 from fairtrial.tables import text as text_limits
 from fairtrial.tables import xlsx as xlsx_limits
+from tests import forks
 from tests.tables.workbook import row_xml, write_workbook
 
 HEAD = "name: x\ntargets: [mock:echo]\n"
@@ -151,14 +149,8 @@ def test_from_the_command_line(tmp_path, kind):
         file.write(b"input,expected\n")
         for _ in range(130 if kind == "gzip" else 0):
             file.write(b"x" * 2**20)
-    done = subprocess.run(
-        [sys.executable, "-c", "from fairtrial.cli.main import main; main()", "validate", "s.yaml"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30)),
-        check=False,
-    )
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))\n"
+    done = forks.run("validate", "s.yaml", program=limit + forks.PROGRAM)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr[-2000:]
     assert len(done.stderr.strip().splitlines()) <= 15
 

@@ -16,6 +16,7 @@ import pytest
 from fairtrial.cli.main import _run
 from fairtrial.core import registry
 from fairtrial.core.providers import known_providers
+from fairtrial.workflows.resume import aresume
 from tests.processes import ended, new_mark
 from tests.programs import needed
 from tests.targets.test_agents import CASES, FACTS, facts, hanging
@@ -104,10 +105,8 @@ async def test_kill_minus_nine_leaves_a_journal_and_no_process(write_suite, mode
     server = hanging(mark, hangs)
     server["env"]["BEHAVE_UNTIL"] = str(tmp_path / "repaired")
     path = write_suite(**suite(agent, server))
-    command = [sys.executable, "-m", "fairtrial"]
-    process = subprocess.Popen(
-        [*command, "run", str(path), "-q"], cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}
-    )
+    command = [sys.executable, "-m", "fairtrial", "run", str(path), "-q"]
+    process = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
     journals = tmp_path / ".fairtrial" / "journals"
     states: list[dict] = []
     while not (states and "facts.lookup" in states[0].get("doing", "")):
@@ -128,8 +127,7 @@ async def test_kill_minus_nine_leaves_a_journal_and_no_process(write_suite, mode
     ).replace(")", "")
     # The run goes on, and remembers.
     (tmp_path / "repaired").touch()
-    done = await asyncio.to_thread(subprocess.run, [*command, "resume", "latest", "-q"], cwd=tmp_path, check=False)
-    assert done.returncode == 0
+    assert (await aresume("latest")).status == "completed"
     assert _run(["show", "latest", "code", f"{agent['id']}/with-facts", "--json"]) == 0
     trial = json.loads(capsys.readouterr().out)
     assert "4711" in trial["answer"] and trial["tried"] == ["interrupted; it was waiting for facts.lookup"]

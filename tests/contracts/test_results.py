@@ -1,6 +1,8 @@
 """One contract for every reader of results: its example is recognised and becomes a run; any other file is a sentence."""
 
 import json
+from contextlib import closing
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -43,6 +45,7 @@ EXAMPLES = {
     "table": [{"case": "a", "model": "x", "score": 1}, {"case": "a", "model": "y", "score": 0}],
 }  # fmt: skip
 NAMES = {"helm": "per_instance_stats.json"}
+OTHERS = [b"", b"\xff\xfe\x00", b"[1, 2", b"just words", b"{}", b"[]", b"[[]]", b'{"a": 1}\n']
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=8)
 
 
@@ -67,13 +70,23 @@ def strings(value):
         yield value
 
 
-def keys_of(name, tmp):
+def keys_of(name):
     content = EXAMPLES[name]
     document = content if not isinstance(content, str) else None
     if document is None:
         source = Source(DATA / content)
         document = source.first if source.suffix == ".jsonl" else source.document if source.suffix == ".json" else {}
     return sorted(set(list(strings(document))[:60])) or ["eval", "samples"]
+
+
+@cache
+def documents(name):
+    """Anything that has the keys of the example; made once, because making it takes longer than drawing from it."""
+    keys = st.sampled_from(keys_of(name))
+    inner = st.recursive(
+        SCALARS, lambda deep: st.lists(deep, max_size=3) | st.dictionaries(keys, deep, max_size=6), max_leaves=20
+    )
+    return st.dictionaries(keys, inner, max_size=8) | st.lists(st.dictionaries(keys, inner, max_size=5))
 
 
 def test_every_reader_has_an_example():
@@ -111,34 +124,28 @@ class TestEveryReader:
         assert second.happened == "already there" and second.run.id == first.run.id
         assert second.origin == first.origin and len(store.runs()) == 1
 
-    @pytest.mark.parametrize(
-        "body", [b"", b"\xff\xfe\x00", b"[1, 2", b"just words", b"{}", b"[]", b"[[]]", b'{"a": 1}\n']
-    )
     @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
-    def test_another_file_is_one_sentence(self, name, body, suffix, tmp_path):
-        path = tmp_path / f"theirs{suffix}"
-        path.write_bytes(body)
-        assert recognise(Source(path)) is None
-        with pytest.raises(FairtrialError) as error:
-            import_all(path, store=Store(str(tmp_path / "s.db")), format=name.replace("_", "-"))
-        assert "\n" not in str(error.value) and str(path.parent) not in str(error.value)
-        assert not Store(str(tmp_path / "s.db")).runs()
+    def test_another_file_is_one_sentence(self, name, suffix, tmp_path):
+        store = Store(str(tmp_path / "s.db"))
+        for number, body in enumerate(OTHERS):
+            path = tmp_path / f"theirs{number}{suffix}"
+            path.write_bytes(body)
+            assert recognise(Source(path)) is None, body
+            with pytest.raises(FairtrialError) as error:
+                import_all(path, store=store, format=name.replace("_", "-"))
+            assert "\n" not in str(error.value) and str(path.parent) not in str(error.value), body
+            assert not store.runs(), body
 
     @pytest.mark.slow
     @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(data=st.data())
     def test_files_that_only_look_like_it_never_crash(self, name, data, tmp_path):
-        keys = st.sampled_from(keys_of(name, tmp_path))
-        inner = st.recursive(
-            SCALARS, lambda deep: st.lists(deep, max_size=3) | st.dictionaries(keys, deep, max_size=6), max_leaves=20
-        )
-        document = data.draw(
-            st.dictionaries(keys, inner, max_size=8) | st.lists(st.dictionaries(keys, inner, max_size=5))
-        )
+        document = data.draw(documents(name))
         path = tmp_path / f"theirs.{data.draw(st.sampled_from(['json', 'jsonl']))}"
         path.write_text(json.dumps(document))
-        for chosen in (name.replace("_", "-"), None):
-            try:
-                import_all(path, store=Store(str(tmp_path / "s.db")), format=chosen)
-            except FairtrialError as error:
-                assert "\n" not in str(error)
+        with closing(Store(str(tmp_path / "s.db"))) as store:
+            for chosen in (name.replace("_", "-"), None):
+                try:
+                    import_all(path, store=store, format=chosen)
+                except FairtrialError as error:
+                    assert "\n" not in str(error)

@@ -2,10 +2,13 @@
 
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
+from tests import forks
 from tests.action_runner import HERE, run_action
 from tests.scripted import Say
 from tests.servers.forge import Forge
@@ -60,13 +63,16 @@ def repository(tmp_path):
     return change, checkout
 
 
-async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path, monkeypatch):
+async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path):
     served = await model(lambda turn: Say(NASTY if "bad" in turn.system else "It is 42."))
     change, checkout = repository
     keys = {"OPENAI_BASE_URL": f"{served.url}/v1", "OPENAI_API_KEY": "sk-test-key-0001"}
     api = {"GITHUB_API_URL": forge.url, "GITHUB_REPOSITORY": "o/r"}
 
-    async def job(branch, merge_to=None, args="", **more):
+    real = str(Path(sys.executable).parent)
+    quick = forks.first_in(real)
+
+    async def job(branch, merge_to=None, args="", path=quick, **more):
         reference = {"GITHUB_REF_TYPE": "branch", "GITHUB_REF_NAME": "12/merge" if merge_to else branch}
         into = {"GITHUB_BASE_REF": merge_to} if merge_to else {}
         event = {"pull_request": {"number": 12}} if merge_to else {}
@@ -77,6 +83,7 @@ async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path, mo
             inputs={"suite": "suite.yaml", "install": "false", "args": args},
             environment={**keys, **api, **reference, **into, **more},
             event=event,
+            path=path,
         )
         return done, len(served.bodies) - calls
 
@@ -100,7 +107,7 @@ async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path, mo
 
     # One that breaks something is blocked, with both answers side by side, as text.
     change("worse", prompt_md="Be bad.")
-    done, calls = await job("worse", merge_to="main")
+    done, calls = await job("worse", merge_to="main", path=real)
     assert (done.code, calls) == (100, 40) and done.result == "result=failed", done.printed
     (comment,) = forge.comments.values()
     assert comment["id"] == 1 and "❌" in comment["body"] and "prompt" in comment["body"]

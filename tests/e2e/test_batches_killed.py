@@ -3,13 +3,13 @@
 import asyncio
 import json
 import random
-import sys
 from collections import Counter
 
 import pytest
 
 from fairtrial.store import Store, ledger
 from fairtrial.store.batches import open_requests
+from tests import forks
 from tests.conftest import numbered
 from tests.servers.batches import batch_vendors
 from tests.servers.vendors import Say
@@ -55,17 +55,18 @@ async def server(monkeypatch):
         yield running
 
 
-async def start(*args):
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", DRIVER, *map(str, args), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
+def start(*args):
+    return forks.start(*args, program=DRIVER)
 
 
 async def killed_at(server, point, *args):
     server.stop_at = point
     server.reached.clear()
-    process = await start(*args)
-    reached, ended = asyncio.ensure_future(server.reached.wait()), asyncio.ensure_future(process.communicate())
+    process = start(*args)
+    reached, ended = (
+        asyncio.ensure_future(server.reached.wait()),
+        asyncio.ensure_future(asyncio.to_thread(process.communicate)),
+    )
     await asyncio.wait([reached, ended], return_when=asyncio.FIRST_COMPLETED)
     assert reached.done(), ended.result()
     process.kill()
@@ -75,8 +76,8 @@ async def killed_at(server, point, *args):
 
 
 async def finish(*args):
-    process = await start(*args)
-    out, err = await process.communicate()
+    process = start(*args)
+    out, err = await asyncio.to_thread(process.communicate)
     assert process.returncode == 0, err.decode()
     return json.loads(out)
 
@@ -119,8 +120,8 @@ async def test_killed_at_any_moment(seed, server, write_suite):
     await killed_at(server, "POST /v1/batches$", "run", suite, "--quiet")
     for _ in range(5):
         heard = len(server.heard)
-        process = await start("resume", "latest", "--quiet")
-        ended = asyncio.ensure_future(process.communicate())
+        process = start("resume", "latest", "--quiet")
+        ended = asyncio.ensure_future(asyncio.to_thread(process.communicate))
         wanted = chance.randrange(1, 12)  # requests until it is killed
         while len(server.heard) < heard + wanted and not ended.done():
             await asyncio.sleep(0.01)

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from fairtrial import pipeline
 from fairtrial.cli.main import COMMANDS
+from fairtrial.suites import suite_path
 from tests.conftest import numbered
 
 
@@ -163,12 +165,12 @@ def _wait_for_rows(folder: Path, count: int, seconds: float = 240) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_one_sentence(tmp_path, write_suite):
+def test_a_full_disk_is_one_sentence(tmp_path, write_suite, cli):
     import resource
 
     path = write_suite(
-        targets=[{"id": "long", "target": "mock:x", "options": {"answer": "x" * 5000}}],
-        cases=numbered(500, "x"),
+        targets=[{"id": "long", "target": "mock:x", "options": {"answer": "y" * 8000}}],
+        cases=numbered(250, "x"),
         scorer="boolean",
     )
 
@@ -180,10 +182,8 @@ def test_a_full_disk_is_one_sentence(tmp_path, write_suite):
     assert process.returncode == 1
     assert err.count("\n") == 1 and "cannot be read or written: check whether it is full" in err
     stored = _stored(tmp_path)
-    assert 0 < stored < 500
-    process = _start("resume", "--json", cwd=tmp_path)
-    out, _ = process.communicate(timeout=250)
-    assert json.loads(out)["arms"][0]["scored"] == 500
+    assert 0 < stored < 250
+    assert json.loads(cli("resume", "--json")[1])["arms"][0]["scored"] == 250
 
 
 @pytest.mark.slow
@@ -402,18 +402,30 @@ def test_output_into_a_closed_pipe(tmp_path, finished):
     assert done.stderr == "" and done.stdout.startswith("run ")
 
 
+DEMO = """
+from fairtrial import pipeline
+from fairtrial.cli.main import main
+from fairtrial.config import RunOptions
+
+load = pipeline.load
+pipeline.load = lambda path: load(path, RunOptions(limit=2))
+main(["demo", "--json"])
+"""
+
+
 @pytest.mark.model
 @pytest.mark.slow
 def test_demo(tmp_path):
+    """Two of its twelve questions: an answer of the model takes a second."""
     from fairtrial.providers.weights import fetch
 
+    assert len(list(pipeline.load(suite_path("demo")).cases())) == 12
     fetch("smollm2")
-    process = _start("demo", "--json", cwd=tmp_path)
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    arms = json.loads(out)["arms"]
+    done = subprocess.run([sys.executable, "-c", DEMO], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    arms = json.loads(done.stdout)["arms"]
     assert [arm["arm"] for arm in arms] == ["smollm2/plain", "smollm2/one-word"]
-    assert all(arm["scored"] == 12 for arm in arms) and arms[0]["mean"] > 30
+    assert all(arm["scored"] == 2 for arm in arms) and arms[0]["mean"] > 30
 
 
 def test_a_margin_of_nothing_is_explained(cli):

@@ -2,25 +2,19 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
 import yaml
 
 from fairtrial.suites import KINDS, files_of_kind
+from tests import forks
 
 
-@pytest.fixture
-def program():
+def program(*args):
     """Run a command in a process of its own: `mcp` keeps the stderr that it is imported with, a test's that is."""
-
-    def run(*args):
-        command = [sys.executable, "-m", "fairtrial", *map(str, args)]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        return ended.returncode, ended.stdout, ended.stderr
-
-    return run
+    ended = forks.run(*args)
+    return ended.returncode, ended.stdout, ended.stderr
 
 
 BEST = {
@@ -35,10 +29,10 @@ WORST = {"qa": "sloppy", "judge": "parrot", "agent": "stand-in/baseline", "rag":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BEST)
-def test_every_kind_runs_as_it_is(cli, program, tmp_path, monkeypatch, kind):
-    monkeypatch.setenv("PYTHON", sys.executable)
-    cli = program if kind == "agent" else cli
+def test_every_kind_runs_as_it_is(cli, tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("PYTHON", str(forks.programs() / "python") if kind == "agent" else sys.executable)
     code, out, _ = cli("init", "--kind", kind, tmp_path / "new")
+    cli = program if kind == "agent" else cli
     suite = tmp_path / "new" / "suite.yaml"
     assert code == 0 and out.endswith(f"next: fairtrial run {suite}\n")
     assert {path.name for path in suite.parent.iterdir()} == {*files_of_kind(kind), "suite.schema.json"}

@@ -3,13 +3,12 @@
 import asyncio
 import random
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.conftest import numbered
 
 CASES = 400
@@ -46,9 +45,7 @@ async def test_kill_and_resume(tmp_path, write_suite, model_server):
         before = stored(tmp_path)
         asked_before = server.answered.copy()
         go_on = ["resume", "latest"] if before else ["run", "suite.yaml"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fairtrial", *go_on, "--quiet"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-        )
+        process = forks.start(*go_on, "--quiet")
         # Killed after a random number of further answers, so that it hits start, middle and commits alike.
         goal = len(before) + luck.randint(0, 90)
         while process.poll() is None and count_stored(tmp_path) < goal:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from fairtrial.store import Store
 from fairtrial.store.copying import copy_calibrations, copy_runs
 from fairtrial.web.serving import serve_site
+from tests import forks
 from tests.conftest import numbered
 from tests.postgres import PASSWORD
 from tests.web.conftest import CAPITALS, TOKEN
@@ -136,8 +136,7 @@ async def test_a_run_of_another_process_is_watched(tmp_path, write_suite, model_
     state = await model_server(answer="42")
     state.hold(after=10)
     path = write_suite(targets=["openai:m"], scorer="boolean", cases=numbered(30), concurrency=5)
-    command = [sys.executable, "-m", "fairtrial", "run", str(path), "--quiet", "--store", postgres_url]
-    driver = await asyncio.create_subprocess_exec(*command, cwd=tmp_path)
+    driver = forks.start("run", path, "--quiet", "--store", postgres_url)
     store = Store(postgres_url)
     while not store.runs():
         await asyncio.sleep(0.05)
@@ -154,7 +153,7 @@ async def test_a_run_of_another_process_is_watched(tmp_path, write_suite, model_
                     states.append(json.loads(line.removeprefix(b"data: ")))
                     if states[-1]["done"] >= 10:
                         state.release()
-    assert await driver.wait() == 0
+    assert await asyncio.to_thread(driver.wait) == 0
     assert states[0]["status"] == "running" and states[-1]["status"] == "completed" and states[-1]["done"] == 30
     assert any(0 < shown["done"] < 30 for shown in states)
     store.close()

@@ -13,6 +13,7 @@ import pytest
 
 from fairtrial.analyse import Run
 from fairtrial.store import Store
+from tests import forks
 from tests.scripted import Say, Turn, scripted_model
 
 REPO = Path(__file__).parents[2]
@@ -67,7 +68,8 @@ def fill_in(folder: Path) -> None:
 
 def follow(page: Path, folder: Path) -> list[str]:
     """Write the files and run the commands of a page; the commands that were run."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "80"}
+    path = forks.first_in(f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
     ran: list[str] = []
     for language, key, text in BLOCK.findall(page.read_text("utf-8")):
         if language == "csv":

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from fairtrial.core.json_text import last_json
 from fairtrial.store import Saver, Store
 from fairtrial.store.ledger import charged
 from fairtrial.workflows.resume import arescore, aresume
+from tests import forks
 from tests.conftest import numbered
 from tests.processes import ended, unmistakable
 
@@ -293,13 +293,7 @@ class TestHangingFunctions:
             "import time\ndef f(q, s, m):\n    if q < 'Question 2':\n        time.sleep(9999)\n    return 'fine'\n"
         )
         path = write_suite(targets=["python:t.py:f"], cases=numbered(50, "fine"), timeout=5, retry={"timeouts": 0})
-        done = subprocess.run(
-            [sys.executable, "-m", "fairtrial", "run", str(path), "--json"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = forks.run("run", path, "--json")
         arm = json.loads(done.stdout)["arms"][0]
         assert done.returncode == 2
         assert arm["failed"] == 11 + 1 and arm["scored"] == 38
@@ -318,8 +312,7 @@ class TestRaces:
     @pytest.mark.slow
     def test_many_processes_make_one_store(self, tmp_path, write_suite):
         path = write_suite(cases=numbered(5))
-        command = [sys.executable, "-m", "fairtrial", "run", str(path), "--quiet", "--store", "shared.db"]
-        processes = [subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        processes = [forks.start("run", path, "--quiet", "--store", "shared.db") for _ in range(4)]
         errors = [process.communicate()[1] for process in processes]
         assert [process.returncode for process in processes] == [0] * 4, errors
         assert len(Store(str(tmp_path / "shared.db")).runs()) == 4

@@ -1,8 +1,6 @@
 """Money: what was charged beside what is known; a budget that holds whatever a server says and however a process ends."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.billing import PRICE, Books, start
+from benchmarks.budget import torture
 from fairtrial import pipeline
 from fairtrial.analyse.wording.runs import money
 from fairtrial.config import RunOptions
@@ -24,6 +23,7 @@ from fairtrial.engine.limits import Limiter
 from fairtrial.providers.prices import find_price
 from fairtrial.store.ledger import charged, ledger_row, settle_crash, spent
 from fairtrial.workflows.resume import aresume
+from tests import forks
 from tests.conftest import numbered
 from tests.engine.test_session import interrupted_after
 
@@ -272,7 +272,10 @@ def test_costs_add_up():
 @pytest.mark.slow
 def test_the_budget_is_hard_under_faults_kills_and_resumes(tmp_path):
     """Some of what `python -m benchmarks.budget --runs 200` does."""
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "benchmarks.budget", "--runs", "2", "--first", "1000"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    endings = []
+    for seed in (1000, 1001):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        endings.append(torture(seed, folder, forks.start_module))
+        assert endings[-1].kept and endings[-1].charged and endings[-1].usd > 0, endings
+    assert sum(ending.kills for ending in endings) and sum(sum(ending.faults.values()) for ending in endings), endings

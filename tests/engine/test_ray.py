@@ -12,6 +12,7 @@ from benchmarks.ray_nodes import RayNodes
 from fairtrial import pipeline
 from fairtrial.core.errors import FairtrialError
 from fairtrial.engine.engines import where_of
+from tests import forks
 from tests.conftest import numbered
 from tests.engine.test_cluster import SUITE, told
 
@@ -27,7 +28,7 @@ def nodes():
         if os.environ.get("REQUIRE_RAY"):
             pytest.fail(str(error))
         pytest.skip(f"no Ray: {error}")
-    with RayNodes(nodes=2, cpus=2) as started:
+    with RayNodes(nodes=2, cpus=1) as started:
         yield started
 
 
@@ -67,9 +68,16 @@ async def test_a_cluster_gives_the_same_results_and_keeps_secrets(nodes, write_s
             await ft.arun(held, engine=f"ray:{nodes.address}", store=str(tmp_path / "test.db"), progress=False)
 
 
+def forked(arguments, folder, address):
+    environment = {**os.environ, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "sk-chaos-0001"}
+    logged = "import os\nlog = open('log.txt', 'ab')\nos.dup2(log.fileno(), 1)\nos.dup2(log.fileno(), 2)\n"
+    return forks.start(*arguments, program=logged + forks.PROGRAM, folder=folder, environment=environment)
+
+
 @pytest.mark.parametrize("seed", [2, 3])
-def test_nothing_is_lost_or_doubled_and_the_budget_holds_whatever_is_killed(nodes, seed):
+def test_nothing_is_lost_or_doubled_and_the_budget_holds_whatever_is_killed(nodes, seed, monkeypatch):
     """A worker is killed in one of these runs; a node and the driver in the other."""
+    monkeypatch.setattr(cluster, "_start", forked)
     with tempfile.TemporaryDirectory() as folder:
         ending = cluster.run_one(seed, nodes, Path(folder))
         log = (Path(folder) / "run" / "log.txt").read_text()

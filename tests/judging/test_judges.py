@@ -318,26 +318,6 @@ async def test_an_older_claude_gets_the_schema_as_a_tool(run_suite, model_server
     assert state.bodies[-1]["tool_choice"] == {"type": "tool", "name": "reply"}
 
 
-@pytest.mark.model
-@pytest.mark.slow
-async def test_the_embedded_model_as_a_judge(run_suite):
-    """It judges badly, but with a schema it cannot judge malformed."""
-    from fairtrial.providers.weights import fetch
-
-    fetch("smollm2")
-    run = await run_suite(
-        targets=[GOOD],
-        scorer="llm_judge",
-        judge={"target": "local:smollm2", "params": {"max_tokens": 120}, "options": {"threads": 1}},
-        cases=[{"input": "What is the capital of France?", "expected": "Paris"}],
-    )
-    trial = next(run.trials())
-    (judgement,) = run.judgements(trial.trial_id)
-    assert trial.status in ("scored", "unscored")
-    assert trial.status == "scored" or judgement["failure_message"]
-    assert judgement["model"] == "smollm2" and judgement["reply"]
-
-
 @pytest.mark.slow
 async def test_a_panel_says_how_far_it_agrees(run_suite):
     marks = {f"worth {n}": n for n in range(10)}

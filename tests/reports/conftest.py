@@ -6,13 +6,15 @@ import axe_playwright_python
 import pytest
 
 _AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
-_RUN = "() => axe.run(document, {resultTypes: ['violations'], iframes: false})"
+_RUN = """(only) => axe.run(document,
+  {resultTypes: ['violations'], iframes: false, preload: false, ...(only && {runOnly: [only]})})"""
 
 
-async def serious(page):
-    """The serious findings of axe on a page."""
-    await page.evaluate(_AXE)
-    found = await page.evaluate(_RUN)
+async def serious(page, only=None):
+    """The serious findings of axe on a page, or those of one rule."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(_AXE)
+    found = await page.evaluate(_RUN, only)
     return [
         f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:160]}"
         for one in found["violations"]
@@ -21,11 +23,14 @@ async def serious(page):
 
 
 @pytest.fixture
-def visit(browser):
+async def visit(browser):
     """Open a file, and remember everything that went wrong or over the network."""
+
+    opened = []
 
     async def open_page(path: Path, **options):
         page = await browser.new_page(**options)
+        opened.append(page)
         page.trouble = []
         page.on("console", lambda message: page.trouble.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: page.trouble.append(str(error)))
@@ -39,4 +44,6 @@ def visit(browser):
         await page.wait_for_selector("html[data-ready]")
         return page
 
-    return open_page
+    yield open_page
+    for page in opened:
+        await page.close()

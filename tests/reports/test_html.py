@@ -2,15 +2,19 @@
 
 import base64
 import gzip
+import itertools
+import json
 import time
 
 import pytest
 from playwright.async_api import expect
 
+from fairtrial import pipeline
 from fairtrial.analyse.tiers import run_tiers
 from fairtrial.analyse.wording.tiers import headline
 from fairtrial.reports.export import export
 from fairtrial.reports.html_answers import pack
+from fairtrial.store import Store
 from tests.analyse.test_compare import arm, cases
 
 from .conftest import serious
@@ -21,28 +25,38 @@ EVIL = "</template></script><script>document.title='owned'</script><img src=x on
 _NAMES = [{"id": f"c{n}", "input": f"question number {n}", "expected": f"number {n}"} for n in range(2000)]
 
 
-@pytest.fixture
-async def run(run_suite):
-    """Two arms with repeats, failures, kinds of cases, a judge, and answers that mean harm."""
+@pytest.fixture(scope="module")
+async def run(tmp_path_factory):
+    """Two arms with repeats, failures, kinds of cases, a judge, and answers that mean harm; nothing changes it."""
     verdict = {"marks": {"good": 9, "poor": 3}, "otherwise": 1}
     bad = {"answers": {"c01": EVIL, "c02": "x" * 3000}, "answer": "poor answer", "faults": {"refused": 0.1}}
-    return await run_suite(
-        system=f"evil {EVIL}",
-        repeats=2,
-        targets=[
+    suite = {
+        "name": "test",
+        "system": f"evil {EVIL}",
+        "repeats": 2,
+        "targets": [
             {"id": "good<b>", "target": "mock:x", "options": {"answer": "good answer"}},
             {"id": "poor", "target": "mock:x", "options": bad},
         ],
-        judge={"target": "mock:judge", "options": {"verdict": verdict}},
-        scorer="llm_judge",
-        cases=[{**case, "difficulty": "hard" if n % 2 else "easy"} for n, case in enumerate(cases(24))],
-        retry={"attempts": 1},
-    )
+        "judge": {"target": "mock:judge", "options": {"verdict": verdict}},
+        "scorer": "llm_judge",
+        "cases": [{**case, "difficulty": "hard" if n % 2 else "easy"} for n, case in enumerate(cases(24))],
+        "retry": {"attempts": 1},
+    }
+    place = tmp_path_factory.mktemp("run")
+    (place / "suite.yaml").write_text(json.dumps(suite))
+    return await pipeline.arun(pipeline.load(place / "suite.yaml"), store=Store(f"sqlite:///{place}/run.db"))
+
+
+@pytest.fixture(scope="module")
+def report(run, tmp_path_factory):
+    """Its report."""
+    return export(run, tmp_path_factory.mktemp("report") / "report.html")
 
 
 @pytest.mark.slow
-async def test_the_headline_comes_first_and_everything_is_there(run, visit, tmp_path):
-    page = await visit(export(run, tmp_path / "report.html"))
+async def test_the_headline_comes_first_and_everything_is_there(run, visit, report):
+    page = await visit(report)
     assert page.trouble == [] and (await page.title()).startswith("test: good<b> is ")
     assert await page.inner_text("h1") == headline(run_tiers(run))
     headings = await page.locator("h2").all_inner_texts()
@@ -61,8 +75,8 @@ async def test_the_headline_comes_first_and_everything_is_there(run, visit, tmp_
 
 
 @pytest.mark.slow
-async def test_drill_down_to_one_answer_and_its_judge(run, visit, tmp_path):
-    page = await visit(export(run, tmp_path / "report.html"))
+async def test_drill_down_to_one_answer_and_its_judge(run, visit, report):
+    page = await visit(report)
     assert await page.inner_text("#count") == "24 cases"
     await page.fill("#search", "document.title")
     await expect(page.locator("#count")).to_contain_text("1 of 24")
@@ -84,8 +98,8 @@ async def test_drill_down_to_one_answer_and_its_judge(run, visit, tmp_path):
 
 
 @pytest.mark.slow
-async def test_marks_lead_to_answers_and_the_keyboard_suffices(run, visit, tmp_path):
-    page = await visit(export(run, tmp_path / "report.html"))
+async def test_marks_lead_to_answers_and_the_keyboard_suffices(visit, report):
+    page = await visit(report)
     await page.focus(".forest .arm a >> nth=1")
     assert "poor" in await page.inner_text(".tip")
     await page.keyboard.press("Enter")
@@ -102,24 +116,24 @@ async def test_marks_lead_to_answers_and_the_keyboard_suffices(run, visit, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [390, 1200])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_phones_the_dark_and_axe(run, visit, tmp_path, width, scheme):
-    page = await visit(
-        export(run, tmp_path / "report.html"), viewport={"width": width, "height": 900}, color_scheme=scheme
-    )
+async def test_phones_the_dark_and_axe(visit, report):
+    page = await visit(report, viewport={"width": 390, "height": 900})
     await page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-    assert await page.evaluate("document.documentElement.scrollWidth") <= width
-    ink, paper = await page.evaluate(
-        "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
-    )
-    assert ink != paper and (paper == "rgb(248, 248, 246)") == (scheme == "light")
-    assert await serious(page) == []
+    for width, scheme in itertools.product((390, 1200), ("light", "dark")):
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.emulate_media(color_scheme=scheme)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        ink, paper = await page.evaluate(
+            "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
+        )
+        assert ink != paper and (paper == "rgb(248, 248, 246)") == (scheme == "light")
+        # What is dark differs in its colours alone.
+        assert await serious(page, "color-contrast" if scheme == "dark" else None) == [], (width, scheme)
 
 
 @pytest.mark.slow
-async def test_it_prints(run, visit, tmp_path):
-    page = await visit(export(run, tmp_path / "report.html"), color_scheme="dark")
+async def test_it_prints(visit, report):
+    page = await visit(report, color_scheme="dark")
     await page.emulate_media(media="print")
     await page.evaluate("dispatchEvent(new Event('beforeprint'))")
     for hidden in ("#filters", "details.fold >> text=Settings, versions and machine", "#print"):
@@ -191,18 +205,18 @@ async def test_where_files_are_on_this_machine_stays_out(run_suite, tmp_path):
 
 
 @pytest.mark.slow
-async def test_twenty_thousand_trials_are_usable(visit, run_suite, tmp_path):
+async def test_thousands_of_trials_are_usable(visit, run_suite, tmp_path):
     """A page of that size, made of stored rows: it opens, filters and pages in a moment."""
     long = {f"number {n}": f"answer {n} {'lorem ipsum dolor ' * (n % 40)}{n * 7919 % 1000003}" for n in range(2000)}
     run = await run_suite(
-        repeats=5,
+        repeats=2,
         concurrency=100,
         targets=["mock:echo", {"id": "long", "target": "mock:x", "options": {"answers": long}}],
         cases=_NAMES,
     )
     started = time.process_time()
     path = export(run, tmp_path / "big.html")
-    assert path.stat().st_size < 5_000_000 and time.process_time() - started < 100  # 7 s on a quick machine
+    assert path.stat().st_size < 2_000_000 and time.process_time() - started < 40  # 3 s on a quick machine
     page = await visit(path)
     assert await page.inner_text("#count") == "2000 cases"
     await page.fill("#search", "question number 77")

@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 
+import fairtrial as ft
 from fairtrial.cli.main import main
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import send
 from fairtrial.reports.formats import format_named
 from fairtrial.reports.tracked import shown_address
+from tests.e2e.conftest import cli  # noqa: F401 - a fixture
+from tests.test_pages_of_tools import commands
 
+LIBRARIES = ("mlflow", "wandb")
 SECRET = "sk-very-secret-4711-0815"
 
 
@@ -95,3 +99,23 @@ async def test_a_service_that_is_not_there_is_one_sentence(run, monkeypatch):
 def test_no_file_and_no_service(capsys):
     assert call("export", "latest") == 1
     assert "-o" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_commands_about_exports(cli, tmp_path, monkeypatch):  # noqa: F811
+    """As they stand on their page; here, because the libraries take longer to import than the commands to run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    ft.run({"name": "sums", "targets": ["mock:echo"], "cases": [{"input": "2", "expected": "2"}]})
+    lines = commands("exporting.md")
+    assert len(lines) == 5
+    for line in lines:
+        library = next((name for name in LIBRARIES if name in line), None)
+        if library:
+            pytest.importorskip(library)
+        code, _, err = cli(*line)
+        assert code == 0, (line, err)
+    assert Path("run.eval").stat().st_size and list(Path("logs").glob("*.eval"))
+    assert list(Path("collection/data").rglob("*.json")) and Path("mlflow.db").exists()
+    assert isinstance(ft.import_results("run.eval"), ft.Run)

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import io
 import json
 import shlex
 import struct
@@ -235,6 +236,16 @@ class TestMetrics:
         assert [trial.status for trial in run.trials()] == ["scored", "unscored", "unscored"]
 
 
+@pytest.fixture(scope="module")
+def bomb():
+    """A small log that becomes 300 MB."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        file.writestr("_journal/start.json", log([]))
+        file.writestr("samples/1_epoch_1.json", b"0" * (300 * 2**20))
+    return packed.getvalue()
+
+
 class TestHostileFiles:
     def test_keys_in_foreign_logs_never_reach_the_store(self, tmp_path):
         key = "sk-" + "a1B2c3D4e5F6g7H8"
@@ -264,21 +275,15 @@ class TestHostileFiles:
         assert all(len(arm.name) <= 200 for arm in ft.open_run().plan_arms)
 
     @pytest.mark.slow
-    def test_a_bomb_is_refused_before_it_fills_the_memory(self, tmp_path):
-        with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr("_journal/start.json", log([]))
-            file.writestr("samples/1_epoch_1.json", b"0" * (300 * 2**20))
+    def test_a_bomb_is_refused_before_it_fills_the_memory(self, tmp_path, bomb):
+        (tmp_path / "b.eval").write_bytes(bomb)
         with pytest.raises(FairtrialError, match="larger than 256 MB"):
             ft.import_results("b.eval")
         assert not Store().runs()
 
     @pytest.mark.slow
-    def test_a_size_that_lies_does_not_help_a_bomb(self, tmp_path):
-        with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr("_journal/start.json", log([]))
-            file.writestr("samples/1_epoch_1.json", b"0" * (300 * 2**20))
-        content = (tmp_path / "b.eval").read_bytes()
-        (tmp_path / "b.eval").write_bytes(content.replace(struct.pack("<I", 300 * 2**20), struct.pack("<I", 10)))
+    def test_a_size_that_lies_does_not_help_a_bomb(self, tmp_path, bomb):
+        (tmp_path / "b.eval").write_bytes(bomb.replace(struct.pack("<I", 300 * 2**20), struct.pack("<I", 10)))
         with pytest.raises(FairtrialError, match="larger than 256 MB"):
             ft.import_results("b.eval")
 
@@ -298,8 +303,6 @@ class TestHostileFiles:
 
     @given(st.binary(max_size=200), st.integers(0, 200))
     def test_any_bytes_in_a_zip_file_are_an_error_in_words(self, noise, at):
-        import io
-
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("a", "some text" * 10)

@@ -2,8 +2,6 @@
 
 import asyncio
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from fairtrial.store import Store, schema, waiting
 from fairtrial.store.address import dialect_of, shown
 from fairtrial.store.plans import add_plan
 from fairtrial.workflows.resume import aresume
+from tests import forks
 from tests.conftest import numbered
 from tests.postgres import PASSWORD, Server
 
@@ -193,18 +192,14 @@ async def test_of_two_drivers_that_race_for_a_run_one_is_told(postgres_url, writ
         connection.execute(schema.scores.delete().where(schema.scores.c.case_position >= 10))
     store.set_run(run.id, status="interrupted")
     state.hold(after=state.calls.total())
-    command = [sys.executable, "-m", "fairtrial", "resume", run.id, "--quiet", "--store", postgres_url]
-    drivers = [
-        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    drivers = [forks.start("resume", run.id, "--quiet", "--store", postgres_url) for _ in range(2)]
     while not (ended := [driver for driver in drivers if driver.poll() is not None]):
         await asyncio.sleep(0.05)
     state.release()
     outputs = {driver: await asyncio.to_thread(driver.communicate) for driver in drivers}
     assert sorted(driver.returncode for driver in drivers) == [0, 1]
-    assert "is still running in another process" in outputs[ended[0]][1]
-    assert PASSWORD not in "".join(text for pair in outputs.values() for text in pair)
+    assert b"is still running in another process" in outputs[ended[0]][1]
+    assert PASSWORD.encode() not in b"".join(text for pair in outputs.values() for text in pair)
     assert state.calls.total() == 40 + 30
     assert len(list((await aresume(run.id, store=store)).trials())) == 40
     store.close()

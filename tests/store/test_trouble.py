@@ -3,8 +3,6 @@
 import asyncio
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +21,7 @@ from fairtrial.store import Saver, Store, sqlite
 from fairtrial.store.plans import add_plan
 from fairtrial.store.salvage import check_file
 from fairtrial.workflows.resume import arescore, aresume
+from tests import forks
 from tests.conftest import numbered
 
 GOOD = {"id": "good", "target": "mock:x", "options": {"answer": "right and proper"}}
@@ -239,8 +238,7 @@ async def test_a_locked_store_is_waited_for(run_suite, store, monkeypatch):
 @pytest.mark.slow
 def test_after_a_clean_exit_everything_is_in_one_file(write_suite, tmp_path):
     path = write_suite(cases=numbered(5))
-    command = [sys.executable, "-m", "fairtrial", "run", str(path), "--quiet"]
-    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+    assert forks.run("run", path, "--quiet").returncode == 0
     folder = tmp_path / ".fairtrial"
     assert {file.name for file in folder.iterdir() if file.is_file()} == {"fairtrial.db"}
     (tmp_path / "copy.db").write_bytes((folder / "fairtrial.db").read_bytes())
@@ -332,8 +330,8 @@ def test_a_plan_that_was_not_written_to_its_end_is_written_anew(write_suite, sto
 async def test_few_open_files_slow_a_run_down_instead_of_ending_it(write_suite, tmp_path, model_server):
     await model_server(latency=0.05, answer="42")
     path = write_suite(targets=["openai:m"], scorer="boolean", cases=numbered(150), concurrency=150)
-    command = ["bash", "-c", f"ulimit -n 64; exec {sys.executable} -m fairtrial run {path} --quiet --json"]
-    done = await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+    done = await asyncio.to_thread(forks.run, "run", path, "--quiet", "--json", program=limit + forks.PROGRAM)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["arms"][0]["scored"] == 150
 

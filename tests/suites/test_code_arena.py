@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import sqlite3
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -23,6 +25,7 @@ from fairtrial.store import Store
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.votes import votes
 from fairtrial.suites import code_arena
+from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Limits
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.pairwise import apair
@@ -70,8 +73,30 @@ def short_limits():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fairtrial.webpage.acting.PATIENCE_MS", 500)
         patch.setattr("fairtrial.webpage.pointer.PATIENCE_MS", 500)
-        patch.setattr("fairtrial.webpage.render.Limits", partial(Limits, busy=3.0, suspect=1.5))
+        patch.setattr("fairtrial.webpage.render.Limits", partial(Limits, busy=2.0, suspect=1.0))
         yield
+
+
+@pytest.fixture(scope="module")
+async def shared_renderer(chromium, short_limits):
+    """One browser for the tests that look at a page or two: starting it takes longer than looking."""
+    async with Renderer() as made:
+        yield made
+
+
+@pytest.fixture
+def one_browser(shared_renderer, monkeypatch):
+    """Runs in this process use the browser that is there, until `FAIRTRIAL_BROWSER` names another."""
+
+    @asynccontextmanager
+    async def opened():
+        if "FAIRTRIAL_BROWSER" in os.environ:
+            async with Renderer() as made:
+                yield made
+        else:
+            yield shared_renderer
+
+    monkeypatch.setattr("fairtrial.webpage.looking.Renderer", opened)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +249,7 @@ def test_deleting_a_run_deletes_its_pictures(arena, tmp_path):
     assert attachments(store, arena.id) == {} and contents(store, hashes) == {} and list(votes(store, arena.id)) == []
 
 
-async def test_a_judge_that_cannot_see_is_told_so_and_so_are_we(run_suite, write_suite):
+async def test_a_judge_that_cannot_see_is_told_so_and_so_are_we(run_suite, write_suite, one_browser):
     keys = {
         "targets": [model("m", {"one": PAGE.format("Hi")})],
         "judge": judge(),
@@ -236,7 +261,7 @@ async def test_a_judge_that_cannot_see_is_told_so_and_so_are_we(run_suite, write
     assert "saw no screenshot" in next(run.trials()).notes
 
 
-async def test_the_quick_form_cuts_and_says_so(run_suite, model_server):
+async def test_the_quick_form_cuts_and_says_so(run_suite, model_server, one_browser):
     marks = {"visual_accuracy": 80, "code_quality": 60, "functionality": 40, "responsiveness": 20}
     state = await model_server(answer=json.dumps({"reasoning": "fine", **marks}))
     # Long to read, not to look at: a line of 6,000 characters is so wide that its picture may take too long.
@@ -255,7 +280,7 @@ async def test_the_quick_form_cuts_and_says_so(run_suite, model_server):
     assert "more characters are not shown" in sent[-1]["text"] and len(sent[-1]["text"]) < 8000
 
 
-async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, monkeypatch, store):
+async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, monkeypatch, store, one_browser):
     monkeypatch.setenv("FAIRTRIAL_BROWSER", "no-such-browser")
     keys = {
         "targets": [model("m", {"one": PAGE.format("Hi"), "two": "no page"})],
@@ -277,7 +302,7 @@ async def test_without_a_browser_the_arena_still_runs(run_suite, write_suite, mo
     assert any("The pages of m were judged by their code alone" in note for note in run_notes(judged.summary()))
 
 
-async def test_a_judge_of_code_is_calibrated_with_pages(tmp_path):
+async def test_a_judge_of_code_is_calibrated_with_pages(tmp_path, one_browser):
     marks = {
         "an endless loop?": 8,
         "nothing is to be seen": 12,
@@ -338,7 +363,7 @@ def test_the_built_in_suite_brings_what_pages_need(write_suite):
 
 def test_one_command_runs_everything_offline(tmp_path, capsys):
     code = cli.main(
-        ["arena", "--demo", "--case", "calculator", "--case", "dark-mode", "-o", "arena.html"], standalone_mode=False
+        ["arena", "--demo", "--case", "bar-chart", "--case", "dark-mode", "-o", "arena.html"], standalone_mode=False
     )
     out = capsys.readouterr()
     assert code == 0 and "careful" in out.out and "hasty" in out.out and "judged by mock:judge" in out.out
@@ -358,7 +383,7 @@ def test_one_prompt_of_ones_own(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("vision", "status"), [(False, "completed"), (True, "incomplete")])
-async def test_pictures_are_paid_for_in_the_budget(run_suite, model_server, vision, status):
+async def test_pictures_are_paid_for_in_the_budget(run_suite, model_server, vision, status, one_browser):
     """Whatever a provider counts for a picture, the budget holds."""
     await model_server(answer=json.dumps({"reasoning": "fine", **dict.fromkeys(CRITERIA, 50)}))
     run = await run_suite(

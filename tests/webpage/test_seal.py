@@ -107,7 +107,7 @@ async def test_without_the_seal_these_are_ways_out(ear, browser):
 async def test_nothing_is_heard_when_pages_are_rendered(ear, chromium):
     gone = [leaving(ear)[name] for name in ("location", "top", "refresh", "link", "frame")]
     pages = map(page, (*together(ear), *gone))
-    async with Renderer() as renderer:
+    async with Renderer(1) as renderer:
         seen, _, *gone = await asyncio.gather(*map(renderer.render, pages))
     assert (ear.connections, ear.datagrams) == (0, 0)
     for other in gone:  # a page that wants to leave stays, and that it wanted to is known

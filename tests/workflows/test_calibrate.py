@@ -1,5 +1,6 @@
 """Calibration: judges of known behaviour get the rating they deserve."""
 
+import functools
 import json
 
 import msgspec
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial import pipeline
+from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Score, Unscored
@@ -20,6 +22,7 @@ from fairtrial.judging.calibration import (
     load_samples,
     sample_result,
 )
+from fairtrial.store import Store
 from fairtrial.store.calibrations import calibrations_of
 from fairtrial.workflows.calibrate import acalibrate
 
@@ -235,20 +238,41 @@ def test_from_python():
     assert result.rating == "poor" and result.summary.total == 8
 
 
-@pytest.mark.model
-@pytest.mark.slow
-def test_the_embedded_model_is_rated_honestly(write_suite, capsys):
+@pytest.fixture
+def one_embedded_model(monkeypatch):
+    """Started once for several commands, with markers that are the same and few tokens: it reads a prompt only once."""
     from fairtrial.providers.weights import fetch
+    from fairtrial.targets import local
 
     fetch("smollm2")
+    start = functools.cache(functools.partial(local._start, embed=False))
+    monkeypatch.setattr(local, "_start", lambda path, options, key, embed: start(path, options, key))
+    monkeypatch.setattr("secrets.token_hex", lambda size: "mark" * (size // 2))
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_embedded_model")
+def test_the_embedded_model_judges_and_is_rated_honestly(write_suite, capsys):
+    """It judges badly, but with a schema it cannot judge malformed."""
+    sample = load_samples()[0]  # one of the eight: a small model takes ten seconds for each
     judge = {"target": "local:smollm2", "params": {"max_tokens": 120}, "options": {"threads": 1}}
-    path = write_suite(scorer="llm_judge", judge=judge)
-    samples = path.with_name("samples.jsonl")  # one of the eight: a small model takes ten seconds for each
-    with samples.open("w") as file:
-        for sample in load_samples()[:1]:
-            file.write(json.dumps(msgspec.to_builtins(sample)) + "\n")
-    patience = ["--concurrency", "1", "--timeout", "600", "--samples", str(samples)]
-    assert _run(["calibrate", "--suite", str(path), *patience, "--json"]) == 0
+    path = write_suite(
+        targets=[{"target": "mock:x", "options": {"answer": sample.answer}}],
+        scorer="llm_judge",
+        judge=judge,
+        cases=[{"input": sample.question, "expected": sample.expected}],
+    )
+    patience = ["--concurrency", "1", "--timeout", "600"]
+    _run(["run", str(path), *patience, "--quiet"])
+    run = Run.find("latest", Store())
+    trial = next(run.trials())
+    (judgement,) = run.judgements(trial.trial_id)
+    assert trial.status == "scored" or (trial.status == "unscored" and judgement["failure_message"])
+    assert judgement["model"] == "smollm2" and judgement["reply"]
+    samples = path.with_name("samples.jsonl")
+    samples.write_bytes(msgspec.json.encode(sample))
+    assert _run(["calibrate", "--suite", str(path), *patience, "--samples", str(samples), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     summary, marks = document["summary"], [sample["actual"] for sample in document["samples"]]
     assert summary["total"] == 1 and summary["passed"] == sum(s["within_tolerance"] for s in document["samples"])

@@ -232,16 +232,9 @@ async def test_values_of_variables_in_files_are_not_stored(run_suite, agent, sto
 
 @pytest.mark.slow
 async def test_a_server_is_given_the_folder_where_it_asks_for_it(run_suite, model, tmp_path):
-    (tmp_path / "server.py").write_text(
-        "import sys, pathlib\n"
-        "from mcp.server.mcpserver import MCPServer\n"
-        "server = MCPServer('files')\n"
-        "@server.tool()\n"
-        "def lookup(topic: str) -> str:\n"
-        "    pathlib.Path(sys.argv[1], 'asked').write_text(topic)\n"
-        "    return pathlib.Path(sys.argv[1], 'code.txt').read_text()\n"
-        "server.run()\n"
-    )
+    known = 'return f"The {topic} is 4711."'
+    work = "Path(sys.argv[1], 'asked').write_text(topic); return Path(sys.argv[1], 'code.txt').read_text()"
+    (tmp_path / "server.py").write_text(Path(FACTS).read_text().replace(known, work))
     (tmp_path / "start").mkdir()
     (tmp_path / "start/code.txt").write_text("4711")
     await model()

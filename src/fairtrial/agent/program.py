@@ -277,7 +277,21 @@ def find_program(program: str, folder: Path) -> str | None:
 
 
 async def version_of(program: str, home: Path | None = None) -> str:
-    """Return the version that a program prints."""
+    """Return the version of a program's npm package, or else the one that it prints: some take seconds to start."""
+    return _packaged_version(program) or await _printed_version(program, home)
+
+
+def _packaged_version(program: str) -> str:
+    for folder in Path(program).resolve().parents:
+        if folder.parent.name == "node_modules" or folder.parent.parent.name == "node_modules":
+            try:
+                return str(msgspec.json.decode((folder / "package.json").read_bytes())["version"])
+            except (OSError, msgspec.DecodeError, LookupError, TypeError):
+                continue
+    return ""
+
+
+async def _printed_version(program: str, home: Path | None) -> str:
     environment = {**clean_environment(), **({"HOME": str(home)} if home else {})}
     process = await asyncio.create_subprocess_exec(
         program, "--version", stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment

@@ -171,7 +171,7 @@ class Interpreter:
         return -value if isinstance(node.op, ast.USub) else value
 
     def _subscript(self, node: ast.Subscript, names: dict[str, Any]) -> Any:
-        return entry(self._value(node.value, names), self._index(node.slice, names), _source(node))
+        return entry(self._value(node.value, names), self._index(node.slice, names), lambda: _source(node))
 
     def _vector(self, node: ast.List | ast.Tuple, names: dict[str, Any]) -> Any:
         return array([self._value(item, names) for item in node.elts])
@@ -179,7 +179,7 @@ class Interpreter:
     def _attribute(self, node: ast.Attribute, names: dict[str, Any]) -> Any:
         if node.attr != "T":
             raise FormulaError(f"`{_source(node)}` is not allowed in an expression")
-        return transposed(self._value(node.value, names), _source(node))
+        return transposed(self._value(node.value, names), lambda: _source(node))
 
     def _comparison(self, node: ast.Compare, _: dict[str, Any]) -> Any:
         raise FormulaError("a comparison can only stand between the two sides of a constraint")

@@ -161,14 +161,14 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Constraint(msgspec.Struct, frozen=True, kw_only=True):
+class Constraint(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A constraint: body, relation, bound."""
 
     body: Expression
     relation: Relation
     bound: float
 
-    @property
+    @cached_property
     def norm(self) -> float:
         """The Euclidean norm of the row's coefficients; 1 for a row without any."""
         return math.sqrt(math.fsum(c * c for c in self.body.coefficients())) or 1.0

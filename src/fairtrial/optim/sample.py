@@ -67,14 +67,20 @@ def finite_box(problem: Problem) -> tuple[Floats, Floats]:
 def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats]:
     low, high = problem.box
     integers = list(problem.integers)
+    first, last = np.ceil(low[integers]).astype(int), np.floor(high[integers]).astype(int) + 1
+    constraints = list(problem.constraints)
     points = []
     for _ in range(_TRIES):
         x = rng.uniform(low, high)
-        x[integers] = rng.integers(np.ceil(low[integers]).astype(int), np.floor(high[integers]).astype(int) + 1)
-        if problem.violations(x).largest <= 1e-9:
-            points.append(x)
-            if len(points) == _POINTS:
-                break
+        if integers:
+            x[integers] = rng.integers(first, last)
+        violated = next((place for place, row in enumerate(constraints) if row.violation(x) > 1e-9), None)
+        if violated is not None:
+            constraints.insert(0, constraints.pop(violated))  # the next point probably violates it too
+            continue
+        points.append(x)
+        if len(points) == _POINTS:
+            break
     return points
 
 
@@ -100,11 +106,10 @@ def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) ->
             direction = corners[i] - corners[j]
         moves, at = matrix @ direction, matrix @ x
         relevant = np.abs(moves) > 1e-10 * max(1.0, float(np.abs(direction).max()))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.sort(
-                np.stack([(low - at)[relevant] / moves[relevant], (high - at)[relevant] / moves[relevant]]), axis=0
-            )
-        first, last = float(ends[0].max(initial=-1e6)), float(ends[1].min(initial=1e6))
+        moves = moves[relevant]
+        one, other = (low - at)[relevant] / moves, (high - at)[relevant] / moves
+        first = float(np.minimum(one, other).max(initial=-1e6))
+        last = float(np.maximum(one, other).min(initial=1e6))
         if last > first:
             x = x + direction * rng.uniform(min(first, 0.0), max(last, 0.0))
         if step >= 0 and step % pause == 0:

@@ -110,8 +110,9 @@ def chances(
         )
         if difference.method not in ("t", "bounded"):
             continue
-        passed += 2 * difference.p_above(-margin) < alpha
-        failed += 2 * difference.p_below(0.0) < alpha and 2 * difference.p_above(-margin) >= alpha
+        passes = 2 * difference.p_above(-margin) < alpha
+        passed += passes
+        failed += not passes and 2 * difference.p_below(0.0) < alpha
     return Chances(loss=loss, passed=passed / merges, failed=failed / merges)
 
 

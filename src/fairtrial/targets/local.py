@@ -123,6 +123,7 @@ def _start(path: Path, options: LocalOptions, key: str, *, embed: bool) -> Any:
     params.offline = True
     params.use_jinja = True
     params.verbosity = _QUIET
+    params.fit_params = False  # it would load the model twice to see what fits where; there is only the processor
     params.n_parallel = options.slots
     params.n_ctx = options.context * options.slots
     threads = options.threads or max(1, (os.cpu_count() or 2) // 2)

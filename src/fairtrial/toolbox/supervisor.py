@@ -18,13 +18,15 @@ This file runs on its own, without the package and without site packages, so tha
 
 import _thread
 import os
-import signal
 import sys
 
 TYPE_CHECKING = False  # `typing` would take longer to import than all the rest
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Iterator
     from typing import Any
+else:
+    import _signal as signal  # `signal` makes enumerations of all its numbers, which takes longer than all the rest
 
 _PARENT_ENDED = signal.SIGUSR1
 _MAX_RESULT = 20_000  # characters
@@ -252,6 +254,8 @@ def _kill_all() -> None:
     """Kill everything in our process group and everything that was started from it, except ourselves."""
     own, group = os.getpid(), os.getpgrp()
     for _ in range(100):  # a process may start another one while we look
+        if _alone():
+            return
         table = _processes()
         ours = {name for name, (_, its_group) in table.items() if its_group == group}
         ours |= _descendants(own, table)
@@ -261,6 +265,15 @@ def _kill_all() -> None:
         for process in ours:
             _kill(process)
         _reap()
+
+
+def _alone() -> bool:
+    """Return whether we have no children: then nothing is left, for what loses its parent becomes our child."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return sys.platform == "linux"
+    return False
 
 
 def _processes() -> "dict[int, tuple[int, int]]":

@@ -14,7 +14,8 @@ PATIENCE_MS = 2000  # to wait for an element, and for an expectation to be met
 CALL_MS = 60_000  # for a call that only needs an answer: it must never decide the outcome of a check
 _DRAG_MOVES = 6  # frames between the start and the end of a drag
 # Where to press: the middle of the element's first box on the screen, and whether the press would hit it there.
-_PLACE = """(element) => {
+_PLACE = """(element, scroll) => {
+  if (scroll) element.scrollIntoViewIfNeeded();
   const inside = (box) => ({left: Math.max(box.left, 0), top: Math.max(box.top, 0),
     right: Math.min(box.right, innerWidth), bottom: Math.min(box.bottom, innerHeight)});
   const box = [...element.getClientRects()].map(inside).find((b) => b.right - b.left >= 1 && b.bottom - b.top >= 1);
@@ -100,12 +101,10 @@ async def _reachable_point(clock: Clock, element: Locator, *, enabled: bool = Fa
     end = clock.now + PATIENCE_MS
     before: Point | None = None
     while True:
-        if before is None:
-            await scroll_to(element)
-        place = await element.evaluate(_PLACE, timeout=CALL_MS)
+        place = await element.evaluate(_PLACE, before is None, timeout=CALL_MS)
         point = Point(place[0], place[1]) if place else None
-        ready = place and place[2] and (not enabled or await element.is_enabled(timeout=CALL_MS))
-        if point is not None and ready and point == before:
+        rests = point == before and place and place[2]
+        if point is not None and rests and (not enabled or await element.is_enabled(timeout=CALL_MS)):
             return point
         if clock.now >= end:
             raise UnreachableError("it could not be done: something covers it, or it is disabled")

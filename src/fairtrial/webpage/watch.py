@@ -58,8 +58,10 @@ class Watch:
         """Return whether the page has responded since the last call, and shown a frame if one is due."""
         if self.clock is None:
             return True
-        waiting = self.clock.frames % 2 == 1 and self.clock.frames == self._frames
-        self._frames = self.clock.frames
+        before, self._frames = self._frames, self.clock.frames
+        if self._frames - before > 1:  # a frame was shown, for which the page had to be there
+            return True
+        waiting = self._frames % 2 == 1 and self._frames == before
         if waiting or (self._ping is not None and not self._ping.done()):
             return False
         self._ping = asyncio.ensure_future(_ping_page(self.clock))
