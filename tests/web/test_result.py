@@ -20,15 +20,12 @@ from tests.analyse.test_compare import arm, cases
 
 
 @pytest.fixture
-def site(store, tmp_path):
-    made = Site(store, tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def client(site):
-    return TestClient(make_app(site))
+def client(store, tmp_path):
+    site = Site(store, tmp_path)
+    client = TestClient(make_app(site))
+    client.site = site
+    yield client
+    site.close()
 
 
 def words(html):
@@ -82,10 +79,10 @@ async def test_the_page_says_what_compare_says(run_suite, client, shape):
 
 
 @pytest.mark.slow
-async def test_fifty_arms_are_a_page_that_can_be_read(run_suite, client, site):
+async def test_fifty_arms_are_a_page_that_can_be_read(run_suite, client):
     run = await run_suite(targets=spread(50, 20), cases=cases(20))
     page = client.get(f"/runs/{run.id}/result").text
-    tiers = numbers_of(site.cache, run, wait=0).overview.tiers  # 1,225 pairs, compared once
+    tiers = numbers_of(client.site.cache, run, wait=0).overview.tiers  # 1,225 pairs, compared once
     assert headline(tiers) in words(page) and len(page) < 300_000
     assert page.count('class="arm"') == 50 and "against every arm below it" in page
     first = tiers.places[0].label
