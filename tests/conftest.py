@@ -86,8 +86,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three workers a core (`-n auto`): half of the time a test waits for a process or a server; quick ones wait less."""
-    return (os.cpu_count() or 1) * (3 if config.option.numprocesses == "logical" else 6) // 2
+    """Two workers a core (`-n auto`): often a test waits for a process or a server; quick ones (`logical`) wait less."""
+    return (os.cpu_count() or 1) * (3 if config.option.numprocesses == "logical" else 4) // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
