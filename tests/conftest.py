@@ -99,6 +99,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -slow[item.path])
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Iterator[Any]:
+    """Reports are made without collecting garbage, which may be reported itself: Python 3.11 cannot parse within a parse."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: looking through it for garbage takes a fifth of a second."""
     gc.collect()
