@@ -1,5 +1,6 @@
 # The two commands a newcomer needs: `make demo` and `make test`. Everything is installed into .venv.
 PYTHON ?= python3
+unexport PYTHON  # which examples use too
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and each would compile everything again
 BIN := .venv/bin
 , := ,

@@ -13,7 +13,7 @@ from fairtrial.config import RunOptions, check
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.store import Store
-from fairtrial.store import store as store_module
+from fairtrial.store import plans
 from fairtrial.store.planned import Planned
 from fairtrial.workflows.resume import arescore, aresume
 
@@ -24,7 +24,7 @@ ROWS = 60
 def small(monkeypatch):
     """Make 60 rows a large dataset."""
     monkeypatch.setattr(check, "FIRST_CASES", 10)
-    monkeypatch.setattr(store_module, "_BATCH", 20)
+    monkeypatch.setattr(plans, "_BATCH", 20)
     monkeypatch.setattr("fairtrial.engine.session.SLICE", 5)
     monkeypatch.setattr("fairtrial.engine.reader.SLICE", 5)
 
