@@ -12,8 +12,7 @@ from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions, check
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.engine.feed import CaseFeed
-from fairtrial.store import Store
-from fairtrial.store import plans
+from fairtrial.store import Store, plans
 from fairtrial.store.planned import Planned
 from fairtrial.workflows.resume import arescore, aresume
 
