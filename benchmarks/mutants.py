@@ -174,7 +174,14 @@ def measure(folder: Path) -> Coverage:
     settings = folder / "coveragerc"
     settings.write_text("[run]\nconcurrency = thread\nsource = fairtrial\n")
     command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-m", _TESTS, f"--junitxml={report}"]
-    command += ["--cov=fairtrial", "--cov-context=test", f"--cov-config={settings}", "--cov-report="]
+    command += [
+        "-p",
+        "pytest_cov",
+        "--cov=fairtrial",
+        "--cov-context=test",
+        f"--cov-config={settings}",
+        "--cov-report=",
+    ]
     subprocess.run(
         command, cwd=REPO, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False, stdout=subprocess.DEVNULL
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import shutil
@@ -99,14 +100,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -slow[item.path])
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Iterator[Any]:
-    """Reports are made without collecting garbage, which may be reported itself: Python 3.11 cannot parse within a parse."""
+def _parse(*args: Any, **options: Any) -> ast.AST:
+    """Parse without collecting garbage, of which a traceback may tell: Python 3.11 cannot parse within a parse."""
+    collecting = gc.isenabled()
     gc.disable()
     try:
-        return (yield)
+        return _parse_python(*args, **options)
     finally:
-        gc.enable()
+        if collecting:
+            gc.enable()
+
+
+_parse_python, ast.parse = ast.parse, _parse  # used by pytest for every module and every failure, and by tracebacks
 
 
 def pytest_collection_finish() -> None:
