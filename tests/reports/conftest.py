@@ -2,24 +2,7 @@
 
 from pathlib import Path
 
-import axe_playwright_python
 import pytest
-
-_AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
-_RUN = """(only) => axe.run(document,
-  {resultTypes: ['violations'], iframes: false, preload: false, ...(only && {runOnly: [only]})})"""
-
-
-async def serious(page, only=None):
-    """The serious findings of axe on a page, or those of one rule."""
-    if not await page.evaluate("'axe' in window"):
-        await page.evaluate(_AXE)
-    found = await page.evaluate(_RUN, only)
-    return [
-        f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:160]}"
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from fairtrial.reports.export import export
 from fairtrial.reports.html_answers import pack
 from fairtrial.store import Store
 from tests.analyse.test_compare import arm, cases
-
-from .conftest import serious
+from tests.axe import serious
 
 EVIL = "</template></script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 

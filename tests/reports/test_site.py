@@ -23,8 +23,8 @@ from fairtrial.reports.card import card
 from fairtrial.reports.site import write_site
 from fairtrial.webpage import picture
 from tests.analyse.test_compare import arm, cases
+from tests.axe import serious
 
-from .conftest import serious
 from .test_html import EVIL
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,34 +6,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import axe_playwright_python
 import pytest
 
 from fairtrial.store import Store
+from tests.axe import serious
 
 from .conftest import CAPITALS
 
 pytestmark = pytest.mark.slow
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 # Before it paints a page, a browser waits for the page itself and for what blocks it. How long that takes depends on the
 # machine (benchmarks/web.py measures it); how much there is to wait for does not.
 LOADED = """() => ({ page: performance.getEntriesByType("navigation")[0].encodedBodySize,
   files: performance.getEntriesByType("resource").map((one) =>
     [one.initiatorType, one.renderBlockingStatus, one.encodedBodySize, new URL(one.name).pathname]) })"""
 NARROW, WIDE = ("dark", 390), ("light", 1280)
-RUN = """(only) => axe.run(document,
-  {resultTypes: ['violations'], iframes: false, preload: false, ...(only && {runOnly: [only]})})"""
-
-
-async def findings(page: Any, only: str | None = None) -> list[str]:
-    if not await page.evaluate("'axe' in window"):
-        await page.evaluate(AXE)
-    found = await page.evaluate(RUN, only)
-    return [
-        f"{one['impact']}: {one['id']}: {one['help']}: {one['nodes'][0]['html'][:160]}"
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 async def hindrances(page: Any) -> list[str]:
@@ -112,9 +98,9 @@ async def test_no_page_has_a_serious_finding_or_runs_out_of_a_phone(
         for late in await visitor.locator(".pending").all():  # parts of a page that come when they are worked out
             await late.wait_for(state="detached")
         # What is dark and narrow differs in its colours alone.
-        problems = [*await findings(visitor, "color-contrast"), *await overflow(visitor), *await hindrances(visitor)]
+        problems = [*await serious(visitor, "color-contrast"), *await overflow(visitor), *await hindrances(visitor)]
         await show(visitor, *WIDE)  # no script asks for the width or for the colours: the styles do it all
-        problems += [*await findings(visitor), *await overflow(visitor)]
+        problems += [*await serious(visitor), *await overflow(visitor)]
         if problems:
             found[address] = problems
     visitor.broken[:] = [words for words in visitor.broken if "404" not in words]

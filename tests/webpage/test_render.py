@@ -156,7 +156,9 @@ STEPS = """<!doctype html><meta name=viewport content="width=device-width"><body
 <div id=hover onmouseenter="out.textContent = 'over'">hover</div><div ondblclick="out.textContent = 'twice'" id=twice>twice</div>
 <p id=out class=x style="color: rgb(1, 2, 3)">none</p><p hidden id=gone>hidden</p><ul><li>1<li>2<li>3</ul>
 <form onsubmit="event.preventDefault(); out.textContent = 'sent'"><input id=f></form>
-<p id=wide>wide</p><style>@media (max-width: 500px) { #wide { display: none } }</style>"""
+<p id=wide>wide</p><style>@media (max-width: 500px) { #wide { display: none } }</style>
+<p id=pointer></p><script>const coarse = matchMedia('(pointer: coarse)')
+coarse.onchange = () => { pointer.textContent = coarse.matches ? 'coarse' : 'fine' }; coarse.onchange()</script>"""
 
 
 @pytest.mark.slow
@@ -176,7 +178,9 @@ async def test_every_kind_of_step(renderer):
             check("hidden", expect(selector="#gone", visible=False), expect(selector="li", at_least=2, at_most=3, count=3)),
             check("style", expect(selector="#out", style={"color": "rgb(1, 2, 3)", "display": "!none"}, attribute={"class": "x"})),
             check("resize", expect(selector="#wide"), {"resize": "phone"}, expect(selector="#wide", visible=False)),
-            check("phone", expect(selector="#wide", visible=False), size="phone"),
+            check("same device", {"resize": "phone"}, expect(selector="#pointer", text="fine")),
+            check("phone", expect(selector="#wide", visible=False), expect(selector="#pointer", text="coarse"), size="phone"),
+            check("no phone", expect(selector="#wide"), expect(selector="#pointer", text="fine")),
             check("same", {"remember": "#out"}, {"wait": 10}, expect(selector="#out", differs=False, moves=False)),
             check("differs", {"remember": "#out"}, {"hover": "#hover"}, expect(selector="#out", differs=True)),
             check("patient", {"wait": 3000}, expect(selector="#out", text="none")),
@@ -284,7 +288,7 @@ async def test_bad_pages_end_within_limits_harm_nobody_and_leave_no_process_behi
         while True:
             mine = psutil.Process().children(recursive=True)
             most = max(most, sum(private_memory(process.pid) for process in mine))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)  # looking through all processes takes long
 
     before = chromiums()
     async with Renderer(2, limits) as renderer:

@@ -39,9 +39,10 @@ class Clock(ABC):
 
     virtual: ClassVar[bool]
 
-    def __init__(self, page: Page, world: World, *, mobile: bool) -> None:
-        self.page, self.world, self.mobile = page, world, mobile
-        self.size: Size = "phone" if mobile else "desktop"
+    def __init__(self, page: Page, world: World) -> None:
+        self.page, self.world = page, world
+        self.size: Size = "desktop"
+        self.mobile = False
         self.frames = 0  # frames begun plus frames ended, in virtual time: odd while one is under way
 
     @property
@@ -53,9 +54,29 @@ class Clock(ABC):
     async def wait(self, ms: float) -> None:
         """Let the page run for this long, at least for one frame."""
 
-    @abstractmethod
+    async def switch_device(self, size: Size) -> None:
+        """Be the device with a screen of this size: a phone has a finger instead of a mouse, and its own viewport."""
+        mobile = size == "phone"
+        if mobile != self.mobile:
+            self.mobile = mobile
+            await self.world.send("Emulation.setTouchEmulationEnabled", enabled=mobile)
+        elif size == self.size:
+            return
+        await self._set_screen(size)
+
     async def resize(self, size: Size) -> None:
-        """Change the screen size."""
+        """Change the screen size of the same device."""
+        await self._set_screen(size)
+        await self.wait(FRAME_MS)
+
+    async def _set_screen(self, size: Size) -> None:
+        self.size = size
+        width, height = SIZES[size]
+        metrics: dict[str, Any] = {"width": width, "height": height, "screenWidth": width, "screenHeight": height}
+        metrics |= {"deviceScaleFactor": 1, "mobile": self.mobile}
+        if self.mobile:
+            metrics["screenOrientation"] = {"type": "portraitPrimary", "angle": 0}
+        await self.world.send("Emulation.setDeviceMetricsOverride", **metrics)
 
     @abstractmethod
     async def input(self, *events: dict[str, Any]) -> None:
@@ -112,12 +133,6 @@ class RealClock(Clock):
         await asyncio.sleep(max(ms, FRAME_MS) / 1000)
         with suppress(Error):  # lets a busy page finish first; a page that is leaving cannot answer
             await self.world.value("0")
-
-    async def resize(self, size: Size) -> None:
-        self.size = size
-        width, height = SIZES[size]
-        await self.page.set_viewport_size({"width": width, "height": height})
-        await self.wait(FRAME_MS)
 
     async def input(self, *events: dict[str, Any]) -> None:
         await in_order([self.world.send("Input.dispatchMouseEvent", **event) for event in events])

@@ -45,8 +45,8 @@ class VirtualClock(Clock):
 
     virtual = True
 
-    def __init__(self, page: Page, world: World, *, mobile: bool) -> None:
-        super().__init__(page, world, mobile=mobile)
+    def __init__(self, page: Page, world: World) -> None:
+        super().__init__(page, world)
         self._base = 0.0  # the browser's ticks at the start
         self._elapsed = 0.0
         self._advances = 0  # in this document
@@ -63,7 +63,7 @@ class VirtualClock(Clock):
             session.on(name, lambda _: self._arrived.set())
         policy = {"policy": "pause", "initialVirtualTime": _EPOCH}
         self._base = (await self.world.send("Emulation.setVirtualTimePolicy", **policy))["virtualTimeTicksBase"]
-        await self._apply_screen()
+        await self._set_screen(self.size)
 
     def _navigation_requested(self, event: dict[str, Any]) -> None:
         if event.get("disposition", "currentTab") == "currentTab":
@@ -77,10 +77,10 @@ class VirtualClock(Clock):
         for _ in range(max(1, -(-int(ms) // FRAME_MS))):
             await self._frame()
 
-    async def resize(self, size: Size) -> None:
-        self.size = size
-        await self._apply_screen()
-        await self._frame()
+    async def _set_screen(self, size: Size) -> None:
+        await super()._set_screen(size)
+        width, height = SIZES[size]
+        await self.world.send("Emulation.setVisibleSize", width=width, height=height)
 
     async def input(self, *events: dict[str, Any]) -> None:
         """Send all events at once. A mouse move alone is handled with the next frame, and answered after it."""
@@ -119,7 +119,7 @@ class VirtualClock(Clock):
         finally:
             taking.cancel()
             await self.world.send("Emulation.setScriptExecutionDisabled", value=False)
-            await self._apply_screen()
+            await self._set_screen(self.size)
 
     async def _go(self, url: str) -> None:
         """Navigate from inside the page: otherwise the document would start at the browser's time, not at ours."""
@@ -169,13 +169,3 @@ class VirtualClock(Clock):
         return await self.world.send(
             "HeadlessExperimental.beginFrame", frameTimeTicks=self._base + at, interval=FRAME_MS, **more
         )
-
-    async def _apply_screen(self) -> None:
-        """Set the screen size that the page sees."""
-        width, height = SIZES[self.size]
-        metrics: dict[str, Any] = {"width": width, "height": height, "screenWidth": width, "screenHeight": height}
-        metrics |= {"deviceScaleFactor": 1, "mobile": self.mobile}
-        if self.mobile:
-            metrics["screenOrientation"] = {"type": "portraitPrimary", "angle": 0}
-        await self.world.send("Emulation.setDeviceMetricsOverride", **metrics)
-        await self.world.send("Emulation.setVisibleSize", width=width, height=height)

@@ -50,7 +50,7 @@ class Visit:
     def __init__(self, slot: BrowserProcess, html: str, *, virtual: bool) -> None:
         self._slot, self._virtual = slot, virtual
         self._body = sealed(html)
-        self._stages: dict[bool, tuple[BrowserContext, Clock]] = {}  # by whether it is a phone
+        self._stage: tuple[BrowserContext, Clock] | None = None  # from the first use to the end of the browser
         self._watch = self._new_watch()
         self.result = Rendering(virtual=virtual)
 
@@ -72,13 +72,13 @@ class Visit:
         return result
 
     async def _close(self) -> None:
-        """Close the open pages; one that does not close is killed with its browser."""
-        for context, _ in self._stages.values():
+        """Close the page; one that does not close is killed with its browser."""
+        stage, self._stage = self._stage, None
+        if stage is not None:
             try:
-                await asyncio.wait_for(context.close(), 10)
+                await asyncio.wait_for(stage[0].close(), 10)
             except Exception:  # nothing may keep the next page waiting
                 await self._slot.end()
-        self._stages.clear()
 
     async def _within_limits(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Use the page within its limits; if one is exceeded, kill the browser and record the reason."""
@@ -108,34 +108,25 @@ class Visit:
                 future.cancel()
             await asyncio.gather(task, violation, return_exceptions=True)
         self.result.trouble = self.result.trouble or reason
-        self._stages.clear()
+        self._stage = None
         await self._slot.end()
         return False
 
     async def _load_page(self, size: Size, rest_ms: int = _SETTLE_MS) -> Clock:
         """Load a fresh copy of the page and let it settle."""
-        clock = await self._stage(size)
+        if self._stage is None:
+            self._stage = await self._new_stage()
+        clock = self._watch.clock = self._stage[1]
+        await clock.switch_device(size)
         await clock.load(_URL, rest_ms)
         return clock
 
-    async def _stage(self, size: Size) -> Clock:
-        """Return the clock of the tab for a size. Tabs are reused: a sealed page leaves only its document behind."""
-        phone = size == "phone"
-        if phone not in self._stages:
-            self._stages[phone] = await self._new_stage(phone=phone)
-        _, clock = self._stages[phone]
-        self._watch.clock = clock
-        if clock.size != size:
-            await clock.resize(size)
-        return clock
-
-    async def _new_stage(self, *, phone: bool) -> tuple[BrowserContext, Clock]:
+    async def _new_stage(self) -> tuple[BrowserContext, Clock]:
+        """Return a tab for all sizes, and its clock: a sealed page leaves only its document behind."""
         await self._slot.open(virtual=self._virtual)
-        width, height = SIZES["phone" if phone else "desktop"]
+        width, height = SIZES["desktop"]
         context, name = await self._slot.context(
             viewport={"width": width, "height": height},
-            is_mobile=phone,
-            has_touch=phone,
             locale="en-US",
             timezone_id="UTC",
             color_scheme="light",
@@ -155,8 +146,8 @@ class Visit:
         await page.goto(_BLANK, wait_until="commit", timeout=0)
         await self._slot.weigh()
         if not self._virtual:
-            return context, RealClock(page, world, mobile=phone)
-        clock = VirtualClock(page, world, mobile=phone)
+            return context, RealClock(page, world)
+        clock = VirtualClock(page, world)
         await clock.start()
         return context, clock
 
