@@ -16,10 +16,10 @@ from fairtrial.store import Store
 from fairtrial.targets import mock
 from fairtrial.web import orders
 from fairtrial.web.serving import serve_site
+from tests.axe import serious
 from tests.ports import free_port
 
 from .conftest import TOKEN
-from .test_every_page import findings
 
 pytestmark = pytest.mark.slow
 WATCH = """() => { window.moved = []; new PerformanceObserver((list) => { for (const shift of list.getEntries())
@@ -74,7 +74,7 @@ async def test_a_run_in_progress_in_two_tabs_after_reload_and_back_and_without_i
         await other.evaluate(WATCH)
         gate.let(24)
         await asyncio.gather(*(one.wait_for_function(COUNT, arg=8) for one in (tab, other)))
-        assert await findings(other) == []
+        assert await serious(other) == []
         assert await tab.evaluate("() => window.moved") == []  # nothing moves while numbers and answers come in
         await tab.reload()
         await tab.goto(f"{address}runs")
@@ -114,7 +114,7 @@ async def tab_to(page: Any, selector: str) -> None:
 async def test_the_main_journey_needs_only_the_keyboard(site: str, visitor: Any, store: Store) -> None:
     page = visitor
     await page.goto(site)
-    assert await findings(page) == []  # the empty home
+    assert await serious(page) == []  # the empty home
     await tab_to(page, "form[action='/first'] button")
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/runs/*")

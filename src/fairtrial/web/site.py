@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -44,21 +45,12 @@ class Site:
         self.previews, self._preview_port = Previews(), preview_port
         self.cache, self.orders, self.tasks = NumberCache(store), CaseOrders(store), Tasks(store)
         self.before_visits: list[Callable[[], Any]] = []  # what sections load while nobody waits for it
-        self._templates = Environment(
-            loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-            lstrip_blocks=True,
-        )  # fmt: skip
-        self._templates.filters.update(
-            score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
-            shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
-            minus=signs,
-        )  # fmt: skip
-        self._templates.globals.update(url=url)
 
     def warm_up(self) -> None:
         """Load what the first visitor would otherwise wait for: templates, prices, parsers."""
-        for name in self._templates.list_templates(extensions=["j2"]):
-            self._templates.get_template(name)
+        templates = _templates()
+        for name in templates.list_templates(extensions=["j2"]):
+            templates.get_template(name)
         models.search("")
         render_markdown("")
         Editor("name: warm").set(("name",), "hot")
@@ -87,7 +79,7 @@ class Site:
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template as an HTML response."""
         common = {"path": request.url.path, "working": self.tasks.open()}
-        body = self._templates.get_template(template).render({**common, **values})
+        body = _templates().get_template(template).render({**common, **values})
         return HTMLResponse(body, status, headers=self._headers(request))
 
     def _headers(self, request: Request) -> dict[str, str]:
@@ -102,6 +94,21 @@ class Site:
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cache-Control": "no-store",
         }
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    templates.filters.update(
+        score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
+        shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
+        minus=signs,
+    )  # fmt: skip
+    templates.globals.update(url=url)
+    return templates
 
 
 def form_view(handler: Callable[[Request, FormData], Response]) -> Callable[[Request], Any]:
