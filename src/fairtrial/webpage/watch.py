@@ -11,7 +11,7 @@ from fairtrial.webpage.clock import Clock
 if TYPE_CHECKING:
     from fairtrial.webpage.browser_process import BrowserProcess
 
-_LOOK_AGAIN = 0.1  # seconds
+_LOOK_AGAIN = 0.2  # seconds; looking takes two milliseconds of the processor
 TOO_MUCH_MEMORY = "the page took too much memory"
 NO_ANSWER = "the page does not answer: an endless loop?"
 CRASHED = "the page crashed, or went away while it was looked at"
