@@ -22,7 +22,7 @@ from fairtrial.webpage.watch import CRASHED, Watch
 from fairtrial.webpage.world import UnmeasurableError, World
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Route
+    from playwright.async_api import Route
 
 _URL = "https://page.invalid/"
 _BLANK = "https://page.invalid/blank"  # shown before the page, in the same process
@@ -50,7 +50,7 @@ class Visit:
     def __init__(self, slot: BrowserProcess, html: str, *, virtual: bool) -> None:
         self._slot, self._virtual = slot, virtual
         self._body = sealed(html)
-        self._stage: tuple[BrowserContext, Clock] | None = None  # from the first use to the end of the browser
+        self._clock: Clock | None = None  # of the tab, once it is open
         self._watch = self._new_watch()
         self.result = Rendering(virtual=virtual)
 
@@ -73,10 +73,10 @@ class Visit:
 
     async def _close(self) -> None:
         """Close the page; one that does not close is killed with its browser."""
-        stage, self._stage = self._stage, None
-        if stage is not None:
+        clock, self._clock = self._clock, None
+        if clock is not None:
             try:
-                await asyncio.wait_for(stage[0].close(), 10)
+                await asyncio.wait_for(clock.page.context.close(), 10)
             except Exception:  # nothing may keep the next page waiting
                 await self._slot.end()
 
@@ -108,21 +108,21 @@ class Visit:
                 future.cancel()
             await asyncio.gather(task, violation, return_exceptions=True)
         self.result.trouble = self.result.trouble or reason
-        self._stage = None
+        self._clock = None
         await self._slot.end()
         return False
 
     async def _load_page(self, size: Size, rest_ms: int = _SETTLE_MS) -> Clock:
         """Load a fresh copy of the page and let it settle."""
-        if self._stage is None:
-            self._stage = await self._new_stage()
-        clock = self._watch.clock = self._stage[1]
+        if self._clock is None:
+            self._clock = await self._open_tab()
+        clock = self._watch.clock = self._clock
         await clock.switch_device(size)
         await clock.load(_URL, rest_ms)
         return clock
 
-    async def _new_stage(self) -> tuple[BrowserContext, Clock]:
-        """Return a tab for all sizes, and its clock: a sealed page leaves only its document behind."""
+    async def _open_tab(self) -> Clock:
+        """Open a tab and return its clock. All copies of the page use it: a sealed one leaves nothing behind."""
         await self._slot.open(virtual=self._virtual)
         width, height = SIZES["desktop"]
         context, name = await self._slot.context(
@@ -146,10 +146,10 @@ class Visit:
         await page.goto(_BLANK, wait_until="commit", timeout=0)
         await self._slot.weigh()
         if not self._virtual:
-            return context, RealClock(page, world)
+            return RealClock(page, world)
         clock = VirtualClock(page, world)
         await clock.start()
-        return context, clock
+        return clock
 
     def _crashed(self) -> None:
         self._watch.crashed = True
