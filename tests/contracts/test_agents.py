@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,13 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fairtrial import pipeline
 from fairtrial.cli.main import _run
 from fairtrial.core import registry
 from fairtrial.core.providers import known_providers
 from fairtrial.workflows.resume import aresume
+from tests import forks
 from tests.processes import ended, new_mark
 from tests.programs import needed
-from tests.targets.test_agents import CASES, FACTS, facts, hanging
+from tests.targets.test_agents import CASES, FACTS, hanging
 
 AGENTS = {
     "claude-code": "claude-code:m1",
@@ -63,13 +64,39 @@ def suite(agent: dict, server: dict) -> dict:
     }
 
 
-async def test_an_answer_with_everything_that_is_known_about_it(run_suite, model, agent, monkeypatch, tmp_path):
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    """The folder for whatever a session needs and leaves nothing of."""
+    forks.programs()  # has a folder as well
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+async def test_killed_and_resumed_it_gives_an_answer_with_everything_that_is_known_about_it(
+    write_suite, model, agent, temporary, tmp_path, capsys
+):
     served = await model()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    run = await run_suite(**suite(agent, facts()))
+    mark, hangs = new_mark(), tmp_path / "hangs"
+    server = hanging(mark, hangs)
+    server["env"]["BEHAVE_UNTIL"] = str(tmp_path / "repaired")
+    path = write_suite(**suite(agent, server))
+    # Only Linux ends children with their parent; opencode's two sessions take ten seconds of processor time.
+    killed = sys.platform == "linux" and (agent["id"] != "opencode" or "TEST_OPENCODE" in os.environ)
+    if killed:
+        await _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, temporary, capsys)
+    (tmp_path / "repaired").touch()
+    asked = len(served.turns)
+    run = await (aresume("latest") if killed else pipeline.arun(pipeline.load(path)))
     (trial,) = run.trials()
     assert run.status == "completed" and "4711" in trial.answer, trial.failure_message
+    # The run remembers.
+    assert _run(["show", "latest", "code", f"{agent['id']}/with-facts", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert "4711" in shown["answer"]
+    assert shown["tried"] == (["interrupted; it was waiting for facts.lookup"] if killed else [])
+    assert not list((tmp_path / ".fairtrial" / "journals").glob("*/*"))
     # The trace: which tool of which server was called, how, and what it returned.
     (call,) = trial.trace["tool_calls"]
     assert (call["server"], call["tool"], call["arguments"]) == ("facts", "lookup", {"topic": "code"})
@@ -82,7 +109,7 @@ async def test_an_answer_with_everything_that_is_known_about_it(run_suite, model
     assert trial.cost_usd == pytest.approx((prompt * 1.0 + 14 * 2.0) / 1e6)
     assert trial.latency_ms > 0 and trial.finish_reason == "stop"
     # The agent was given what its condition names, and nothing else.
-    turn = served.turns[0]
+    turn = served.turns[asked]
     assert "Use the facts." in turn.system and "What is the code?" in turn.question
     offered = set(turn.tools) - OWN_TOOLS
     assert all("facts" in name for name in offered), turn.tools
@@ -90,24 +117,16 @@ async def test_an_answer_with_everything_that_is_known_about_it(run_suite, model
     # The record says what it was made with, and no parameter that was never sent.
     assert run.context["packages"][TITLES[agent["id"]]][0].isdigit()
     assert run.context["arms"][0]["sent"] == {}
-    # Nothing is left: no folder, no process.
-    assert not list((tmp_path / "temporary").iterdir())
+    # Nothing is left: no folder, not even of the process that was killed, and no process.
+    assert not list(temporary.iterdir())
     assert not [child for child in psutil.Process().children(recursive=True) if "facts.py" in " ".join(child.cmdline())]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-async def test_kill_minus_nine_leaves_a_journal_and_no_process(write_suite, model, agent, tmp_path, capsys):
-    """The tool hangs while fairtrial is killed without a word; the run goes on where it was."""
-    if agent["id"] == "opencode" and "TEST_OPENCODE" not in os.environ:
-        pytest.skip("20 seconds of processor time for its two sessions; TEST_OPENCODE=1 has it")
-    await model()
-    mark, hangs = new_mark(), tmp_path / "hangs"
-    server = hanging(mark, hangs)
-    server["env"]["BEHAVE_UNTIL"] = str(tmp_path / "repaired")
-    path = write_suite(**suite(agent, server))
-    command = [sys.executable, "-m", "fairtrial", "run", str(path), "-q"]
-    process = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
-    journals = tmp_path / ".fairtrial" / "journals"
+async def _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, temporary, capsys):
+    """The tool hangs while fairtrial is killed without a word; `targets/test_agents.py` kills one that was no fork."""
+    program = f"import tempfile\ntempfile.tempdir = {str(temporary)!r}\n{forks.PROGRAM}"
+    process = forks.start("run", path, "-q", program=program)
+    journals = path.parent / ".fairtrial" / "journals"
     states: list[dict] = []
     while not (states and "facts.lookup" in states[0].get("doing", "")):
         assert process.poll() is None
@@ -117,7 +136,7 @@ async def test_kill_minus_nine_leaves_a_journal_and_no_process(write_suite, mode
     process.wait()
     assert await asyncio.to_thread(ended, mark)  # the server is gone …
     assert await asyncio.to_thread(
-        ended, str(tmp_path / f"fairtrial-{agent['id'].partition('-')[0]}")
+        ended, str(temporary / f"fairtrial-{agent['id'].partition('-')[0]}")
     )  # … and the agent
     # What it did is readable, up to the call that hung.
     assert _run(["show", "latest", "--sessions"]) == 0
@@ -125,13 +144,6 @@ async def test_kill_minus_nine_leaves_a_journal_and_no_process(write_suite, mode
     assert "it was waiting for facts.lookup" in page and "{'topic': 'code'} did not finish" in page.replace(
         "(", ""
     ).replace(")", "")
-    # The run goes on, and remembers.
-    (tmp_path / "repaired").touch()
-    assert (await aresume("latest")).status == "completed"
-    assert _run(["show", "latest", "code", f"{agent['id']}/with-facts", "--json"]) == 0
-    trial = json.loads(capsys.readouterr().out)
-    assert "4711" in trial["answer"] and trial["tried"] == ["interrupted; it was waiting for facts.lookup"]
-    assert not list(journals.glob("*/*"))
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")

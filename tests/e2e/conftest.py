@@ -21,3 +21,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         return code, out, err
 
     return run
+
+
+async def no_browser() -> list[None]:
+    """What `doctor` finds out about the browser, where that is not the point: it would start one."""
+    return []

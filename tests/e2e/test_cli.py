@@ -17,7 +17,9 @@ import pytest
 from fairtrial import pipeline
 from fairtrial.cli.main import COMMANDS
 from fairtrial.suites import suite_path
+from tests import forks
 from tests.conftest import numbered
+from tests.e2e.conftest import no_browser
 
 
 @pytest.fixture
@@ -137,14 +139,14 @@ async def test_ctrl_c_saves_everything(tmp_path, write_suite, model_server):
     assert re.search(r"fairtrial resume +the \d+ trials not run; everything is saved", err)
     assert 20 <= _stored(tmp_path) <= 50
     state.release()
-    process = _start("resume", "latest", "--concurrency", "100", "--json", cwd=tmp_path)
+    process = forks.start("resume", "latest", "--concurrency", "100", "--json")
     out, _ = await asyncio.to_thread(process.communicate)
     assert process.returncode == 0 and json.loads(out)["arms"][0]["scored"] == 100
 
 
-def _start(*args, cwd: Path, **settings) -> subprocess.Popen:
+def _start(*args, cwd: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "fairtrial", *map(str, args)]
-    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings)
+    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def _stored(folder: Path) -> int:
@@ -166,20 +168,15 @@ def _wait_for_rows(folder: Path, count: int, seconds: float = 240) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_sentence(tmp_path, write_suite, cli):
-    import resource
-
     path = write_suite(
         targets=[{"id": "long", "target": "mock:x", "options": {"answer": "y" * 8000}}],
         cases=numbered(250, "x"),
         scorer="boolean",
     )
-
-    def small_files():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-
-    process = _start("run", path, "--quiet", cwd=tmp_path, preexec_fn=small_files)
-    _, err = process.communicate(timeout=250)
-    assert process.returncode == 1
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))\n"
+    done = forks.run("run", path, "--quiet", program=limit + forks.PROGRAM)
+    err = done.stderr
+    assert done.returncode == 1
     assert err.count("\n") == 1 and "cannot be read or written: check whether it is full" in err
     stored = _stored(tmp_path)
     assert 0 < stored < 250
@@ -350,13 +347,15 @@ def test_import(cli, tmp_path):
 
 
 @pytest.mark.slow
-def test_scorers_and_doctor(cli, finished):
+def test_scorers_and_doctor(cli, finished, monkeypatch):
     out = cli("scorers")[1]
     for name in ("exact", "numeric", "json_schema", "weighted"):
         assert name in out
     assert json.loads(cli("scorers", "--json")[1])["numeric"]["reproducibility"] == "deterministic"
     code, out, _ = cli("doctor")
     assert code == 0 and "fairtrial" in out and ", 1 run" in out and "set OPENAI_API_KEY" in out
+    assert re.search(r"browser +.*Chromium \d+", out)
+    monkeypatch.setattr("fairtrial.cli.doctor._browser", no_browser)  # once is enough
     assert json.loads(cli("doctor", "--json")[1])["findings"]
 
 

@@ -11,6 +11,7 @@ from fairtrial.store.copying import copy_calibrations, copy_runs
 from fairtrial.web.serving import serve_site
 from tests import forks
 from tests.conftest import numbered
+from tests.e2e.conftest import no_browser
 from tests.postgres import PASSWORD
 from tests.web.conftest import CAPITALS, TOKEN
 
@@ -75,6 +76,7 @@ def test_what_is_read_is_the_same(cli, both, tmp_path, monkeypatch, postgres_url
 @pytest.mark.slow
 def test_what_is_written_is_there(cli, tmp_path, monkeypatch, postgres_url):
     """From the first run to its deletion, with nothing on this machine but the suite."""
+    monkeypatch.setattr("fairtrial.cli.doctor._browser", no_browser)
     monkeypatch.setenv("FAIRTRIAL_STORE", postgres_url)
     flaky = {"id": "flaky", "target": "mock:x", "options": {"answer": "42", "faults": {"500": 0.5}, "seed": 3}}
     suite = {"name": "n", "targets": [flaky], "retry": {"attempts": 1}, "scorer": "boolean", "cases": numbered(20)}
@@ -102,6 +104,7 @@ def test_what_is_written_is_there(cli, tmp_path, monkeypatch, postgres_url):
 
 @pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_sentence(cli, monkeypatch):
+    monkeypatch.setattr("fairtrial.cli.doctor._browser", no_browser)
     monkeypatch.setenv("FAIRTRIAL_STORE", "postgresql://somebody:a-long-password@127.0.0.1:1/x")
     code, out, err = cli("list")
     assert code == 1 and err.count("\n") == 1 and "cannot be reached" in err and "a-long-password" not in out + err

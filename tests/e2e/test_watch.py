@@ -1,17 +1,13 @@
 """`fairtrial run --watch`: a saved change runs again what it affects, and nothing else."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from fairtrial.cli.main import _run
-from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
+from tests import forks
 
 SUITE = """\
 name: watched
@@ -32,18 +28,8 @@ def answer(question, system, servers):
 """
 
 
-def until(true, what: str) -> None:
-    deadline = time.monotonic() + 240
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
 def completed(store: Path) -> int:
-    try:
-        return sum(run.status == "completed" for run in Store(str(store), create=False).runs())
-    except FairtrialError:
-        return 0
+    return sum(run.status == "completed" for run in Store(str(store), create=False).runs())
 
 
 @pytest.mark.slow
@@ -53,31 +39,30 @@ def test_a_saved_change_runs_again_what_it_affects(tmp_path):
     (tmp_path / "long.md").write_text("Please: {{ input }}")
     (tmp_path / "agent.py").write_text(AGENT.format(asked=str(asked)))
     (tmp_path / "helper.py").write_text("def known(question):\n    return 'Paris'\n")
-    command = [sys.executable, "-m", "fairtrial", "run", "suite.yaml", "--watch", "--store", str(store)]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stderr=subprocess.PIPE, text=True
-    )
+    # The process that watches and those that run are forks of one that has imported everything.
+    program = f"import sys\nsys.executable = {str(forks.programs() / 'python')!r}\n{forks.PROGRAM}"
+    process = forks.start("run", "suite.yaml", "--watch", "--store", store, program=program)
     try:
-        until(lambda: completed(store) == 1, "the first run")
-        assert len(asked.read_text().splitlines()) == 4
         _wait_for(process, "watching 5 files")
+        assert completed(store) == 1 and len(asked.read_text().splitlines()) == 4
         (tmp_path / "long.md").write_text("Kindly: {{ input }}")
         _wait_for(process, "long.md changed")
-        until(lambda: completed(store) == 2, "the second run")
-        assert sorted(asked.read_text().splitlines()[4:]) == ["Kindly: Capital of France?", "Kindly: Capital of Italy?"]
         _wait_for(process, "watching 5 files")
+        assert completed(store) == 2
+        assert sorted(asked.read_text().splitlines()[4:]) == ["Kindly: Capital of France?", "Kindly: Capital of Italy?"]
         (tmp_path / "helper.py").write_text(
             "def known(question):\n    return 'Paris' if 'France' in question else 'Rome'\n"
         )
-        until(lambda: completed(store) == 3, "the third run")
-        assert len(asked.read_text().splitlines()) == 10  # a function's code is part of what answers
         _wait_for(process, "watching 5 files")
+        assert completed(store) == 3
+        assert len(asked.read_text().splitlines()) == 10  # a function's code is part of what answers
         (tmp_path / "suite.yaml").write_text(SUITE.replace("scorer", "scorrer"))
         _wait_for(process, "unknown key")
+        _wait_for(process, "watching 4 files")  # which others it would name, nobody knows
         (tmp_path / "suite.yaml").write_text(SUITE.replace("Rome", "Roma"))
-        until(lambda: completed(store) == 4, "the run after the mistake")
-        assert len(asked.read_text().splitlines()) == 10  # only the scores changed
         _wait_for(process, "watching 5 files")
+        assert completed(store) == 4  # the mistake was none
+        assert len(asked.read_text().splitlines()) == 10  # only the scores changed
         process.send_signal(signal.SIGINT)
         assert process.wait(240) == 0
     finally:
@@ -85,10 +70,9 @@ def test_a_saved_change_runs_again_what_it_affects(tmp_path):
         process.wait()
 
 
-def _wait_for(process: subprocess.Popen, words: str) -> None:
-    assert process.stderr is not None
+def _wait_for(process: forks.Process, words: str) -> None:
     for line in process.stderr:
-        if words in line:
+        if words in line.decode():
             return
     raise AssertionError(f"it ended without saying: {words}")
 

@@ -80,6 +80,7 @@ async def test_weights_and_biases_offline(run, tmp_path, store, capsys, monkeypa
     body = every_byte(tmp_path / "w")
     assert b"score.ci95_low" in body and SECRET.encode() not in body
     assert store.address.encode() not in body  # nor the command line
+    assert b"hypothesis" not in body  # nor what is installed
 
 
 def test_passwords_in_addresses_are_not_shown():

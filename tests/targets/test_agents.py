@@ -16,6 +16,7 @@ import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
+from fairtrial.config import RunOptions
 from fairtrial.config.advice import warnings
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.experiment import Condition, McpServer, ToolUse
@@ -369,7 +370,7 @@ class TestClaudeCode:
         run = await run_suite(
             targets=[{"id": "claude", "target": "claude-code:claude-test-1"}],
             scorer="boolean",
-            mcp_servers={"facts": facts(args=[OFFICIAL])},
+            mcp_servers={"facts": official()},
             conditions=conditions(require_tool_use=True, require_tool_success=True),
             cases=CASES,
             concurrency=2,
@@ -467,11 +468,7 @@ class TestClaudeCode:
             targets=["claude-code:claude-test-1"],
             mcp_servers={"facts": server},
             conditions={"with-facts": {"system": "The key is ${SHELF_KEY}. " + "long " * 40_000, "mcp": ["facts"]}},
-            cases=[
-                {"id": "file", "input": f"What does @{tmp_path}/golden.txt say?", "expected": "4711"},
-                {"id": "slash", "input": "/cost", "expected": "4711"},
-            ],
-            concurrency=2,
+            cases=[{"input": f"/cost of what @{tmp_path}/golden.txt says?", "expected": "4711"}],
         )
         assert run.arms[0].aggregate.mean == 1.0, [trial.failure_message for trial in run.trials()]
         assert "the golden answer" not in json.dumps(served.bodies) and "open-sesame-1234" not in "".join(seen)
@@ -496,8 +493,8 @@ class TestClaudeCode:
         assert trial.failure_kind == kind, trial.failure_message
 
     @pytest.mark.slow
-    async def test_servers_beside_the_suite(self, run_suite, model, tmp_path, monkeypatch):
-        """Relative arguments mean the suite's folder; and a wrapper leaves nobody behind."""
+    async def test_a_hanging_server_beside_the_suite(self, run_suite, model, tmp_path, monkeypatch):
+        """Relative arguments mean the suite's folder; it meets the time limit, and not even a wrapper leaves anybody."""
         await model()
         mark, hangs = new_mark(), tmp_path / "hangs"
         monkeypatch.setattr(ladder, "time_limit", limit_reached_when(hangs.exists))
@@ -527,24 +524,6 @@ class TestClaudeCode:
         (trial,) = run.trials()
         assert trial.failure_kind == "steps", trial.failure_message
         assert trial.trace["tool_calls"] and trial.cost_usd is None and trial.completion_tokens
-
-    @pytest.mark.slow
-    async def test_a_hanging_tool_meets_the_time_limit_and_leaves_nobody_behind(
-        self, run_suite, model, tmp_path, monkeypatch
-    ):
-        await model()
-        mark, hangs = new_mark(), tmp_path / "hangs"
-        monkeypatch.setattr(ladder, "time_limit", limit_reached_when(hangs.exists))
-        run = await run_suite(
-            targets=["claude-code:claude-test-1"],
-            mcp_servers={"facts": hanging(mark, hangs)},
-            conditions={"with-facts": {"mcp": ["facts"]}},
-            cases=CASES,
-            retry={"timeouts": 0},
-        )
-        (trial,) = run.trials()
-        assert trial.failure_kind == "timeout"
-        await _gone(mark)
 
 
 async def _gone(mark: str) -> None:
@@ -735,8 +714,10 @@ class TestKEval:
         assert "agent type `robot`" in capsys.readouterr().err
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(("judge", "repeats"), [("anthropic/claude-judge-1", 2), ("vertex_ai/claude-opus-4-5", 1)])
-    async def test_it_runs_unchanged(self, k_eval, judge, repeats, model, store, tmp_path, monkeypatch):
+    async def test_it_runs_unchanged(self, k_eval, model, store, tmp_path, monkeypatch):
+        """Once per condition; the answers are then judged by another model, at another vendor."""
+        told_by_tool = [True]
+
         def script(turn: Turn) -> Say:
             if "golden answer" in turn.system.lower():  # the judge
                 right = "4711" in turn.question.split("<<ANSWER TO JUDGE", 1)[1]
@@ -745,22 +726,20 @@ class TestKEval:
                 )
                 verdict = {name: {"reasoning": "so", "score": mark} for name, mark in marks.items()}
                 verdict = {**verdict, "unverified_claims": []}
-                return Say(json.dumps(verdict)) if "vertex" in judge else Say("", (("reply", verdict),))
+                return Say("", (("reply", verdict),)) if told_by_tool[0] else Say(json.dumps(verdict))
             return look_up(turn)
 
         served = await model(script)
-        text = k_eval.read_text().replace("anthropic/claude-judge-1", judge)
-        k_eval.write_text(text.replace("num_repetitions: 2", f"num_repetitions: {repeats}"))
+        k_eval.write_text(k_eval.read_text().replace("num_repetitions: 2", "num_repetitions: 1"))
         for name, value in (("BASE_URL", served.url), ("ACCESS_TOKEN", "tok-0001"), ("AI_PROJECT", "p")):
             monkeypatch.setenv(f"VERTEX{'' if name.startswith('AI') else '_'}{name}", value)
-        run = await pipeline.arun(pipeline.load(k_eval), store=store)
-        assert run.status == "completed", [t.failure_message or t.unscored_message for t in run.trials()]
-        baseline, with_graph = run.arms
-        assert (baseline.aggregate.mean, with_graph.aggregate.mean) == (0.0, 1.0)
-        assert with_graph.tools.used == repeats and with_graph.metrics["completeness"].mean == 5
-        lifts = {lift.metric: lift.paired.difference for lift in run.summary().lifts}
-        assert lifts == {"": 1.0, "factual_adherence": 4.0, "completeness": 4.0, "helpfulness_and_clarity": 4.0}
-        assert served.bodies
+        run = await pipeline.arun(pipeline.load(k_eval, RunOptions(cache=True)), store=store)
+        self._check_run(run)
+        asked, told_by_tool[0] = len(served.bodies), False
+        k_eval.write_text(k_eval.read_text().replace("anthropic/claude-judge-1", "vertex_ai/claude-opus-4-5"))
+        other = await pipeline.arun(pipeline.load(k_eval, RunOptions(cache=True)), store=store)
+        self._check_run(other)
+        assert (asked, len(served.bodies)) == (6, 9)  # the judge was tried and has judged again; no agent was asked
         from fairtrial.reports.export import export
 
         export(run, tmp_path / "run.eee.json")
@@ -770,6 +749,14 @@ class TestKEval:
         assert names[0] == "my-eval/baseline" and "my-eval/with_graph/completeness" in names
         tools = record["evaluation_results"][-1]["generation_config"]["generation_args"]["agentic_eval_config"]
         assert tools["available_tools"] == [{"name": f"graph.{name}"} for name in TOOLS]
+
+    def _check_run(self, run: Run) -> None:
+        assert run.status == "completed", [t.failure_message or t.unscored_message for t in run.trials()]
+        baseline, with_graph = run.arms
+        assert (baseline.aggregate.mean, with_graph.aggregate.mean) == (0.0, 1.0)
+        assert with_graph.tools.used == 1 and with_graph.metrics["completeness"].mean == 5
+        lifts = {lift.metric: lift.paired.difference for lift in run.summary().lifts}
+        assert lifts == {"": 1.0, "factual_adherence": 4.0, "completeness": 4.0, "helpfulness_and_clarity": 4.0}
 
 
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}

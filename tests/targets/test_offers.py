@@ -12,6 +12,7 @@ import pytest
 from fairtrial import pipeline
 from fairtrial.config.advice import warnings
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
+from tests import forks
 from tests.ports import free_port
 from tests.scripted import Say, look_up
 
@@ -211,7 +212,7 @@ async def test_resources_and_prompts_as_tools(run_suite, model):
 @contextmanager
 def protected():
     port = free_port()
-    process = subprocess.Popen([sys.executable, str(SERVERS / "protected.py"), str(port)])
+    process = subprocess.Popen([forks.programs() / "python", SERVERS / "protected.py", str(port)])
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -240,14 +240,19 @@ def test_from_python():
 
 @pytest.fixture
 def one_embedded_model(monkeypatch):
-    """Started once for several commands, with markers that are the same and few tokens: it reads a prompt only once."""
+    """Started once for several commands, with a short task and markers that are the same and few tokens.
+
+    It reads a token in a fortieth of a second, and a prompt only once.
+    """
     from fairtrial.providers.weights import fetch
+    from fairtrial.scorers.llm_judge import LlmJudge
     from fairtrial.targets import local
 
     fetch("smollm2")
     start = functools.cache(functools.partial(local._start, embed=False))
     monkeypatch.setattr(local, "_start", lambda path, options, key, embed: start(path, options, key))
     monkeypatch.setattr("secrets.token_hex", lambda size: "mark" * (size // 2))
+    monkeypatch.setattr(LlmJudge, "_task", lambda self: "Mark the answer from 0 to 10.")
 
 
 @pytest.mark.model

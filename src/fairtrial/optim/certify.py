@@ -42,7 +42,6 @@ def baseline(problem: Problem, *, time_limit: float = 60.0, known: Baseline | No
         )
     if any(part.status == "infeasible" for part in parts):
         return _baseline_without_point("infeasible", None, {**common, "seconds": _since(started)})
-    chance_time = max(10.0, time_limit)
     bound = _bound(problem, parts, known)
     x = _join(problem, parts) if all(part.x is not None for part in parts) else None
     x = _better(problem, x, None if known is None or known.x is None else np.asarray(known.x))
@@ -53,8 +52,10 @@ def baseline(problem: Problem, *, time_limit: float = 60.0, known: Baseline | No
             x = searched
             common["solver"] += ", local search"
     seconds = _since(started)
+    chance = known.random_objective if known is not None else None  # the points are the same every time
+    if chance is None:
+        chance = random_objective(problem, max(10.0, time_limit))
     if x is None:
-        chance = random_objective(problem, chance_time)
         return _baseline_without_point("unknown", chance, {**common, "seconds": seconds, "bound": bound})
     certified = _certifies(problem, x, bound)
     return Baseline(
@@ -64,7 +65,7 @@ def baseline(problem: Problem, *, time_limit: float = 60.0, known: Baseline | No
         bound=bound,
         gap=_gap(problem, problem.value(x), bound),
         certified=certified,
-        random_objective=random_objective(problem, chance_time),
+        random_objective=chance,
         seconds=seconds,
         **common,
     )

@@ -15,6 +15,8 @@ from fairtrial.optim.solve import solve
 Floats = NDArray[np.float64]
 _POINTS = 200
 _TRIES = 4000
+_AT_ONCE = 400
+_CORNERS = 20
 _SEED = 20
 _ISOTROPIC = 0.3  # share of steps in any direction
 
@@ -38,7 +40,7 @@ def random_points(problem: Problem, time_limit: float = 60.0) -> list[Floats]:
         return points
     if all(row.body.is_linear for row in problem.constraints) and not problem.integers:
         return _random_walk(problem, rng, deadline)
-    return _corners(problem, rng, deadline)
+    return _corners(problem, rng, deadline, _CORNERS)
 
 
 def finite_box(problem: Problem) -> tuple[Floats, Floats]:
@@ -65,23 +67,42 @@ def finite_box(problem: Problem) -> tuple[Floats, Floats]:
 
 
 def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats]:
+    constraints = list(problem.constraints)
+    points: list[Floats] = []
+    for _ in range(_TRIES // _AT_ONCE):
+        for x in _plausible(problem, _draw(problem, rng)):
+            violated = next((place for place, row in enumerate(constraints) if row.violation(x) > 1e-9), None)
+            if violated is not None:
+                constraints.insert(0, constraints.pop(violated))  # the next point probably violates it too
+                continue
+            points.append(x)
+            if len(points) == _POINTS:
+                return points
+    return points
+
+
+def _draw(problem: Problem, rng: np.random.Generator) -> Floats:
+    """Return random points of the box, one a row."""
     low, high = problem.box
     integers = list(problem.integers)
+    if not integers:
+        return rng.uniform(low, high, (_AT_ONCE, problem.n))
     first, last = np.ceil(low[integers]).astype(int), np.floor(high[integers]).astype(int) + 1
-    constraints = list(problem.constraints)
-    points = []
-    for _ in range(_TRIES):
-        x = rng.uniform(low, high)
-        if integers:
-            x[integers] = rng.integers(first, last)
-        violated = next((place for place, row in enumerate(constraints) if row.violation(x) > 1e-9), None)
-        if violated is not None:
-            constraints.insert(0, constraints.pop(violated))  # the next point probably violates it too
-            continue
-        points.append(x)
-        if len(points) == _POINTS:
-            break
+    points = np.empty((_AT_ONCE, problem.n))
+    for x in points:
+        x[:] = rng.uniform(low, high)
+        x[integers] = rng.integers(first, last)
     return points
+
+
+def _plausible(problem: Problem, points: Floats) -> Floats:
+    """Return the points that violate no linear constraint by much, which is told for all at once."""
+    rows = [row for row in problem.constraints if row.body.is_linear]
+    matrix, low, high = _rows(msgspec.structs.replace(problem, constraints=tuple(rows)))
+    count = len(rows)
+    slack = 1e-8 * np.array([row.norm for row in rows]) * max(1.0, float(np.abs(points).max()))
+    at = points @ matrix[:count].T
+    return points[((at >= low[:count] - slack) & (at <= high[:count] + slack)).all(axis=1)]
 
 
 def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) -> list[Floats]:
@@ -91,7 +112,7 @@ def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) ->
     depend on the current position, which keeps the sampling unbiased.
     """
     matrix, low, high = _rows(problem)
-    corners = _corners(problem, rng, deadline, count=min(60, 2 * problem.n))
+    corners = _corners(problem, rng, deadline, min(60, 2 * problem.n))
     if len(corners) < 2:
         return corners
     x = np.mean(corners, axis=0)  # the mean of corners lies inside
@@ -139,7 +160,7 @@ def _null_space(matrix: Floats) -> Floats:
     return np.asarray(directions[rank:].T, dtype=np.float64)
 
 
-def _corners(problem: Problem, rng: np.random.Generator, deadline: float, count: int = 20) -> list[Floats]:
+def _corners(problem: Problem, rng: np.random.Generator, deadline: float, count: int) -> list[Floats]:
     """Return corners of the feasible region: the furthest points in random directions, found by a solver."""
     corners: list[Floats] = []
     for _ in range(count):

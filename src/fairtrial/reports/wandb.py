@@ -65,7 +65,7 @@ def _record(wandb: Any, run: Run, entity: str | None, project: str) -> str:
 
 
 def _settings(wandb: Any) -> Any:
-    """Return settings under which nothing but what is logged leaves: no command line, code, output or machine."""
+    """Return settings under which only what is logged leaves: no command line, code, output, packages or machine."""
     return wandb.Settings(
         silent=True,
         console="off",
@@ -76,6 +76,7 @@ def _settings(wandb: Any) -> Any:
         x_disable_meta=True,
         x_disable_stats=True,
         x_disable_machine_info=True,
+        x_save_requirements=False,
     )
 
 

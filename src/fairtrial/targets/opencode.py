@@ -72,10 +72,13 @@ class Opencode(AgentProgram):
         session.write("opencode.json", msgspec.json.encode(merged(self._settings(session), self.options.settings)))
         session.write(".config/opencode/package-lock.json", _INSTALLED)
         (session.home / ".config/opencode/node_modules").mkdir()
+        session.write("models.json", "{}")
         arguments = ["run", "--pure", "--format", "json", "--model", f"{_PROVIDER}/{self.model}"]
         arguments += ["--agent", _AGENT, "--title", _AGENT]
         environment = {
             "OPENCODE_CONFIG": str(session.home / "opencode.json"),
+            # It would read all models of the world first, for more than a second, and use none of them.
+            "OPENCODE_MODELS_PATH": str(session.home / "models.json"),
             "XDG_CONFIG_HOME": str(session.home / ".config"),
             "XDG_DATA_HOME": str(session.home / ".local/share"),
             "XDG_STATE_HOME": str(session.home / ".local/state"),
