@@ -2,10 +2,13 @@
 
 import asyncio
 import random
+from collections import Counter
 
 from fairtrial.engine.cluster.link import WorkerLostError
 from fairtrial.engine.cluster.messages import encode
 from fairtrial.engine.cluster.worker import Worker
+
+_MOST_LOSSES = 2  # of one trial's workers: after five it is given up, and some trial would be by chance
 
 
 class WorkersHere:
@@ -14,6 +17,7 @@ class WorkersHere:
     def __init__(self, most=3, *, lose=0.0, seed=0, room=None):
         self.most, self.lose, self.luck = most, lose, random.Random(seed)
         self.links, self.lost = [], 0
+        self.losses = Counter()  # by trial
         self.room = room
 
     async def __aenter__(self):
@@ -54,12 +58,16 @@ class LinkHere:
             result = await call
         finally:
             losing.cancel()
-        if self.backend.luck.random() < self.backend.lose:
+        if self.backend.luck.random() < self.backend.lose and self._may_be_lost():
             self.backend.lost += 1
+            self.backend.losses.update(self.worker._trials.keys())
             self.kill()
             if self.backend.luck.random() < 0.5:
                 raise WorkerLostError("it was lost")
         return result
+
+    def _may_be_lost(self):
+        return all(self.backend.losses[number] < _MOST_LOSSES for number in self.worker._trials)
 
     async def open(self, briefing):
         return await self.worker.open(briefing)

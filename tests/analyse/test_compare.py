@@ -189,13 +189,13 @@ async def test_many_tags_are_quick(run_suite):
     import time
 
     run = await run_suite(
-        targets=[arm("a", 1500, 2000), arm("b", 1000, 2000)],
-        cases=[{**case, "tags": [f"t{n // 2}", "all"]} for n, case in enumerate(cases(2000))],
+        targets=[arm("a", 450, 600), arm("b", 300, 600)],
+        cases=[{**case, "tags": [f"t{n // 2}", "all"]} for n, case in enumerate(cases(600))],
         concurrency=50,
     )
     started = time.process_time()
     ft.compare(run)
-    assert time.process_time() - started < 60
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.slow

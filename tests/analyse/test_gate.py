@@ -11,6 +11,7 @@ from fairtrial.analyse.score_table import sources_of
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports import SCHEMA_VERSION
+from tests import forks
 from tests.analyse.test_compare import arm, cases
 
 pytest_plugins = ["pytester"]
@@ -195,7 +196,7 @@ def test_forgotten(fairtrial):
 def test_plug_in(pytester):
     pytester.makefile(".yaml", suite=SUITE)
     pytester.makepyfile(TESTS)
-    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-v")
+    found = pytester.run(forks.programs() / "python", "-m", "pytest", "-p", "no:cacheprovider", "-v")
     found.assert_outcomes(passed=2, failed=3, skipped=1)
     found.stdout.fnmatch_lines(["*gate failed*", "*failed: minimum of mute: 0.0*", "*the test has no suite*"])
     from fairtrial.store import Store

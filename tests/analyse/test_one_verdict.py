@@ -42,13 +42,13 @@ def _said(arm, user_query):
     if value is None:
         raise RuntimeError("out of order")
     return repr(value)
-def a(user_query, system_prompt, mcp_servers): return _said("a", user_query)
-def b(user_query, system_prompt, mcp_servers): return _said("b", user_query)
-def c(user_query, system_prompt, mcp_servers): return _said("c", user_query)
+async def a(user_query, system_prompt, mcp_servers): return _said("a", user_query)
+async def b(user_query, system_prompt, mcp_servers): return _said("b", user_query)
+async def c(user_query, system_prompt, mcp_servers): return _said("c", user_query)
 """
 SCORER = """
 from fairtrial import Score
-def score(response, expected):
+async def score(response, expected):
     value = float(response)
     return Score(value=value, metrics={"marks": 1 + 4 * value})
 """

@@ -105,9 +105,9 @@ class TestPower:
 
     @pytest.mark.slow
     async def test_repeats_help_where_answers_are_noisy(self, run_suite):
-        chances = np.full(300, 0.5)
+        chances = np.full(150, 0.5)
         run = await run_suite(
-            repeats=4, targets=[noisy("a", chances, 4, 1), noisy("b", chances, 4, 2)], cases=cases(300)
+            repeats=4, targets=[noisy("a", chances, 4, 1), noisy("b", chances, 4, 2)], cases=cases(150)
         )
         scores = read_scores(sources_of(run))
         found = plan_power(scores, choose(scores), deltas=[0.05]).pairs[0]
@@ -137,11 +137,11 @@ class TestVariance:
     @pytest.mark.slow
     async def test_shares_are_what_was_planted(self, run_suite, tmp_path):
         rng = np.random.default_rng(5)
-        sure = (rng.random(300) < 0.5).astype(float)
+        sure = (rng.random(150) < 0.5).astype(float)
         run = await run_suite(
             repeats=4,
-            targets=[noisy("chance", np.full(300, 0.5), 4, 1), noisy("sure", sure, 4, 2)],
-            cases=cases(300),
+            targets=[noisy("chance", np.full(150, 0.5), 4, 1), noisy("sure", sure, 4, 2)],
+            cases=cases(150),
         )
         found = {item.label: item for item in arm_variances(run)}
         assert found["chance"].shares["repeat"] > 0.85 and found["sure"].shares["case"] == pytest.approx(1)

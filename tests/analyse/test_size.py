@@ -18,10 +18,11 @@ from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.reports.export import write
 from fairtrial.reports.formats import format_named
 from fairtrial.store import Store
+from fairtrial.store import store as stores
 
-ARMS, CASES = 2, 100
-COLUMNS = (40, 80)  # repeats: more trials than are read at once, where numbers are read
-ROWS = (5, 10)  # and where whole trials are
+ARMS, CASES = 2, 20
+COLUMNS = (200, 400)  # repeats: more trials than are read at once, where numbers are read
+ROWS = (5, 25)  # and where whole trials are, of which fewer are read at once than usual
 LIMIT = 40  # bytes a trial: a column of numbers takes 8, one Python object per trial more than 100
 
 
@@ -55,7 +56,7 @@ def growth(work, stored, repeats):
 
 
 def peak(work, run):
-    gc.collect()
+    gc.collect(1)  # what is younger than this test: the rest of a long session is none of its business
     tracemalloc.start()
     try:
         work(run)
@@ -103,13 +104,14 @@ def test_an_analysis_needs_no_more_memory_for_more_trials(stored, work):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_an_export_is_streamed(stored, form):
+def test_an_export_is_streamed(stored, form, monkeypatch):
+    monkeypatch.setattr(stores, "_AT_ONCE", 50)
     assert growth(exported(form), stored, ROWS) < LIMIT
 
 
 def test_what_was_made_up_is_what_the_suite_gives(tmp_path):
     """The generator stands in for the engine: the same arms, scores and failures."""
-    store, run = filled(tmp_path, 8)
+    store, run = filled(tmp_path, 40)
     summary = Run(store, run).summary()
     store.close()
     means = [arm.aggregate.mean for arm in summary.arms]

@@ -18,6 +18,7 @@ from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.workspace.making import Workspaces
 
@@ -132,6 +133,21 @@ async def embed(name, text):
 PANEL = Panel(judges=(Judge(name="j", key="k", family="f", ask=ask_mock),))
 
 
+@pytest.fixture(scope="module")
+def runner():
+    """One event loop for thousands of answers."""
+    with asyncio.Runner() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def workshop(runner):
+    """One browser for all scorers that look at pages."""
+    opened = Workshop()
+    yield opened
+    runner.run(opened.__aexit__())
+
+
 def test_every_scorer_has_an_example():
     assert sorted(EXAMPLES) == list(registry.builtin_names("scorers"))
 
@@ -161,7 +177,7 @@ class TestEveryScorer:
     @pytest.mark.slow
     @settings(max_examples=60, deadline=None)
     @given(response=st.text(max_size=300))
-    def test_any_answer_gets_the_same_valid_score_twice(self, name, response):
+    def test_any_answer_gets_the_same_valid_score_twice(self, name, response, runner):
         spec, expected = example(name)
         context = ScoreContext(
             response=response,
@@ -170,7 +186,7 @@ class TestEveryScorer:
             embed=embed,
             answer=answer(response),
         )
-        first, second = (asyncio.run(build_scorer(spec).score(context)) for _ in range(2))
+        first, second = (runner.run(build_scorer(spec).score(context)) for _ in range(2))
         assert first == second
         if isinstance(first, Score):
             assert 0 <= first.value <= 1
@@ -179,7 +195,7 @@ class TestEveryScorer:
             assert isinstance(first, Unscored) and first.message
 
     @pytest.mark.slow
-    def test_its_metrics_have_scales(self, name):
+    def test_its_metrics_have_scales(self, name, runner, workshop):
         spec, expected = example(name)
         context = ScoreContext(
             response=TELLING.get(name, "x"),
@@ -187,8 +203,9 @@ class TestEveryScorer:
             panel=PANEL,
             embed=embed,
             answer=answer("x"),
+            workshop=workshop,
         )
-        result = asyncio.run(build_scorer(spec).score(context))
+        result = runner.run(build_scorer(spec).score(context))
         scales = build_scorer(spec).scales()
         assert set(getattr(result, "metrics", {})) == set(scales)
         for metric, value in getattr(result, "metrics", {}).items():

@@ -13,6 +13,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.engine.engines import backend_of, where_of
 from fairtrial.engine.job import Where
 from fairtrial.engine.room import Room
+from tests import forks
 from tests.conftest import numbered
 
 # The first answers wait until both workers have one: how long a process takes to start proves nothing.
@@ -72,7 +73,7 @@ def test_without_ray_one_sentence_says_what_to_install(tmp_path, write_suite):
     write_suite()
     hidden = "import sys; sys.modules['ray'] = None; from fairtrial.cli.main import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", hidden, "run", "suite.yaml", "--engine", "ray"],
+        [forks.programs() / "python", "-c", hidden, "run", "suite.yaml", "--engine", "ray"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1

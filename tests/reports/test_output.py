@@ -197,16 +197,13 @@ class TestNames:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    [["show"], ["list"], ["compare"], ["rank"], ["variance"], ["cases"], ["power"], ["gate", "--min-score", "50"]],
-)
-async def test_every_document_says_its_version(words, run_suite, store, tmp_path):
+async def test_every_document_says_its_version(run_suite, store, tmp_path):
     from tests.analyse.test_compare import arm, cases
 
     run = await run_suite(targets=[arm("a", 30), arm("b", 20)], cases=cases(), repeats=2)
-    found = CliRunner().invoke(cli, [*words, "--json", "--store", store.address], standalone_mode=False)
-    assert json.loads(found.stdout)["schema_version"] == SCHEMA_VERSION
+    for words in ("show", "list", "compare", "rank", "variance", "cases", "power", "gate --min-score 50"):
+        found = CliRunner().invoke(cli, [*words.split(), "--json", "--store", store.address], standalone_mode=False)
+        assert json.loads(found.stdout)["schema_version"] == SCHEMA_VERSION, words
     assert json.loads(export(run, tmp_path / "run.json").read_text())["schema_version"] == SCHEMA_VERSION
 
 

@@ -118,7 +118,7 @@ def test_wins_and_losses_are_mcnemar(n, wins):
     st.floats(0.001, 0.3),
     st.integers(0, 2**31),
 )
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_interval_and_p_never_contradict_each_other(values, alpha, seed):
     rng = np.random.default_rng(seed)
     weights = rng.choice([None, 1]) and rng.lognormal(0, 1, len(values))

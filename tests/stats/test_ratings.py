@@ -69,7 +69,7 @@ def test_intervals_over_prompts_cover():
     for seed in range(60):
         one, other, worth, style = battles(seed, 300, np.array([0.0, 0.4]), 1.0)
         clean = np.where(worth == 0.5, (np.random.default_rng(seed).random(300) < 0.5).astype(float), worth)
-        found = bradley_terry(one, other, clean, prompts=np.arange(300) % 100, covariates=style)
+        found = bradley_terry(one, other, clean, prompts=np.arange(300) % 50, covariates=style)
         wanted = 0.85 * 400 / np.log(10) * np.sqrt(np.mean(style**2))  # 15 % of the battles were decided by a coin
         low, high = found.effects[0].interval
         inside += low <= wanted <= high

@@ -55,7 +55,7 @@ async def test_the_server_is_restarted_in_mid_run(own_server, write_suite, model
     state.hold(after=60)
     store = Store(own_server.url())
     suite = pipeline.load(
-        write_suite(targets=["openai:m"], prices=PRICES, scorer="boolean", cases=numbered(600), concurrency=20)
+        write_suite(targets=["openai:m"], prices=PRICES, scorer="boolean", cases=numbered(300), concurrency=20)
     )
     reasons: asyncio.Queue[str] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -81,7 +81,7 @@ async def test_the_server_is_restarted_in_mid_run(own_server, write_suite, model
         pass
     await asyncio.to_thread(own_server.start)
     run = await work
-    _check_nothing_is_lost_or_doubled(run, state, 600)
+    _check_nothing_is_lost_or_doubled(run, state, 300)
     assert not store.dialect.is_locked(run.id)
     store.close()
 
@@ -92,7 +92,7 @@ async def test_a_server_that_crashes_again_and_again(own_server, write_suite, mo
     state = await model_server(answer="42", latency=0.01)
     store = Store(own_server.url() + "?schema=crashes")
     suite = pipeline.load(
-        write_suite(targets=["openai:m"], prices=PRICES, scorer="boolean", cases=numbered(1500), concurrency=10)
+        write_suite(targets=["openai:m"], prices=PRICES, scorer="boolean", cases=numbered(700), concurrency=10)
     )
     work = asyncio.create_task(pipeline.arun(suite, store=store))
     chance = random.Random(7)
@@ -102,7 +102,7 @@ async def test_a_server_that_crashes_again_and_again(own_server, write_suite, mo
             await asyncio.sleep(0.001)
         await asyncio.to_thread(own_server.kill)
         await asyncio.to_thread(own_server.start)
-    _check_nothing_is_lost_or_doubled(await work, state, 1500)
+    _check_nothing_is_lost_or_doubled(await work, state, 700)
     store.close()
 
 

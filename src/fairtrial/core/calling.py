@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fairtrial.core.threads import call_in_thread
@@ -29,9 +30,15 @@ def is_async(function: Any) -> bool:
 def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     """Return the parameters of a function; None if it does not tell."""
     try:
-        return list(inspect.signature(function).parameters.values())
+        read = _signature if isinstance(function, Hashable) else _signature.__wrapped__
+        return list(read(function))
     except (TypeError, ValueError):  # some callables have no signature
         return None
+
+
+@lru_cache(maxsize=256)  # a run asks for it with every answer
+def _signature(function: Any) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(function).parameters.values())
 
 
 def named_arguments(function: Any, available: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -92,10 +93,21 @@ def _draws(sums: Floats, counts: Floats, resamples: int, seed: int) -> Floats:
         if few:
             total, weight = (rng.multinomial(units, often / units, stop - start) @ kinds).T
         else:
-            chosen = rng.integers(0, units, (stop - start, units), dtype=np.int32)
+            chosen = _chosen(units, resamples, seed) if step >= resamples else _drawn(rng, units, stop - start)
             total, weight = _sums(sums, chosen), _sums(counts, chosen)
         means[start:stop] = total / weight
     return means
+
+
+def _drawn(rng: np.random.Generator, units: int, resamples: int) -> NDArray[np.int32]:
+    """Return which units each resample consists of."""
+    return rng.integers(0, units, (resamples, units), dtype=np.int32)
+
+
+@lru_cache(maxsize=1)
+def _chosen(units: int, resamples: int, seed: int) -> NDArray[np.int32]:
+    """Return the same for all resamples at once; the pairs of a run have the same cases, one pair after the other."""
+    return _drawn(np.random.default_rng(seed), units, resamples)
 
 
 def _sums(column: Floats, chosen: NDArray[np.int32]) -> Floats | float:

@@ -88,7 +88,7 @@ def evenly(order: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDA
 
 
 def _mean(scores: Floats, weights: Floats) -> Floats:
-    return np.asarray(np.average(scores, axis=1, weights=weights), dtype=np.float64)
+    return np.asarray(scores @ weights / weights.sum(), dtype=np.float64)
 
 
 def closest(

@@ -7,6 +7,8 @@ is made of cases that break: each of them scores 0 from then on.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from fairtrial.stats.mean import ALPHA, Mean
 
 Floats = NDArray[np.float64]
+_MERGES = 200  # that show whether a loss is caught
 _ROUNDING = 1e-12  # a variance below this comes from sums of rounded numbers
 
 
@@ -102,18 +105,25 @@ def chances(
     seed: int = 0,
 ) -> Chances:
     """Return how a gate decides about made-up merges: `repeats` answers to a case, against `before` answers."""
+    decided = Counter(_decisions(noise, loss, margin, repeats, before, alpha, merges, seed))
+    return Chances(loss=loss, passed=decided["passed"] / merges, failed=decided["failed"] / merges)
+
+
+def _decisions(
+    noise: Noise, loss: float, margin: float, repeats: int, before: int, alpha: float, merges: int, seed: int = 0
+) -> Iterator[str]:
+    """Yield what is decided about one merge after the other."""
     rng = np.random.default_rng(seed)
-    passed = failed = 0
     for _ in range(merges):
         difference = Mean(
             _merge(noise, loss, repeats, before, rng), noise.weights, noise.clusters, bounds=(-1.0, 1.0), span=1.0
         )
         if difference.method not in ("t", "bounded"):
-            continue
-        passes = 2 * difference.p_above(-margin) < alpha
-        passed += passes
-        failed += not passes and 2 * difference.p_below(0.0) < alpha
-    return Chances(loss=loss, passed=passed / merges, failed=failed / merges)
+            yield "nothing"
+        elif 2 * difference.p_above(-margin) < alpha:
+            yield "passed"
+        else:
+            yield "failed" if 2 * difference.p_below(0.0) < alpha else "unsure"
 
 
 def _merge(noise: Noise, loss: float, repeats: int, before: int, rng: np.random.Generator) -> Floats:
@@ -138,10 +148,14 @@ def smallest_caught(
     """Return the smallest loss that is blocked with this power; None if not even the loss of everything is."""
     weights = noise.weights / noise.weights.sum()
     low, high = 0.0, float(weights @ noise.means)
-    terms = {"margin": margin, "repeats": repeats, "before": before, "alpha": alpha}
 
     def caught(loss: float) -> bool:
-        return chances(noise, loss, **terms, merges=200).failed >= power  # type: ignore[arg-type]
+        failed = 0
+        for made, decided in enumerate(_decisions(noise, loss, margin, repeats, before, alpha, _MERGES), 1):
+            failed += decided == "failed"
+            if failed / _MERGES >= power or (failed + _MERGES - made) / _MERGES < power:  # whatever the others are
+                break
+        return failed / _MERGES >= power
 
     if high == 0 or not caught(high):
         return None

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairtrial.stats.distributions import t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
+Battles = NDArray[np.int64]  # their numbers
 _SCALE = 400 / math.log(10)
 _FLOOR = 1000.0
 _SHRINK = 1e-6
@@ -81,18 +82,22 @@ def bradley_terry(
     k = players or int(max(a.max(), b.max())) + 1
     codes, back = a * k + b, b * k + a
 
-    def wins(weights: Floats | None) -> Floats:
-        scale = 1.0 if weights is None else weights
+    def wins(battles: Battles | slice) -> Floats:
         size = k * k
-        forward = np.bincount(codes, weights=w * scale, minlength=size)
-        backward = np.bincount(back, weights=(1 - w) * scale, minlength=size)
+        forward = np.bincount(codes[battles], weights=w[battles], minlength=size)
+        backward = np.bincount(back[battles], weights=1 - w[battles], minlength=size)
         return np.asarray(forward + backward, dtype=np.float64).reshape(k, k)
 
-    table = wins(None)
+    table = wins(slice(None))
     theta = _strengths(table)
     met = table + table.T > 0
     added = (0.5 / k if prior is None else prior) * met
-    moved = None if prompts is None else _leave_one_out(prompts, lambda weights: _strengths(wins(weights) + added))
+    whole = None if prompts is None else _strengths(table + added)
+
+    def without(battles: Battles) -> Floats:
+        return _strengths(table - wins(battles) + added, whole)  # from the whole it is not far
+
+    moved = None if prompts is None else _leave_one_out(prompts, without)
     return Ratings(
         ratings=tuple(float(rating) for rating in _to_rating(theta)),
         intervals=None if moved is None else _bounds(_to_rating(theta), _SCALE * moved),
@@ -100,18 +105,20 @@ def bradley_terry(
         prompts=None if prompts is None else len(np.unique(np.asarray(prompts))),
         method="Bradley–Terry",
         bounded=_connected(table),
-        gaps=() if moved is None else _gaps(_strengths(table + added), moved, _linked(met)),
+        gaps=() if whole is None or moved is None else _gaps(whole, moved, _linked(met)),
         groups=_linked(met),
     )
 
 
-def _leave_one_out(prompts: ArrayLike, fitted: Callable[[Floats], Floats]) -> Floats:
-    """Return the fits with each prompt left out in turn or, with many prompts, each of 200 groups of them."""
+def _leave_one_out(prompts: ArrayLike, fitted: Callable[[Battles], Floats]) -> Floats:
+    """Return the fits without the battles of each prompt in turn or, if there are many, of 200 groups of prompts."""
     codes = np.unique(np.asarray(prompts), return_inverse=True)[1]
     count = int(codes.max()) + 1
     if count > _MOST_GROUPS:
         codes = np.random.default_rng(0).permutation(count)[codes] % _MOST_GROUPS
-    return np.asarray([fitted((codes != group).astype(np.float64)) for group in range(min(count, _MOST_GROUPS))])
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes))[:-1]
+    return np.asarray([fitted(battles) for battles in np.split(order, ends)])
 
 
 def _jackknife(moved: Floats) -> Floats:
@@ -161,12 +168,17 @@ def _controlled(
     z = covariates / np.where(spread > 0, spread, 1.0)
     design = np.hstack([np.eye(k)[a] - np.eye(k)[b], z])
 
-    def fitted(weights: Floats | None) -> Floats:
-        theta = _logistic(design, w, weights)
+    def fitted(weights: Floats, start: Floats | None = None) -> Floats:
+        theta = _logistic(design, w, weights, start)
         return np.concatenate([theta[:k] - theta[:k].mean(), theta[k:]])
 
-    estimate = fitted(None)
-    moved = None if prompts is None else _leave_one_out(prompts, fitted)
+    def without(battles: Battles) -> Floats:
+        weights = np.ones(len(w))
+        weights[battles] = 0.0
+        return fitted(weights, estimate)
+
+    estimate = fitted(np.ones(len(w)))
+    moved = None if prompts is None else _leave_one_out(prompts, without)
     bounds = None if moved is None else _bounds(_SCALE * estimate, _SCALE * moved)
     rank = np.linalg.matrix_rank(design)
     full_rank = np.linalg.matrix_rank(design[:, :k]) + int(np.sum(spread > 0))
@@ -193,14 +205,13 @@ def _controlled(
     )
 
 
-def _logistic(design: Floats, worth: Floats, weights: Floats | None) -> Floats:
+def _logistic(design: Floats, worth: Floats, weights: Floats, start: Floats | None) -> Floats:
     """Fit by maximum likelihood with Newton's method, with the same slight shrinkage as without covariates."""
-    scale = np.ones(len(worth)) if weights is None else weights
-    theta = np.zeros(design.shape[1])
+    theta = np.zeros(design.shape[1]) if start is None else start
     for _ in range(100):
         chance = 1 / (1 + np.exp(-design @ theta))
-        gradient = design.T @ (scale * (worth - chance)) - _SHRINK * theta
-        hessian = (design * (scale * chance * (1 - chance))[:, None]).T @ design
+        gradient = design.T @ (weights * (worth - chance)) - _SHRINK * theta
+        hessian = (design * (weights * chance * (1 - chance))[:, None]).T @ design
         step = np.linalg.solve(hessian + _SHRINK * np.eye(len(theta)), gradient)
         largest = float(np.abs(step).max())
         theta = theta + step * min(1.0, 2.0 / largest if largest > 0 else 1.0)
@@ -209,13 +220,13 @@ def _logistic(design: Floats, worth: Floats, weights: Floats | None) -> Floats:
     return np.asarray(theta, dtype=np.float64)
 
 
-def _strengths(wins: Floats) -> Floats:
+def _strengths(wins: Floats, start: Floats | None = None) -> Floats:
     """Return the maximum-likelihood log-strengths, by Newton's method; slight shrinkage keeps them finite."""
     k = len(wins)
     games = wins + wins.T
     np.fill_diagonal(games, 0)
     total = wins.sum(axis=1) - np.diag(wins)
-    theta = np.zeros(k)
+    theta = np.zeros(k) if start is None else start
     for _ in range(100):
         chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
         gradient = total - (games * chance).sum(axis=1) - _SHRINK * theta

@@ -26,6 +26,7 @@ from fairtrial.store.statements import UPSERTS, upsert_replacing
 UNFINISHED = -1  # the case count of a plan that is still being written
 NUMBERS = "numbers of runs"  # given in one transaction at a time
 _PATIENCE = 1.0
+_AT_ONCE = 500  # whole trials in memory
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -303,7 +304,7 @@ class Store:
             .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
             .where(table.c.run_id == run_id, table.c.case_position >= first)
             .order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
-            .execution_options(yield_per=500)
+            .execution_options(yield_per=_AT_ONCE)
         )
         if count is not None:
             query = query.where(table.c.case_position < first + count)
