@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -55,6 +55,7 @@ class HttpTarget(Target):
     stream_media: ClassVar[str] = "text/event-stream"
     batch_api: ClassVar[type[BatchApi] | None] = None
     _takes_schemas = True  # until the server refuses one
+    _sent: tuple[Mapping[str, Any], dict[str, Any]] | None = None  # the last parameters, and those of them that count
 
     @classmethod
     def accepts(cls, spec: TargetSpec) -> Api:
@@ -70,7 +71,9 @@ class HttpTarget(Target):
             await self._session.close()
 
     def sent(self, request: Request) -> dict[str, Any]:
-        return supported_params(self.spec, request.params)
+        if self._sent is None or self._sent[0] is not request.params:  # mostly they are those of the last request
+            self._sent = request.params, supported_params(self.spec, request.params)
+        return self._sent[1]
 
     @classmethod
     def batch_problem(cls, spec: TargetSpec) -> str:
