@@ -350,3 +350,14 @@ def test_a_usage_that_nobody_can_count_is_none():
     assert _usage_columns(Usage(prompt=2**63)).get("prompt_tokens") is None
     assert _usage_columns(Usage(prompt=-1)).get("prompt_tokens") is None
     assert _usage_columns(Usage(prompt=7, completion=3))["completion_tokens"] == 3
+
+
+def test_a_new_store_waits_for_another_program_that_opens_it(tmp_path, monkeypatch):
+    """SQLite itself does not wait while a file gets its log."""
+    path = tmp_path / "new.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(sqlite.time, "sleep", lambda _: other.execute("ROLLBACK"))
+        Store(str(path)).close()
+    monkeypatch.undo()
+    assert Store(str(path)).runs() == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from operator import itemgetter
@@ -19,6 +21,7 @@ from fairtrial.core.errors import StoreError, StoreLockedError
 from fairtrial.store.dialect import InsertRows, bad_row
 
 PATIENCE = 30  # seconds that a statement waits for another program's lock
+_PAUSE = 0.02  # seconds
 
 
 class Sqlite:
@@ -120,11 +123,28 @@ def create_file(path: Path) -> None:
 
 def _configure(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not block each other
+    _use_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")  # a commit survives a power cut; group commits make it cheap
     cursor.execute(f"PRAGMA busy_timeout={1000 * PATIENCE}")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _use_log(cursor: sqlite3.Cursor) -> None:
+    """Use a write-ahead log, so that readers and the writer do not block each other.
+
+    SQLite does not wait for others here: of programs that open a new store at the same time, all but one would fail.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 _MESSAGES = {
