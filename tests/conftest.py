@@ -87,8 +87,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three workers for two cores: often a test waits for a process or a server, but every worker has to collect."""
-    return max(2, (os.cpu_count() or 1) * 3 // 2)
+    """Two workers a core (`-n auto`): often a test waits for a process or a server; quick ones (`logical`) wait less."""
+    return (os.cpu_count() or 1) * (3 if config.option.numprocesses == "logical" else 4) // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
