@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Hashable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from fairtrial.core.threads import call_in_thread
@@ -30,15 +29,9 @@ def is_async(function: Any) -> bool:
 def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     """Return the parameters of a function; None if it does not tell."""
     try:
-        read = _signature if isinstance(function, Hashable) else _signature.__wrapped__
-        return list(read(function))
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some callables have no signature
         return None
-
-
-@lru_cache(maxsize=256)  # a run asks for it with every answer
-def _signature(function: Any) -> tuple[inspect.Parameter, ...]:
-    return tuple(inspect.signature(function).parameters.values())
 
 
 def named_arguments(function: Any, available: Mapping[str, Any]) -> dict[str, Any]:

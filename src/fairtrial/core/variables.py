@@ -146,8 +146,6 @@ class Variables:
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    if value is None or isinstance(value, bool | int | float):  # most fields of most cases
-        return value
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

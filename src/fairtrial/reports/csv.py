@@ -24,17 +24,15 @@ _SUSPECT = re.compile(r"[=+@\-\t\r]")  # most texts have none of these, and need
 def write(run: Run, file: IO[str]) -> None:
     """Write every trial, streamed."""
     columns = ["run_id", *TrialRecord.__struct_fields__]
-    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)  # some programs take `;` for the end of a cell
-    writer.writerow(columns)
+    writer = csv.DictWriter(file, columns, quoting=csv.QUOTE_NONNUMERIC)  # some programs take `;` for the end of a cell
+    writer.writeheader()
     for trial in run.trials():
         fields = {"run_id": run.id, **trial_document(trial)}
-        writer.writerow([cell(fields[name]) for name in columns])
+        writer.writerow({name: cell(value) for name, value in fields.items()})
 
 
 def cell(value: Any) -> Any:
     """Return a value that is safe to open in a spreadsheet."""
-    if value is None:  # as most cells are
-        return None
     if isinstance(value, (list, tuple, dict)):
         return msgspec.json.encode(value).decode() if value else ""
     if not isinstance(value, str) or not _SUSPECT.search(value) or _NUMBER.fullmatch(value):
