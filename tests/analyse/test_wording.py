@@ -13,15 +13,8 @@ from fairtrial.analyse.wording.cases import case_lines
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_columns, sentence
 from fairtrial.analyse.wording.comparisons import subject_line as headline_of_comparisons
 from fairtrial.analyse.wording.judges import judging_notes, label_lines, order_line
-from fairtrial.analyse.wording.runs import (
-    headline,
-    interval,
-    lift_lines,
-    metric_lines,
-    milliseconds,
-    run_notes,
-    scale_words,
-)
+from fairtrial.analyse.wording.numbers import milliseconds
+from fairtrial.analyse.wording.runs import headline, interval, lift_lines, metric_lines, run_notes, scale_words
 from fairtrial.core.money import Cost
 from tests.analyse.test_compare import arm, cases
 

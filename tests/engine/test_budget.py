@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.billing import PRICE, Books, start
 from benchmarks.budget import torture
 from fairtrial import pipeline
-from fairtrial.analyse.wording.runs import money
+from fairtrial.analyse.wording.numbers import money
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec

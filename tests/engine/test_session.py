@@ -446,6 +446,50 @@ class TestLimiter:
         assert most == 5
         assert done >= 200 - len(tasks[::7])
 
+    async def test_calls_are_served_in_their_order_and_woken_once(self, monkeypatch):
+        limiter, begun, futures = Limiter(5), [], 0
+        loop = asyncio.get_running_loop()
+        create_future = loop.create_future
+
+        def count_futures():
+            nonlocal futures
+            futures += 1
+            return create_future()
+
+        async def call(number):
+            async with limiter:
+                begun.append(number)
+                await answered.wait()
+                await asyncio.sleep(0)  # all that hold a slot end in the same round of the loop
+
+        answered = asyncio.Event()
+        tasks = [asyncio.create_task(call(number)) for number in range(50)]
+        await asyncio.sleep(0)
+        monkeypatch.setattr(loop, "create_future", count_futures)
+        answered.set()
+        await asyncio.gather(*tasks)
+        assert begun == list(range(50))
+        assert futures <= 1  # that of `gather`
+
+    async def test_who_is_cancelled_or_told_to_pause_passes_the_slot_on(self):
+        limiter = Limiter(1)
+        await limiter.__aenter__()
+        given_up, paused, last = (asyncio.create_task(limiter.__aenter__()) for _ in range(3))
+        await asyncio.sleep(0)
+        await limiter.__aexit__()
+        given_up.cancel()  # when the slot is its own already
+        await asyncio.sleep(0)
+        assert not given_up.done() or given_up.cancelled()
+        for _ in range(3):
+            limiter.throttled(0.05)
+        started = time.monotonic()
+        await asyncio.wait([paused, last], return_when=asyncio.FIRST_COMPLETED)
+        assert time.monotonic() - started >= 0.04
+        await limiter.__aexit__()
+        await asyncio.wait_for(asyncio.gather(paused, last), 60)
+        await limiter.__aexit__()
+        assert limiter._busy == 0
+
     @pytest.mark.slow
     async def test_a_quota_that_is_gone_is_respected(self, run_suite, model_server):
         """A server with a quota of 50 calls per 0.3 s: few calls are wasted on 429s."""

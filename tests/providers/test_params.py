@@ -16,8 +16,8 @@ from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.variables import Variables
 from fairtrial.providers.params import supported_params, tokens_needed, unsupported_params
 from fairtrial.scorers.code_judge import CRITERIA
-from fairtrial.targets.anthropic_api import ANTHROPIC_VERSION, messages_params
-from fairtrial.targets.openai_api import chat_params
+from fairtrial.targets.anthropic_api import ANTHROPIC_VERSION, AnthropicConversation
+from fairtrial.targets.openai_api import OpenaiConversation
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.draft import adraft_prompt
 from fairtrial.workflows.estimate import estimate
@@ -52,6 +52,11 @@ def spec_of(name: str, kind: str = "") -> TargetSpec:
 
 def asked(**changes) -> Request:
     return Request(**{"trial_id": "t", "case_id": "c", "input": "hi", "params": dict(DEFAULT_PARAMS), **changes})
+
+
+def body_of(spec: TargetSpec, request: Request) -> dict:
+    conversation = OpenaiConversation if spec.provider == "openai" else AnthropicConversation
+    return conversation(spec, request).body()
 
 
 def recorded(name: str) -> dict:
@@ -146,9 +151,8 @@ class TestStrictServers:
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_sent_that_a_model_refuses(name, schema, params):
     spec, request = spec_of(name), asked(params={**DEFAULT_PARAMS, **params}, schema=schema)
-    made = chat_params(spec, request) if spec.provider == "openai" else messages_params(spec, request)
     path = CHAT if spec.provider == "openai" else MESSAGES
-    assert refusal(path, VERSION, {"model": spec.model, "messages": [], **made}) is None
+    assert refusal(path, VERSION, body_of(spec, request)) is None
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -156,7 +160,8 @@ def test_the_record_is_what_was_sent(name):
     spec = spec_of(name)
     params = {**DEFAULT_PARAMS, "temperature": 0.5, "seed": 1, "stop": ["x"], "extra": {"user": "u"}}
     request = asked(params=params)
-    made = chat_params(spec, request) if spec.provider == "openai" else messages_params(spec, request)
+    made = body_of(spec, request)
+    del made["model"], made["messages"]
     renamed = {"max_completion_tokens": "max_tokens", "stop_sequences": "stop"}
     sent = {renamed.get(key, key): value for key, value in made.items() if key != "user"}
     assert supported_params(spec, params) == {**sent, "extra": {"user": "u"}} and made["user"] == "u"
@@ -182,7 +187,7 @@ def test_what_older_models_take_is_sent():
 
 def test_a_router_speaks_for_all_models():
     for name, key in (("openrouter:openai/gpt-5", "max_tokens"), ("azure:gpt-5", "max_completion_tokens")):
-        assert chat_params(spec_of(name, "openai_api"), asked())[key] == 2048
+        assert OpenaiConversation(spec_of(name, "openai_api"), asked()).body()[key] == 2048
 
 
 def test_effort_and_thinking_decide_about_sampling():

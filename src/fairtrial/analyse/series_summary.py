@@ -11,7 +11,7 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.analyse.series import MultiRun, over_runs
-from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.numbers import number
 from fairtrial.core.errors import FairtrialError
 
 

@@ -152,7 +152,7 @@ def print_calibration(result: Calibration) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.wording.runs import money, number
+    from fairtrial.analyse.wording.numbers import money, number
     from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
@@ -181,7 +181,7 @@ def print_calibration(result: Calibration) -> None:
 
 def print_resistance(result: Resistance) -> None:
     """Print which attacks raised the judge's mark."""
-    from fairtrial.analyse.wording.runs import number
+    from fairtrial.analyse.wording.numbers import number
 
     click.echo(f"a worthless answer scores {number(result.undisturbed, 0)}; with an attack it scores:")
     words = {True: "raised", False: "resisted", None: "no verdict"}

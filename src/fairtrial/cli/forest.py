@@ -11,7 +11,7 @@ from rich.text import Text
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.analyse.tiers import Contender, Tiers
 from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.runs import milliseconds
+from fairtrial.analyse.wording.numbers import milliseconds
 from fairtrial.analyse.wording.tiers import GLYPHS, distance_words, interval_words, rank_words, signs
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines

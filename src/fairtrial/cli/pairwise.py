@@ -95,7 +95,7 @@ def print_pairs(summary: PairsSummary) -> None:
     from rich.text import Text
 
     from fairtrial.analyse.wording.judges import order_line, pair_cells
-    from fairtrial.analyse.wording.runs import money
+    from fairtrial.analyse.wording.numbers import money
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable

@@ -77,8 +77,8 @@ def command(
 def _print_pair(pair: PairPower, power: float) -> None:
     from rich.text import Text
 
+    from fairtrial.analyse.wording.numbers import number
     from fairtrial.analyse.wording.planning import NEEDED, power_line, power_table
-    from fairtrial.analyse.wording.runs import number
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 

@@ -195,7 +195,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
         return 0
     from rich.table import Table
 
-    from fairtrial.analyse.wording.runs import money
+    from fairtrial.analyse.wording.numbers import money
     from fairtrial.cli.console import Console
     from fairtrial.core.text import counted
 
@@ -217,7 +217,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
 def _against_budget(plan: CostEstimate) -> str:
     """Return whether a budget is enough, as the end of a sentence."""
-    from fairtrial.analyse.wording.runs import money
+    from fairtrial.analyse.wording.numbers import money
 
     if plan.budget_usd is None:
         return ""

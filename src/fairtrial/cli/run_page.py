@@ -13,7 +13,8 @@ from fairtrial.analyse.lines import notes, other_lines
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
 from fairtrial.analyse.tiers import Tiers, run_tiers
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
-from fairtrial.analyse.wording.runs import failure_line, metric_cell, milliseconds, money, number, scale_words
+from fairtrial.analyse.wording.numbers import milliseconds, money, number
+from fairtrial.analyse.wording.runs import failure_line, metric_cell, scale_words
 from fairtrial.analyse.wording.tiers import headline, settle_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines

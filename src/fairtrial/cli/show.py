@@ -226,7 +226,7 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) ->
 def _print_cases(run: Run) -> None:
     """Print means over repeats with their standard deviation, to show how reliable each arm is on each case."""
     from fairtrial.analyse.cases import case_results
-    from fairtrial.analyse.wording.runs import number
+    from fairtrial.analyse.wording.numbers import number
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 

@@ -117,7 +117,7 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
     from rich.cells import cell_len
     from rich.text import Text
 
-    from fairtrial.analyse.wording.runs import number
+    from fairtrial.analyse.wording.numbers import number
     from fairtrial.cli.tables import shortened
     from fairtrial.core.experiment import show_expected
     from fairtrial.core.text import printable

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.word_diff import word_diff
-from fairtrial.analyse.wording.runs import milliseconds, money, number
+from fairtrial.analyse.wording.numbers import milliseconds, money, number
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.runs import money
+from fairtrial.analyse.wording.numbers import money
 from fairtrial.core.money import total
 from fairtrial.core.text import counted
 from fairtrial.engine.progress import failure_words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from fairtrial.config.defaults import row_with_defaults
 from fairtrial.config.document import DatasetEntry
 from fairtrial.config.selection import Numbered, Selection, as_number, where_problems
 from fairtrial.core.experiment import Case, read_expected
+from fairtrial.core.file import Attachment
 from fairtrial.core.ids import canonical_json
 from fairtrial.tables import FORMATS, TableOptions, format_of, misplaced_options, missing_extra, rows_of
 from fairtrial.tables.files import find_files, is_pattern, sha256_of_all
@@ -194,23 +195,23 @@ class Dataset:
 
     def _case(self, fields: dict[str, Any], name: str, position: int) -> Case:
         cells = {key: self._cell(fields, column) for key, column in self._given}
-        turns = _turns(cells.get("turns"))
-        attached = read_attached(_names(cells.get("attach")), self._folder, fetch=self._fetches)
+        turns = _turns(cells["turns"]) if "turns" in cells else ()
+        question = turns[0] if turns else self._input(fields)
+        files: tuple[Attachment, ...] = ()
+        if "attach" in cells:
+            attached = read_attached(_names(cells["attach"]), self._folder, fetch=self._fetches)
+            question, files = attached.question(question), attached.files
         case = Case(
             id=_text(cells["id"] if "id" in cells else fields.get("id")) or name,
-            input=attached.question(turns[0] if turns else self._input(fields)),
+            input=question,
             turns=turns[1:],
-            attach=attached.files,
+            attach=files,
             expected=read_expected(cells["expected"] if "expected" in cells else fields.get("expected")),
             weight=_weight(cells.get("weight"), self._defaults.weight if self._defaults else 1.0),
-            tags=_tags(cells.get("tags")),
-            category=_text(cells.get("category")),
-            difficulty=_text(cells.get("difficulty")),
-            cluster=_text(cells.get("cluster")),
-            scorer=_scorer(cells.get("scorer")),
             metadata=self._metadata(fields),
             position=position,
             vars={column: fields[column] for column in self._wanted if column in self._used and column in fields},
+            **{key: _READ[key](cell) for key, cell in cells.items() if key in _READ},
         )
         return row_with_defaults(case, self._defaults, fields) if self._defaults else case
 
@@ -300,3 +301,13 @@ def _scorer(value: Any) -> dict[str, Any] | None:
         except msgspec.DecodeError as error:
             raise ValueError(f"the scorer is not valid JSON: {error}") from None
     return value if isinstance(value, dict) else {"type": str(value)}
+
+
+# What other cells say about a case.
+_READ: dict[str, Callable[[Any], Any]] = {
+    "tags": _tags,
+    "category": _text,
+    "difficulty": _text,
+    "cluster": _text,
+    "scorer": _scorer,
+}

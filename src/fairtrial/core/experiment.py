@@ -62,8 +62,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def accepted(self) -> tuple[str, ...]:
         """All accepted answers, stripped; blank ones are left out."""
-        answers = (self.expected,) if isinstance(self.expected, str) else self.expected or ()
-        return tuple(text for text in map(str.strip, answers) if text)
+        if isinstance(self.expected, str):
+            text = self.expected.strip()
+            return (text,) if text else ()
+        return tuple(text for text in map(str.strip, self.expected or ()) if text)
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -109,6 +109,7 @@ class Hider:
                 self._exact.append(_Form(secret.value, secret.value, secret))
         self._needles = [form.needle for form in self._loose]
         self._values = [form.whole for form in self._exact]
+        self._shortest = min(map(len, (*self._needles, *self._values)), default=0)
         self.idle = not self._exact and not self._loose
 
     def hide(self, text: str, between: Callable[[str], str] | None = None) -> str:
@@ -131,8 +132,10 @@ class Hider:
         return "".join(parts)
 
     def _find(self, text: str) -> list[tuple[int, int, Secret]]:
-        hits = list(self._exact_hits(text)) if any(map(text.__contains__, self._values)) else []
         lowered = text.lower()
+        if max(len(text), len(lowered)) < self._shortest:
+            return []
+        hits = list(self._exact_hits(text)) if any(map(text.__contains__, self._values)) else []
         if any(map(lowered.__contains__, self._needles)):
             hits += self._loose_hits(text, lowered)
         return _merge_overlaps(hits) if hits else hits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
 
 _STEPS = 16
 _LONGEST_STEP = 1.0  # seconds
@@ -18,19 +17,20 @@ class time_limit:  # noqa: N801  # used like `asyncio.timeout`
     """
 
     def __init__(self, seconds: float) -> None:
-        self._timeout, self._left = asyncio.timeout(None), seconds
-        self._step = min(seconds / _STEPS, _LONGEST_STEP)
+        self._left, self._step = seconds, min(seconds / _STEPS, _LONGEST_STEP)
+        self._expired = False
 
     async def __aenter__(self) -> None:
-        await self._timeout.__aenter__()
-        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None, "a time limit is for a task"
+        self._task, self._cancelling, self._loop = task, task.cancelling(), task.get_loop()
         self._begin_step()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._timer.cancel()
-        await self._timeout.__aexit__(kind, error, traceback)
+        # If somebody else has cancelled the task as well, that is what happened.
+        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
 
     def _begin_step(self) -> None:
         self._begun = self._loop.time()
@@ -41,4 +41,5 @@ class time_limit:  # noqa: N801  # used like `asyncio.timeout`
         if self._left > 0:
             self._begin_step()
         else:
-            self._timeout.reschedule(self._loop.time())
+            self._expired = True
+            self._task.cancel()

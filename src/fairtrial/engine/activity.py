@@ -21,15 +21,9 @@ class Activity:
         """Have a function called whenever nothing goes on."""
         self._when_quiet.append(call)
 
-    @contextmanager
-    def busy(self) -> Iterator[Busy]:
-        """Count as busy while the block runs, except while it waits for batches."""
-        busy = Busy(self)
-        self.add(1)
-        try:
-            yield busy
-        finally:
-            self.add(-1)
+    def busy(self) -> Busy:
+        """Return a context that counts as busy while its block runs, except while that waits for batches."""
+        return Busy(self)
 
     def add(self, change: int) -> None:
         """Count something that began or ended."""
@@ -55,6 +49,13 @@ class Busy:
 
     def __init__(self, activity: Activity) -> None:
         self._activity, self._waits = activity, 0
+
+    def __enter__(self) -> Busy:
+        self._activity.add(1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._activity.add(-1)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

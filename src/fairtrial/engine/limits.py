@@ -9,6 +9,7 @@ from collections import deque
 _SHRINK = 0.7
 _SECONDS_BETWEEN_CUTS = 1.0  # minimum seconds between two reductions: a burst of 429s counts as one
 _OTHER_FILES = 40  # files that a run has open besides its calls: the store, locks, libraries
+_NEVER = float("-inf")
 _PAUSE_AFTER = 3  # this many 429s in a row mean that the quota is used up, not that one call was unlucky
 
 
@@ -30,7 +31,7 @@ class Limiter:
         self._longest_pause = longest_pause
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._closed_until = self._last_cut = float("-inf")
+        self._closed_until = self._last_cut = _NEVER
         self._throttled_in_a_row = 0
 
     @property
@@ -51,7 +52,7 @@ class Limiter:
     @property
     def pause(self) -> float:
         """The seconds for which no call may begin."""
-        return max(0.0, self._closed_until - _now())
+        return 0.0 if self._closed_until == _NEVER else max(0.0, self._closed_until - _now())
 
     def held(self, waiting: int = 0) -> str:
         """Say what holds calls back at the moment: a pause that the provider asked for, or fewer calls at a time.
@@ -67,29 +68,37 @@ class Limiter:
         return ""
 
     async def __aenter__(self) -> None:
-        while self._busy >= int(self._width) or self.pause > 0:
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            try:
-                await waiter
-            except asyncio.CancelledError:
-                self._wake()  # pass the wake-up on, as this waiter no longer uses it
-                raise
-        self._busy += 1
+        if self._busy < int(self._width) and self.pause == 0:
+            self._busy += 1
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if not waiter.cancelled():
+                self._leave()  # somebody else can have the slot that was passed on to this call
+            raise
+        if self.pause > 0:  # since it was passed on
+            self._leave()
+            await self.__aenter__()
 
     async def __aexit__(self, *_: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
         self._busy -= 1
         self._wake()
 
     def _wake(self) -> None:
+        """Pass free slots on to the calls that wait, in their order; until those run, nobody else can take them."""
         if self.pause > 0:
             return
-        free = int(self._width) - self._busy
-        while self._waiting and free > 0:
+        while self._waiting and self._busy < int(self._width):
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
-                free -= 1
+                self._busy += 1
 
     def succeeded(self) -> None:
         """Note a successful call: the width grows by one per full width of successes."""

@@ -223,7 +223,8 @@ class LocalExecutor:
                     if not reports.wanted(trial):
                         return
                     with busy.waiting() if trial.arm.target.batch else nullcontext():
-                        outcome = await self._asked(trial, reports, listener)
+                        ask = self._ask_agent if self._is_agent(trial) else self._ask
+                        outcome = await ask(trial, reports, listener)
             finally:
                 listener.end()
             if outcome.turns:
@@ -270,10 +271,9 @@ class LocalExecutor:
             return []
         return [await self._load_file(file) for file in trial.case.attach]
 
-    async def _asked(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
-        """Ask the target, and say if an earlier session on this trial was interrupted."""
-        resumed = self._is_agent(trial) and not self._job.fresh
-        interrupted = await self._journals.interrupted(trial) if resumed else ""
+    async def _ask_agent(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
+        """Ask an agent, and say if an earlier session on this trial was interrupted."""
+        interrupted = "" if self._job.fresh else await self._journals.interrupted(trial)
         outcome = await self._ask(trial, reports, listener)
         if not interrupted or outcome.cached:
             return outcome

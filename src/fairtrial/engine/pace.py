@@ -8,8 +8,7 @@ Where a provider says nothing, nothing is held back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 from fairtrial.core.answer import Usage
@@ -47,20 +46,22 @@ class Pace:
         """Add somebody who knows what the provider said last."""
         self._sources.append(source)
 
-    @asynccontextmanager
-    async def call(self, measure: Callable[[], Size]) -> AsyncIterator[None]:
-        """Wait for the time of a call, and make it."""
-        await self._wait(measure)
+    def call(self, measure: Callable[[], Size]) -> PacedCall:
+        """Return a context that waits for the time of a call, in which it is made."""
+        return PacedCall(self, measure)
+
+    async def begin(self, measure: Callable[[], Size]) -> None:
+        """Wait for the time of a call."""
+        if self._sources:
+            await self._wait(measure)
         self._in_flight += 1
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-            self._answered.set()
+
+    def end(self) -> None:
+        """Note that a call is over."""
+        self._in_flight -= 1
+        self._answered.set()
 
     async def _wait(self, measure: Callable[[], Size]) -> None:
-        if not self._sources:
-            return
         while not self._answered.is_set() and self._in_flight >= _FIRST_CALLS:
             await self._answered.wait()
         if self._latest() is None:
@@ -87,8 +88,11 @@ class Pace:
         return f"takes {_MINUTE / self._gap:.0f} calls a minute: the account's limit of {self._limit}"
 
     def _latest(self) -> Quota | None:
-        told = [quota for source in self._sources if (quota := source()) is not None]
-        latest = max(told, key=lambda quota: quota.at, default=None)
+        latest: Quota | None = None
+        for source in self._sources:
+            quota = source()
+            if quota is not None and (latest is None or quota.at > latest.at):
+                latest = quota
         if latest is not self._read:
             self._read, self._since = latest, []
         return latest
@@ -115,6 +119,19 @@ class Pace:
     def _answer(self, quota: Quota, size: Size) -> float:
         known = size.longest if self._completion is None else self._completion
         return size.longest if quota.reserves else known
+
+
+class PacedCall:
+    """One call, made when its time has come."""
+
+    def __init__(self, pace: Pace, measure: Callable[[], Size]) -> None:
+        self._pace, self._measure = pace, measure
+
+    async def __aenter__(self) -> None:
+        await self._pace.begin(self._measure)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pace.end()
 
 
 def _gap(limit: Allowance, need: float, begun: float, age: float) -> float:

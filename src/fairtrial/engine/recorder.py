@@ -108,7 +108,7 @@ class Recorder:
     async def save_score(self, trial: Trial, result: Score | Unscored) -> None:
         """Store a score together with every verdict behind it."""
         run_id, number = self._job.run_id, self._scoring.number
-        self.save_judgements(trial, result)
+        self._save_judgements(trial, result)
         for file in result.files if isinstance(result, Score) else ():
             for table, row in rows.file_rows(run_id, trial, file).items():
                 self._saver.save(table, row)
@@ -119,19 +119,20 @@ class Recorder:
         except BadRowError as error:
             await self._saver.save("scores", as_row(Unscored(kind="crashed", message=str(error))))
 
-    def save_judgements(self, trial: Trial, result: Score | Unscored) -> asyncio.Future[list[None]]:
-        """Store the verdicts behind a score, even if they were not enough for one."""
+    async def save_judgements(self, trial: Trial, result: Score | Unscored) -> None:
+        """Store verdicts that were not enough for a score."""
+        await asyncio.gather(*self._save_judgements(trial, result))
+
+    def _save_judgements(self, trial: Trial, result: Score | Unscored) -> list[asyncio.Future[None]]:
         run_id, number = self._job.run_id, self._scoring.number
         for judgement in result.judgements:
             self._save_batched(judgement.batched)
-        return asyncio.gather(
-            *(
-                self._saver.save(
-                    "judgements",
-                    rows.judgement_row(run_id, trial, number, judgement, self._job.variables),
-                    partial(self.budget.recorded, judgement.cost),
-                )
-                for judgement in result.judgements
-                if judgement.stored != number and (judgement.asked or judgement.stored is not None)
+        return [
+            self._saver.save(
+                "judgements",
+                rows.judgement_row(run_id, trial, number, judgement, self._job.variables),
+                partial(self.budget.recorded, judgement.cost),
             )
-        )
+            for judgement in result.judgements
+            if judgement.stored != number and (judgement.asked or judgement.stored is not None)
+        ]

@@ -41,6 +41,7 @@ class Scoring:
         self._on_refusal = on_refusal
         self._folder, self.override = folder, override
         self._scorers: dict[bytes, Scorer] = {}
+        self._last: tuple[ScorerSpec, Scorer] | None = None
 
     def spec_of(self, trial: Trial) -> ScorerSpec:
         """Return the scorer for this trial."""
@@ -97,6 +98,12 @@ class Scoring:
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 
     def _scorer(self, spec: ScorerSpec) -> Scorer:
+        if self._last is not None and self._last[0] is spec:  # mostly it is that of the last trial
+            return self._last[1]
+        self._last = spec, self._built(spec)
+        return self._last[1]
+
+    def _built(self, spec: ScorerSpec) -> Scorer:
         key = canonical_json(spec)
         if key not in self._scorers:
             self._scorers[key] = build_scorer(spec)

@@ -136,12 +136,8 @@ class Engine:
                 self._stop(Halt(reason, unusable=not failure.retryable))
 
     async def _run_lane(self, lane: Lane) -> None:
-        async def carry_out(trial: Trial) -> None:
-            if self.wanted(trial):
-                await self._carry_out(trial)
-
         at_once = lane.width if self._decision else lane.trials
-        await for_each(self._trials(lane.arms), carry_out, at_once)
+        await for_each(self._trials(lane.arms), self._carry_out, at_once)
 
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""
@@ -208,7 +204,9 @@ class Engine:
             self._stop(Halt(self._decision.reason, decided=True))
 
     async def _carry_out(self, trial: Trial) -> None:
-        """Carry out one trial: ask, store, score, store, count."""
+        """Carry out one trial, if it is still wanted: ask, store, score, store, count."""
+        if not self.wanted(trial):
+            return
         if trial.stored is not None and self.job.settings.judges:
             trial = msgspec.structs.replace(trial, judgements=await self._reader.judgements(trial))
         if trial.arm.target.id in self._with_workspaces:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from fairtrial.core.answer import TOOL_CALLS, Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
+from fairtrial.providers.params import supported_params
 from fairtrial.providers.replies import UNREADABLE, calls_trace
 
 # The exceptions that reading a turn may raise.
@@ -77,12 +78,27 @@ class Conversation:
 
     path: ClassVar[str] = ""  # of the API, below a provider's base URL
 
-    def __init__(self, spec: TargetSpec, request: Request, tools: Sequence[Tool] = ()) -> None:
+    def __init__(
+        self,
+        spec: TargetSpec,
+        request: Request,
+        tools: Sequence[Tool] = (),
+        *,
+        accepted: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`accepted` are those of the request's parameters that the target accepts, where they are known."""
         self.spec, self.request, self.tools = spec, request, tools
+        self._accepted = accepted
         self.messages: list[Any] = [
             *(self.message(message.role, message.content) for message in request.history),
             self.message("user", request.input, request.files),
         ]
+
+    def params(self, *, tools: bool = False) -> dict[str, Any]:
+        """Return the parameters to send, by their names in suites."""
+        if self._accepted is not None:
+            return dict(self._accepted)
+        return supported_params(self.spec, self.request.params, tools=tools)
 
     def message(self, role: str, text: str, files: Sequence[File] = ()) -> dict[str, Any]:
         """Return a message in this API's format; files come before the text."""

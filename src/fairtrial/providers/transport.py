@@ -180,7 +180,7 @@ class HttpTarget(Target):
 
     def body(self, request: Request) -> dict[str, Any]:
         """Return the request body."""
-        return self.conversation(self.spec, request).body()
+        return self.conversation(self.spec, request, accepted=self.sent(request)).body()
 
     def read_whole(self, body: bytes, started: float) -> Answer | Failure:
         """Read a complete, non-streamed reply."""

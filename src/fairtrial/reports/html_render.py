@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fairtrial import charts
-from fairtrial.analyse.wording.runs import milliseconds, money, number
+from fairtrial.analyse.wording.numbers import milliseconds, money, number
 from fairtrial.charts.svg import safe
 from fairtrial.core.text import printable
 

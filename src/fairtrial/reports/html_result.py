@@ -34,7 +34,8 @@ from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, p_words, sentence
 from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
-from fairtrial.analyse.wording.runs import failure_line, money
+from fairtrial.analyse.wording.numbers import money
+from fairtrial.analyse.wording.runs import failure_line
 from fairtrial.analyse.wording.tiers import headline, headline_parts, settle_words
 from fairtrial.core.experiment import Arm
 from fairtrial.core.text import counted

@@ -15,7 +15,8 @@ from fairtrial.analyse.tiers import Tiers, run_tiers
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, subject_line
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
-from fairtrial.analyse.wording.runs import failure_line, milliseconds, money, number
+from fairtrial.analyse.wording.numbers import milliseconds, money, number
+from fairtrial.analyse.wording.runs import failure_line
 from fairtrial.analyse.wording.runs import headline as run_headline
 from fairtrial.analyse.wording.tiers import headline, interval_words, rank_words, settle_words, signs
 from fairtrial.reports.markdown import plain, table

@@ -20,7 +20,7 @@ from fairtrial.store.store import UNFINISHED, Store
 from fairtrial.store.types import json_text
 from fairtrial.store.waiting import Waiting
 
-_BATCH = 1000
+_FIRST, _BATCH = 250, 1000  # cases written at a time; a run waits for the first ones
 
 
 def add_plan(
@@ -47,7 +47,7 @@ def write_plan(
         for file in files:
             _add_file(store, plan["id"], file)
         stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
-        while batch := list(islice(stream, _BATCH)):
+        while batch := list(islice(stream, _BATCH if planned.cases else _FIRST)):
             Waiting().call(_add_cases, store, batch)
             planned = planned.with_rows(batch)
             yield planned

@@ -92,22 +92,23 @@ def case_row(plan_id: str, case: Case, variables: Variables) -> dict[str, Any]:
 
 def read_case(row: Any, variables: Variables | None) -> Case:
     """Read a case from its row: with `variables` filled in if given, otherwise for display."""
-    fields = dict(row)
+    fields = {name: value for name, value in row.items() if value is not None}  # most columns are empty
     del fields["plan_id"]
-    for name in _CASE_JSON:
-        fields[name] = decode(fields[name])
+    several, expected = fields.pop("several", None), fields.pop("expected", None)
     fill = variables.reveal if variables else display
     for name in _CASE_TEXTS:
-        fields[name] = fill(fields[name]) if fields[name] else fields[name]
-    fields["expected"] = _read_expected(fields.pop("several"), fields["expected"], fill)
-    if variables:
-        for name in _CASE_JSON:
-            fields[name] = variables.reveal_all(fields[name])
+        if name in fields:
+            fields[name] = fill(fields[name])
+    for name in _CASE_JSON:
+        if name in fields:
+            value = decode(fields[name])
+            fields[name] = variables.reveal_all(value) if variables else value
     for name in _CASE_LISTS:
-        fields[name] = tuple(fields[name] or ())
-    fields["vars"] = fields["vars"] or {}
-    fields["attach"] = msgspec.convert(fields["attach"] or [], tuple[Attachment, ...])
-    return Case(**fields)
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    if "attach" in fields:
+        fields["attach"] = msgspec.convert(fields["attach"], tuple[Attachment, ...])
+    return Case(**fields, expected=_read_expected(several, expected, fill))
 
 
 def _read_expected(several: bool | None, expected: str | None, fill: Callable[[str], str]) -> Expected:
@@ -139,7 +140,9 @@ def place(trial: Trial) -> dict[str, Any]:
 def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables) -> dict[str, Any]:
     """Return the row of an answer or a failure."""
     result = outcome.result
-    row = {
+    columns = _answer_columns(result, variables) if isinstance(result, Answer) else _failure_columns(result, variables)
+    used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
+    return {
         **_EMPTY_TRIAL,
         "run_id": run_id,
         **place(trial),
@@ -150,10 +153,10 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
         "cached": outcome.cached,
         "waited_ms": outcome.waited_ms,
         **cost_columns(outcome.cost),
+        **columns,
+        **_usage_columns(result.usage),
+        **_tool_columns(used),
     }
-    columns = _answer_columns(result, variables) if isinstance(result, Answer) else _failure_columns(result, variables)
-    used = tool_use(result.trace, [server.name for server in trial.arm.condition.mcp])
-    return row | columns | _usage_columns(result.usage) | _tool_columns(used)
 
 
 def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Variables) -> dict[str, Any]:
@@ -223,7 +226,7 @@ def _usage_columns(usage: Usage | None) -> dict[str, Any]:
     if usage is None:
         return {}
     counts = (usage.prompt, usage.completion, usage.cache_read, usage.cache_write, usage.reasoning)
-    if not all(0 <= count < _MAX_TOKENS for count in counts):
+    if min(counts) < 0 or max(counts) >= _MAX_TOKENS:
         return {}  # these counts cannot be right
     return dict(zip(schema.TOKENS, counts, strict=True))
 

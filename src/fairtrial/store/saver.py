@@ -60,9 +60,8 @@ class Saver:
         The future raises BadRowError for a row that can never be stored.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(_retrieve_exception)
         if self._error is not None:
-            future.set_exception(self._error)
+            _fail(future, self._error)
             return future
         self._entries.append(_Entry(table, row, future, then))
         self._wake.set()
@@ -98,7 +97,7 @@ class Saver:
             if failure is None:
                 entry.future.set_result(None)
             else:
-                entry.future.set_exception(failure)
+                _fail(entry.future, failure)
 
     def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
         """Write the rows in one transaction, or one by one if any of them can never be stored."""
@@ -138,7 +137,7 @@ def _by_table(entries: Sequence[_Entry]) -> Rows:
     return rows
 
 
-def _retrieve_exception(future: asyncio.Future[None]) -> None:
-    """Retrieve a future's exception, as not every row is waited for; a failed store is reported when the saver ends."""
-    if not future.cancelled():
-        future.exception()
+def _fail(future: asyncio.Future[None], error: BaseException) -> None:
+    """Raise an error where a row is waited for; if nothing waits, the saver reports a failed store when it ends."""
+    future.set_exception(error)
+    future.exception()  # otherwise asyncio complains about what nobody has retrieved

@@ -16,7 +16,7 @@ from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
-from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_params, thinking_of
+from fairtrial.providers.params import PENALTIES, Api, model_behind, thinking_of
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import (
     UNREADABLE,
@@ -86,9 +86,8 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 _decode_message = msgspec.json.Decoder(_Message).decode
 
 
-def messages_params(spec: TargetSpec, request: Request) -> dict[str, Any]:
+def _messages_params(spec: TargetSpec, request: Request, params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a Messages request, with `extra` unchanged and the schema if there is one."""
-    params = supported_params(spec, request.params)
     extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
     body: dict[str, Any] = {_NAMES[name]: value for name, value in params.items() if name in _NAMES}
     body |= thinking_params(reasoning, spec.model)
@@ -126,7 +125,7 @@ class AnthropicConversation(Conversation):
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": self.messages,
-            **messages_params(self.spec, self.request),
+            **_messages_params(self.spec, self.request, self.params()),
         }
         if self.request.system:
             body["system"] = self.request.system

@@ -24,7 +24,7 @@ from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
-from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_params
+from fairtrial.providers.params import PENALTIES, Api, model_behind
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import bedrock_usage, decode_or_none, finish_of, text_or_none
 from fairtrial.providers.schemas import without_ranges
@@ -92,7 +92,7 @@ class BedrockConversation(Conversation):
 
     def body(self) -> dict[str, Any]:
         request = self.request
-        params = supported_params(self.spec, request.params)
+        params = self.params()
         extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
         body: dict[str, Any] = {
             "messages": self.messages,

@@ -19,7 +19,7 @@ from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Call, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
-from fairtrial.providers.params import Api, supported_params
+from fairtrial.providers.params import Api
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, google_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
@@ -78,7 +78,7 @@ class GoogleConversation(Conversation):
 
     def body(self) -> dict[str, Any]:
         request = self.request
-        params = supported_params(self.spec, request.params)
+        params = self.params()
         extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
         settings: dict[str, Any] = {_NAMES[name]: value for name, value in params.items() if name in _NAMES}
         if reasoning is not None:

@@ -18,7 +18,7 @@ from fairtrial.providers.conversation import Conversation, Result, Turn, read_ca
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
 from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
-from fairtrial.providers.params import model_behind, provider_of, supported_params
+from fairtrial.providers.params import model_behind, provider_of
 from fairtrial.providers.replies import (
     UNREADABLE,
     decode_or_none,
@@ -82,9 +82,8 @@ _NULL = msgspec.Raw(b"null")
 _ERROR = msgspec.Raw(b'"error"')
 
 
-def chat_params(spec: TargetSpec, request: Request, *, tools: bool = False) -> dict[str, Any]:
+def _chat_params(spec: TargetSpec, params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a chat completions request, with `extra` unchanged."""
-    params = supported_params(spec, request.params, tools=tools)
     extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
     # OpenAI has renamed `max_tokens`; others have not, and routers (`openai/gpt-5`) use the old name for all models.
     renamed = spec.provider in ("openai", "azure") or (model_behind(spec).long_name and "/" not in spec.model)
@@ -112,7 +111,7 @@ class OpenaiConversation(Conversation):
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [*system, *self.messages],
-            **chat_params(self.spec, request, tools=bool(self.tools)),
+            **_chat_params(self.spec, self.params(tools=bool(self.tools))),
         }
         if self.tools:
             body["tools"] = [

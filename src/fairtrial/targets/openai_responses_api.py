@@ -16,7 +16,7 @@ from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
-from fairtrial.providers.params import PENALTIES, Api, model_behind, supported_params
+from fairtrial.providers.params import PENALTIES, Api, model_behind
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, finish_of, responses_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.transport import HttpTarget, as_answer
@@ -64,7 +64,7 @@ class ResponsesConversation(Conversation):
 
     def body(self) -> dict[str, Any]:
         request = self.request
-        params = supported_params(self.spec, request.params)
+        params = self.params()
         extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
         if "max_tokens" in params:
             params["max_output_tokens"] = params.pop("max_tokens")

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.wording.runs import milliseconds, money, number
+from fairtrial.analyse.wording.numbers import milliseconds, money, number
 from fairtrial.analyse.wording.tiers import signs
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError

@@ -10,7 +10,8 @@ from fairtrial.analyse.figures.leaders import Figure, Links
 from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import Spread
 from fairtrial.analyse.summary import Metric, RunSummary
-from fairtrial.analyse.wording.runs import milliseconds, money, scale_words
+from fairtrial.analyse.wording.numbers import milliseconds, money
+from fairtrial.analyse.wording.runs import scale_words
 from fairtrial.analyse.wording.tiers import signs
 from fairtrial.charts import Box, ForestRow, boxes, shares, small_forest
 from fairtrial.charts.marks import Interval

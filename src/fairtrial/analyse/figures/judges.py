@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.numbers import number
 from fairtrial.analyse.wording.tiers import signs
 from fairtrial.charts import Curve, Point, agreement, curves, small_agreement
 from fairtrial.charts.svg import safe

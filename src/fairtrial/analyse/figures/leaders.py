@@ -11,7 +11,7 @@ from fairtrial.analyse.comparison import Verdict
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.analyse.tiers import Contender, Distance, Tiers
 from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.runs import milliseconds, money
+from fairtrial.analyse.wording.numbers import milliseconds, money
 from fairtrial.analyse.wording.tiers import distance_words, interval_words, rank_words, signs, tier_words
 from fairtrial.charts import Forest, ForestRow, ForestTier, Matrix, MatrixCell, Point, forest, matrix, scatter
 from fairtrial.charts.marks import Interval, Tone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairtrial.analyse.items import CaseAnalysis, CaseItem, analyse_cases
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
-from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.numbers import number
 from fairtrial.core.errors import FairtrialError
 
 CASE_COLUMNS = ("case", "mean score", "discrimination", "")

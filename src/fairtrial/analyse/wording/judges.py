@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.numbers import number
 from fairtrial.analyse.wording.tiers import signs
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.analyse.wording.runs import number
+from fairtrial.analyse.wording.numbers import number
 from fairtrial.analyse.wording.tiers import interval_words
 from fairtrial.core.text import counted
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
+from fairtrial.analyse.wording.numbers import milliseconds, money, number
 from fairtrial.analyse.wording.tiers import signs
-from fairtrial.core.money import Cost, total
+from fairtrial.core.money import total
 from fairtrial.core.text import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 _FEW_CASES = 20
 _MOST_METRICS = 6
-
-
-def number(value: float | None, digits: int = 1) -> str:
-    """Format a score of 0–1 as 0–100."""
-    return "–" if value is None else f"{100 * value:.{digits}f}"
 
 
 def interval(arm: ArmSummary) -> str:
@@ -139,27 +134,6 @@ def refusal_lines(arm: ArmSummary) -> list[str]:
     counts = [(arm.refused, "refused"), (arm.filtered, "filtered")]
     parts = [f"{count} {what}" for count, what in counts if count]
     return [f"answers declined: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
-
-
-def money(value: Cost | float | None) -> str:
-    """Format USD with enough digits to show small amounts; "≥" where the cost of some calls is unknown."""
-    if isinstance(value, Cost):
-        shown = money(value.known or None if value.unknown else value.known)
-        return f"≥ {shown}" if value.unknown and value.known else shown
-    if value is None:
-        return "unknown"
-    if value >= 1e9:  # not a real bill: whoever reported it miscounted
-        return f"${value:.2g}"
-    if value >= 1 or value == 0:
-        return f"${value:.2f}" if value else "0"
-    return f"${Decimal(f'{value:.2g}'):f}"  # never with an exponent
-
-
-def milliseconds(value: float | None) -> str:
-    """Format a duration."""
-    if value is None:
-        return "–"
-    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
 
 
 def headline(summary: RunSummary) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fairtrial.analyse.tool_counts import NONE
 from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Gain, Rate, ToolReport, ToolStats
 from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.runs import milliseconds, money
+from fairtrial.analyse.wording.numbers import milliseconds, money
 from fairtrial.analyse.wording.tiers import interval_words, signs
 from fairtrial.core.text import counted
 
