@@ -72,6 +72,26 @@ def test_importing_the_library_costs_nothing():
     assert said.stdout.strip() == "0"
 
 
+def test_what_only_analysis_needs_does_not_delay_the_first_call(tmp_path):
+    (tmp_path / "s.yaml").write_text(
+        "name: s\ntargets: [mock:echo]\nscorer: boolean\ncases: [{input: hi, expected: hi}]\n"
+    )
+    code = """if True:
+        import os, sys
+        from fairtrial import pipeline
+        from fairtrial.cli.main import main
+
+        async def work_on(*_):
+            print("numpy" in sys.modules, flush=True)
+            os._exit(0)
+
+        pipeline.work_on = work_on
+        sys.argv = ["fairtrial", "run", "s.yaml"]
+        main()"""
+    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert said.stderr.strip() == "False"  # what is printed in a run is no result
+
+
 def test_every_document_says_its_version():
     from fairtrial.reports import SCHEMA_VERSION
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from fairtrial.core.answer import Answer, Failure
@@ -74,6 +75,15 @@ class Streamed:
     def take(self, data: bytes) -> Answer | Failure | None:
         """Add an event; return a result if it ends the answer before its time."""
         raise NotImplementedError
+
+    def take_all(self, events: Iterable[bytes]) -> Answer | Failure | None:
+        """Add events until one of them ends the answer; return a result if that is before its time."""
+        for data in events:
+            if (ended := self.take(data)) is not None:
+                return ended
+            if self.over:
+                break
+        return None
 
     def turn(self) -> Turn:
         """Return the whole reply."""

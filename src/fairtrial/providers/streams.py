@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -63,6 +63,16 @@ async def _inflated(response: ClientResponse) -> AsyncIterator[bytes]:
             remaining = inflater.unconsumed_tail
     if not inflater.eof:
         raise zlib.error("the compressed body is not complete")
+
+
+class EventParser(Protocol):
+    """Finds the events in what a server sends piece by piece."""
+
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
+        """Add a chunk; return the data of every event that it completes."""
+
+    def end(self) -> Iterable[bytes]:
+        """Return the data of what is left when the stream ends."""
 
 
 class EventStream:
@@ -132,13 +142,3 @@ class EventStream:
 def _is_one_event(chunk: bytes) -> bool:
     """Return whether a chunk is exactly one single-line event, as servers usually send while streaming."""
     return chunk.startswith(b"data: ") and chunk.endswith(b"\n\n") and chunk.count(b"\n") == 2 and b"\r" not in chunk
-
-
-async def sse_data(response: ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the `data` of each server-sent event."""
-    events = EventStream()
-    async for chunk in pieces(response):
-        for data in events.feed(chunk):
-            yield data
-    for data in events.end():
-        yield data

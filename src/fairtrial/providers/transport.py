@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -25,7 +25,7 @@ from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
 from fairtrial.providers.params import Api, provider_of, supported_params
 from fairtrial.providers.quota import read_quota
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.streams import read_body, sse_data
+from fairtrial.providers.streams import EventParser, EventStream, pieces, read_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -53,6 +53,7 @@ class HttpTarget(Target):
     conversation: ClassVar[type[Conversation]]  # what is sent, and how a whole reply is read
     streamed: ClassVar[type[Streamed]]  # how a reply is read that arrives in pieces
     stream_media: ClassVar[str] = "text/event-stream"
+    event_parser: ClassVar[type[EventParser]] = EventStream
     batch_api: ClassVar[type[BatchApi] | None] = None
     _takes_schemas = True  # until the server refuses one
     _sent: tuple[Mapping[str, Any], dict[str, Any]] | None = None  # the last parameters, and those of them that count
@@ -195,19 +196,19 @@ class HttpTarget(Target):
 
     async def read_stream(self, response: ClientResponse, collected: Collected) -> Answer | Failure:
         """Read a reply that arrives in pieces."""
-        streamed = self.streamed(collected)
-        async for data in self.events(response):
-            if (ended := streamed.take(data)) is not None:
-                return ended
-            if streamed.over:
+        streamed, parser = self.streamed(collected), self.event_parser()
+        ended: Answer | Failure | None = None
+        async for chunk in pieces(response):
+            ended = streamed.take_all(parser.feed(chunk))
+            if ended is not None or streamed.over:
                 break
+        else:
+            ended = streamed.take_all(parser.end())
+        if ended is not None:
+            return ended
         if not streamed.done:
             return cut_off()
         return streamed.turn().answer(collected.latency_ms, collected.first_token_ms)
-
-    def events(self, response: ClientResponse) -> AsyncIterator[bytes]:
-        """Yield the events of a stream."""
-        return sse_data(response)
 
 
 def as_answer(result: Answer | Failure | Filtered, started: float | None = None) -> Answer | Failure:

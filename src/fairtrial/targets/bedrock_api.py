@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,11 +30,10 @@ from fairtrial.providers.replies import bedrock_usage, decode_or_none, finish_of
 from fairtrial.providers.schemas import without_ranges
 from fairtrial.providers.sigv4 import Credentials, signed_headers
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.streams import pieces
+from fairtrial.providers.streams import EventParser
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse
     from yarl import URL
 
 _NAMES = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP", "stop": "stopSequences"}
@@ -166,6 +165,22 @@ def _thought(content: Any) -> str:
     return text_or_none((content.get("reasoningText") or {}).get("text")) or ""
 
 
+class _Events:
+    """Finds the events in AWS frames: JSON objects, each under the name of its event."""
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        try:
+            yield from map(_event, self._frames.feed(chunk))
+        except DamagedError as error:
+            yield msgspec.json.encode({"exception": {"message": str(error)}})
+
+    def end(self) -> tuple[bytes, ...]:
+        return ()
+
+
 class BedrockStreamed(Streamed):
     """A reply assembled from events; token counts come last."""
 
@@ -235,6 +250,7 @@ class BedrockApi(HttpTarget):
     conversation: ClassVar[type[Conversation]] = BedrockConversation
     streamed: ClassVar[type[Streamed]] = BedrockStreamed
     stream_media: ClassVar[str] = "application/vnd.amazon.eventstream"
+    event_parser: ClassVar[type[EventParser]] = _Events
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
@@ -301,16 +317,6 @@ class BedrockApi(HttpTarget):
         if self._credentials.refresh_needed():  # over the network
             return _frozen(await asyncio.to_thread(self._credentials.get_frozen_credentials))
         return _frozen(self._credentials.get_frozen_credentials())
-
-    async def events(self, response: ClientResponse) -> AsyncIterator[bytes]:
-        """Yield the events of a stream as JSON objects, each under the name of its event."""
-        frames = Frames()
-        try:
-            async for chunk in pieces(response):
-                for frame in frames.feed(chunk):
-                    yield _event(frame)
-        except DamagedError as error:
-            yield msgspec.json.encode({"exception": {"message": str(error)}})
 
 
 def _frozen(credentials: Any) -> Credentials:
