@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -65,15 +66,17 @@ class _Checker:
         self._common = list(dict.fromkeys(canonical_json(spec) for spec in specs))
         self._extract = any(arm.extract for arm in suite.arms)
         self._texts = list(_template_texts(suite))
+        self._judges = [judge.name for judge in suite.settings.judges]
         self._filled = 0  # cases whose templates were filled in completely
 
     def problems(self, case: Case) -> list[str]:
-        problems = [problem for problem in map(name_problem, _names(case)) if problem][:1]
+        problems = list(islice(filter(None, map(name_problem, _names(case))), 1))
         if self._ids.seen(case.id):
             problems.append(f"duplicate case id `{case.id}`: give each case its own id")
         if case.id in self._wanted:
             self.seen_names.add(case.id)
-        problems += self._template_problems(case)
+        if self._texts:
+            problems += self._template_problems(case)
         if case.attach:
             blind = [arm.target.id for arm in self._asked(case) if not _takes_files(arm.target.kind)]
             problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
@@ -120,14 +123,13 @@ class _Checker:
             # A broken scorer is reported where it is written: here only if it is on the case.
             return [scorer] if case.scorer else []
         problems = list(case_problems(scorer, case, self._suite.folder))
-        if scorer.needs_judge() and not self._suite.settings.judges:
+        if scorer.needs_judge() and not self._judges:
             problems.append("its scorer needs a judge: add `judge:` to the suite")
         if scorer.needs_workspace():
             homeless = [arm.target.id for arm in self._asked(case) if not _works_in_folder(arm.target.kind)]
             problems += [f"{name} works in no folder that its scorer could look into" for name in homeless[:1]]
-        known = [judge.name for judge in self._suite.settings.judges]
-        if known and (unknown := sorted(scorer.judges() - set(known))):
-            hint = registry.nearest(unknown[0], known)
+        if self._judges and (unknown := sorted(scorer.judges() - set(self._judges))):
+            hint = registry.nearest(unknown[0], self._judges)
             problems.append(f"its scorer is to be judged by `{unknown[0]}`, who is no judge of the suite{hint}")
         return problems
 
@@ -202,11 +204,10 @@ def _texts_of(condition: Condition) -> Iterator[tuple[str, str]]:
         yield f"prompt `{condition.name}`", text
 
 
-def _names(case: Case) -> Iterator[str]:
-    """Yield the id of a case and its labels (tags, category, difficulty, cluster)."""
-    yield case.id
-    yield from case.tags
-    yield from (name for name in (case.category, case.difficulty, case.cluster) if name)
+def _names(case: Case) -> list[str]:
+    """Return the id of a case and its labels (tags, category, difficulty, cluster)."""
+    labels = (case.category, case.difficulty, case.cluster)
+    return [case.id, *case.tags, *filter(None, labels)]
 
 
 @lru_cache(maxsize=512)

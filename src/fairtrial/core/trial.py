@@ -66,10 +66,14 @@ class Trial(msgspec.Struct, frozen=True):
             mcp=self.arm.condition.mcp,
             skills=tuple(skills),
             params=params,
-            defaulted=tuple(name for name in self.arm.defaulted if name not in (self.case.params or {})),
+            defaulted=self._defaulted(),
             repeat=self.repeat,
             stream=stream,
         )
+
+    def _defaulted(self) -> tuple[str, ...]:
+        own = self.case.params
+        return tuple(name for name in self.arm.defaulted if name not in own) if own else self.arm.defaulted
 
     def chat(self, turns: Sequence[Turn] = ()) -> Chat:
         """Return what the target is told after so many turns."""

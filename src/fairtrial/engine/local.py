@@ -94,6 +94,7 @@ class LocalExecutor:
         self._embeddings: dict[tuple[str, str], array[float]] = {}
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
         self._panel = Panel(judges=judges, how=job.settings.panel)
+        self._shows_files = any(judge.sees for judge in judges)
         self._workshop = Workshop()
         self._workspaces = Workspaces(load_file, job.workspaces)
         self._journals = Journals(job.journals, job.variables.hide_all)
@@ -244,7 +245,7 @@ class LocalExecutor:
             await self._workspaces.forget(spec, kept_name(trial.case.id, trial.id))
 
     async def _score(self, trial: Trial, answer: Answer, busy: Busy) -> Score | Unscored:
-        files = await self._shown_files(trial)
+        files = await self._shown_files(trial) if self._shows_files else []
         workspace = self._workspace_of(trial, answer)
         async with self._room.place(self._scoring.resources_of(trial)):
             return await self._scoring.score(
@@ -266,9 +267,7 @@ class LocalExecutor:
         return partial(self._workspaces.make, spec, answer.changes)
 
     async def _shown_files(self, trial: Trial) -> list[File]:
-        """Return the files of a case if there is a judge who can see them."""
-        if not any(judge.sees for judge in self._panel.judges):
-            return []
+        """Return the files of a case, for judges who can see them."""
         return [await self._load_file(file) for file in trial.case.attach]
 
     async def _ask_agent(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:

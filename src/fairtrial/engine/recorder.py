@@ -55,8 +55,10 @@ class Recorder:
 
     async def save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
         """Store an answer or a failure. An answer that cannot be stored becomes a failure with the same cost."""
-        earlier = total(turn.cost for turn in outcome.turns)
-        recorded = partial(self.budget.recorded, outcome.cost - earlier)
+        unrecorded = outcome.cost
+        if outcome.turns:
+            unrecorded -= total(turn.cost for turn in outcome.turns)
+        recorded = partial(self.budget.recorded, unrecorded)
         for number, turn in enumerate(outcome.turns):
             # In the same transaction: from now on their cost is in the trial's row.
             self._save_turn(trial, number, msgspec.structs.replace(turn, cost=Cost()))

@@ -20,9 +20,12 @@ class Room:
     def __init__(self, total: Mapping[str, float]) -> None:
         self._total, self._free = dict(total), dict(total)
         self._changed: list[asyncio.Future[None]] = []
+        self._anywhere = Place(self, {})
 
     def place(self, resources: Resources) -> Place:
         """Return a context that takes these resources; who wants more than there is gets everything."""
+        if not resources:
+            return self._anywhere
         return Place(self, {name: min(resources[name], self._total[name]) for name in resources if name in self._total})
 
     async def take(self, resources: Resources) -> None:

@@ -4,7 +4,7 @@ counts them once they are durable, and stops without losing anything."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
 import msgspec
@@ -16,7 +16,6 @@ from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
-from fairtrial.core.place import Place
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.settings import target_specs
 from fairtrial.core.stopping import case_order
@@ -149,10 +148,12 @@ class Engine:
                 cases, stored, turns = await self._reader.slice(first)
             numbers = {case.position: first + number for number, case in enumerate(cases)}
             for planned in trials_of(cases, arms, benchmark_mode=job.settings.benchmark_mode):
-                trial = _begun(planned, turns)
+                trial, place = planned, planned.place
+                if place in turns:
+                    trial = msgspec.structs.replace(planned, turns=turns[place])
                 if self.halt is not None:
                     return
-                row = stored.get(trial.place)
+                row = stored.get(place)
                 step = next_step(row, job.mode)
                 if self._decision is not None:
                     await self._wait_for_other_lanes(numbers[trial.case.position])
@@ -294,11 +295,6 @@ class Engine:
         if self.halt is None:
             reason = self.job.variables.hide(halt.reason)
             self.halt = msgspec.structs.replace(halt, reason=reason)
-
-
-def _begun(trial: Trial, turns: Mapping[Place, tuple[Turn, ...]]) -> Trial:
-    """Return the trial with the turns of its conversation that are stored."""
-    return msgspec.structs.replace(trial, turns=turns[trial.place]) if trial.place in turns else trial
 
 
 def _within_open_files(job: Job, progress: Progress) -> Job:

@@ -14,7 +14,7 @@ from fairtrial.store.waiting import LONGEST, PAUSE
 Rows = dict[str, list[dict[str, Any]]]
 # Seconds during which rows are gathered for one commit, in addition to the duration of the previous commit. Rows that
 # arrive in this time are lost in a crash and paid for again: design note 0011 shows the effect of other values.
-_GATHER_SECONDS = 0.002
+_GATHER_SECONDS = 0.005
 
 
 class _Entry(NamedTuple):

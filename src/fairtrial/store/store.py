@@ -271,7 +271,9 @@ class Store:
             .order_by(table.c.position)
         )
         with self.reading() as connection:
-            return [rows.read_case(row, variables) for row in connection.execute(query).mappings()]
+            found = connection.execute(query)
+            names = tuple(found.keys())
+            return [rows.read_case(dict(zip(names, row, strict=True)), variables) for row in found.all()]
 
     def cases_at(self, plan_id: str, positions: Sequence[int], variables: Variables | None = None) -> list[Case]:
         """Return these cases of a plan in the given order."""
