@@ -106,11 +106,12 @@ class Budget:
         if batch:
             self._in_batches += amount
             return amount
-        try:
-            await self._record_at_risk()
-        except BaseException:
-            self.settle(amount, Cost())
-            raise
+        if self._keep is not None:
+            try:
+                await self._record_at_risk(self._keep)
+            except BaseException:
+                self.settle(amount, Cost())
+                raise
         return amount
 
     def take_over(self, usd: float) -> float:
@@ -126,14 +127,14 @@ class Budget:
         self._in_batches -= reserved
         self.settle(reserved, cost)
 
-    async def _record_at_risk(self) -> None:
+    async def _record_at_risk(self, keep: Keep) -> None:
         """Record how much may be spent before any of it is; rarely needed, because most calls cost about the same."""
-        if self._keep is None or self._record_is_current():
+        if self._record_is_current():
             return
         async with self._recording:
             if not self._record_is_current():
                 at_risk = self._at_risk()
-                await self._keep(at_risk)
+                await keep(at_risk)
                 self._recorded_at_risk = at_risk
 
     def _record_is_current(self) -> bool:

@@ -68,23 +68,27 @@ class Limiter:
         return ""
 
     async def __aenter__(self) -> None:
-        if self._busy < int(self._width) and self.pause == 0:
-            self._busy += 1
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if not waiter.cancelled():
-                self._leave()  # somebody else can have the slot that was passed on to this call
-            raise
-        if self.pause > 0:  # since it was passed on
-            self._leave()
-            await self.__aenter__()
+        while not self._enter():
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if not waiter.cancelled():
+                    self._leave()  # somebody else can have the slot that was passed on to this call
+                raise
+            if self.pause == 0:
+                return
+            self._leave()  # the pause began when the slot had been passed on
 
     async def __aexit__(self, *_: object) -> None:
         self._leave()
+
+    def _enter(self) -> bool:
+        """Take a slot if there is one."""
+        free = self._busy < int(self._width) and self.pause == 0
+        self._busy += free
+        return free
 
     def _leave(self) -> None:
         self._busy -= 1

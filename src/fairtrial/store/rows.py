@@ -101,9 +101,9 @@ def read_case(row: Any, variables: Variables | None) -> Case:
             fields[name] = fill(fields[name])
     for name in _CASE_JSON:
         if name in fields:
-            blob = fields[name]
-            value = decode(blob)
-            fields[name] = variables.reveal_all(value) if variables and b"${" in blob else value
+            blob = fields.pop(name)
+            if value := decode(blob):
+                fields[name] = variables.reveal_all(value) if variables and b"${" in blob else value
     for name in _CASE_LISTS:
         if name in fields:
             fields[name] = tuple(fields[name])
