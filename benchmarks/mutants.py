@@ -234,6 +234,7 @@ class Trial:
             for path in sorted((REPO / PACKAGE).glob(where if where.endswith(".py") else f"{where}/**/*.py")):
                 importlib.import_module(".".join(path.relative_to(REPO / "src").with_suffix("").parts))
         self._session, self._items = session, {item.nodeid: item for item in session.items}
+        gc.unfreeze()  # what tests have frozen would not be found
         self._functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
         self._caches = [one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)]
         gc.freeze()
@@ -319,10 +320,11 @@ class Trial:
         path = REPO / mutant.file
         changed = mutated(path.read_text("utf-8"), mutant.number)
         new = {(code.co_qualname, code.co_firstlineno): code for code in _codes(compile(changed, str(path), "exec"))}
-        for function in self._functions:
-            old = function.__code__
-            if old.co_filename == str(path):
-                function.__code__ = new[old.co_qualname, old.co_firstlineno]
+        functions = [function for function in self._functions if function.__code__.co_filename == str(path)]
+        if not functions:
+            raise RuntimeError(f"no function of {path} was found, so that no test could notice a change")
+        for function in functions:
+            function.__code__ = new[function.__code__.co_qualname, function.__code__.co_firstlineno]
         for cache in self._caches:
             cache.cache_clear()
         shutil.copytree(REPO / "src", tree)
