@@ -5,6 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from fairtrial.analyse.drift import _successive_noise
 from fairtrial.cli.main import cli
 from tests.analyse.test_compare import arm, cases
 
@@ -31,3 +32,7 @@ async def test_an_arm_that_gets_worse_is_seen(run_suite, store):
     document = json.loads(text)
     assert document["runs"] == ["v0", "v1", "v4", "v5"] and document["arms"][0]["points"][1]["difference"] == -50
     assert document["false_alarms"] == 0.05 and document["within_runs"] == 100
+
+
+def test_without_two_runs_nothing_is_known_to_vary():
+    assert _successive_noise(None, []) == 0.0

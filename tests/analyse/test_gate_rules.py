@@ -3,16 +3,19 @@
 import json
 import xml.etree.ElementTree as ElementTree
 
+import msgspec
 import numpy as np
 import pytest
 
 import fairtrial as ft
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate import Terms, gate, terms_of
-from fairtrial.analyse.gate_changes import Changes
+from fairtrial.analyse.gate_cases import Passes
+from fairtrial.analyse.gate_changes import Changes, _parts
 from fairtrial.analyse.gate_claims import Claim, claims, decide
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.experiment import Arm, Condition, TargetSpec
 from fairtrial.core.gate import GateSpec
 from fairtrial.core.settings import StopSpec
 from fairtrial.reports.comment import render
@@ -236,3 +239,31 @@ def test_the_family_errs_as_promised():
         worse = [*clean[:5], _claim(rng.normal(-0.1, 0.3, 40).clip(-1, 1))]
         passed += all(check.result == "passed" for check in decide(worse, []))
     assert blocked / trials <= 0.045 and passed / trials <= 0.045
+
+
+def test_intervals_are_called_by_the_level_of_a_look():
+    assert Terms().interval == "95 % CI" and Terms(level=0.025).interval == "97.5 % CI"
+
+
+def test_only_cases_with_answers_of_both_kinds_are_mixed():
+    passes = Passes(answers=np.array([3, 3, 3]), passed=np.array([0, 1, 3]))
+    assert passes.mixed.tolist() == [1]
+
+
+def test_what_differs_between_two_arms_is_named():
+    arm = Arm(
+        name="a",
+        target=TargetSpec(id="t", kind="mock", provider="mock", model="m"),
+        condition=Condition(name="c"),
+        scorer={"type": "boolean"},
+        params={},
+    )
+    assert _parts(arm, arm) == []
+    changed = {
+        "prompt": {"condition": Condition(name="c", system="Be brief.")},
+        "parameters": {"params": {"seed": 1}},
+        "scorer": {"scorer": {"type": "exact"}},
+        "code": {"target": msgspec.structs.replace(arm.target, code="x")},
+    }
+    for what, fields in changed.items():
+        assert _parts(msgspec.structs.replace(arm, **fields), arm) == [what]

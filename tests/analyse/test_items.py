@@ -108,3 +108,12 @@ def test_all_cases_are_never_off():
     scores = np.random.default_rng(3).random((3, 30))
     (whole,) = subsets(scores, np.zeros((3, 3), dtype=bool), [30])
     assert whole.off == pytest.approx(0) and whole.kept == 1 and whole.wider == 1
+
+
+def test_weights_count_in_the_mean_over_fewer_cases():
+    scores, weights = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]), np.array([8.0, 1.0, 1.0])
+    (whole,) = subsets(scores, np.array([[False, True], [False, False]]), [3], weights)
+    assert whole.kept == 1 and whole.off == pytest.approx(0)
+    (one,) = subsets(scores, np.zeros((2, 2), dtype=bool), [1], weights)
+    # One case gives 1 and 0, or 0 and 1, against 0.8 and 0.2 over all: off by 0.2 or by 0.8.
+    assert 0.2 < one.off < 0.8

@@ -153,3 +153,8 @@ class TestEveryApi:
         with pytest.raises(TargetUnusableError, match=r"127\.0\.0\.1:9"):
             await target.open(1)
         await target.close()
+
+
+def test_a_plain_target_has_no_code_of_its_own_and_no_hosts(tmp_path):
+    mock = build("mock", tmp_path, {"answer": "x"})
+    assert (mock.code(mock.spec, None, tmp_path), tuple(mock.model_hosts())) == ("", ())

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from fairtrial.core.answer import Usage
-from fairtrial.core.experiment import Condition, TargetSpec, ToolUse, read_expected, show_expected
+from fairtrial.core.experiment import Condition, McpServer, TargetSpec, ToolUse, read_expected, show_expected
+from fairtrial.core.file import media_of
 from fairtrial.core.judge import judge_key
 from fairtrial.core.money import Cost
 from fairtrial.core.numbers import find_numbers
@@ -80,3 +81,15 @@ def test_a_problem_inside_a_value_says_where():
     problems = []
     assert read(Options, {"weights": {"a": [1, "x"]}}, problems) is None
     assert [message for _, message in problems] == ["must be a whole number (at [...][1]), not {'a': [1, 'x']}"]
+
+
+def test_pictures_are_known_by_their_first_bytes():
+    webp = b"RIFF\x10\x00\x00\x00WEBPVP8 "
+    assert media_of(webp) == "image/webp" and media_of(webp.replace(b"WEBP", b"WAVE")) is None
+    assert media_of(b"\x89PNG\r\n\x1a\n") == "image/png" and media_of(b"PNG") is None
+
+
+def test_whether_a_server_is_told_of_the_workspace_is_part_of_what_is_asked():
+    plain = McpServer(name="s", command="x")
+    told = msgspec.structs.replace(plain, roots=True)
+    assert told.identity() == {**plain.identity(), "roots": True} and "roots" not in plain.identity()

@@ -103,3 +103,8 @@ def test_nothing_is_executed_and_nothing_grows(text):
 def test_a_filled_in_template_has_a_limit():
     with pytest.raises(TemplateError, match="at most 10,000,000 characters"):
         fill("{% for n in range(9000) %}{{ x }}{% endfor %}", {"x": "y" * 10_000})
+
+
+def test_a_template_that_is_nested_too_deeply_is_said_to_be():
+    with pytest.raises(TemplateError, match="the template is nested too deeply"):
+        fill("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", {})

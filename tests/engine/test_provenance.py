@@ -126,3 +126,8 @@ async def test_the_browser_that_looks_is_recorded(chromium):
     packages = (await run_context((), {}, (), looks=True))["packages"]
     assert packages["playwright"] == version("playwright")
     assert any("Chrom" in name and number[0].isdigit() for name, number in packages.items())
+
+
+async def test_packages_that_a_run_does_not_use_are_not_recorded(run_suite):
+    run = await run_suite(targets=["mock:echo"], cases=[{"input": "1", "expected": "1"}])
+    assert "aiohttp" in run.context["packages"] and "mcp" not in run.context["packages"]

@@ -1,12 +1,14 @@
 """Sums in SQL: planned trials, and scores with what the cases say of themselves."""
 
+from fairtrial.core.batch import BatchPlace, BatchRecord
 from fairtrial.core.judge import Judgement
 from fairtrial.core.variables import Variables
+from fairtrial.store.batches import batch_row, batches_of, open_requests, request_row, void_batch
 from fairtrial.store.browsing import RunQuery, runs_page, suite_names
 from fairtrial.store.files import scored_by
 from fairtrial.store.opinions import has_judged, judges_asked, pair_row
-from fairtrial.store.outcomes import taken_metrics, taken_sums
-from fairtrial.store.totals import failure_reasons, latencies, planned_trials, trial_scores
+from fairtrial.store.outcomes import case_facts, taken_metrics, taken_sums
+from fairtrial.store.totals import failure_reasons, latencies, planned_trials, score_shares, trial_scores
 
 
 async def test_a_case_may_have_repeats_of_its_own(run_suite, store):
@@ -71,3 +73,32 @@ async def test_a_judge_that_has_judged_is_known(run_suite, store):
     assert list(taken_sums(store, run.id, 0, "cost_usd")) == [((0,), (0,), (1,), (0.0,))]
     (((case,), (position,), (count,), (latency,)),) = taken_sums(store, run.id, 0, "latency_ms")
     assert (case, position, count) == (0, 0, 1) and latency >= 0
+
+
+async def test_shares_of_full_and_low_scores_are_those_of_the_run(run_suite, store):
+    cases = [{"id": f"c{n}", "input": str(n), "expected": str(min(n, 2))} for n in range(5)]
+    run = await run_suite(targets=["mock:echo"], cases=cases)
+    await run_suite(targets=["mock:echo"], cases=cases[:3])
+    assert score_shares(store, run.id, 0) == {0: (5, 3, 2)}
+
+
+async def test_questions_that_occur_again_have_keys_of_their_own(run_suite, store):
+    cases = [{"id": f"c{n}", "input": "the same", "expected": "x"} for n in range(3)]
+    run = await run_suite(targets=["mock:echo"], cases=cases)
+    first, *others = [facts.key for facts in case_facts(store, run.plan.id)]
+    assert others == [f"{first}-2", f"{first}-3"]
+
+
+async def test_a_batch_that_was_not_submitted_is_over(run_suite, store):
+    run = await run_suite(targets=["mock:echo"], cases=[{"input": "1", "expected": "1"}])
+    batches = [BatchRecord(number=n, target="t", requests=1, created_at=1.0) for n in (1, 2)]
+    places = [BatchPlace(batch=n, position=0, key=f"k{n}", usd=0.0) for n in (1, 2)]
+    store.write(
+        {
+            "batches": [batch_row(run.id, batch) for batch in batches],
+            "batch_requests": [request_row(run.id, place, done=False) for place in places],
+        }
+    )
+    void_batch(store, run.id, batches[0])
+    assert [batch.ended_at is None for batch in batches_of(store, run.id)] == [False, True]
+    assert open_requests(store, run.id) == [places[1]]
