@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import fairtrial as ft
+from fairtrial.analyse.compare import compare
 from fairtrial.analyse.evidence import Evidence
-from fairtrial.analyse.gate import Terms, gate, terms_of
+from fairtrial.analyse.gate import Terms, _at_level, gate, terms_of
 from fairtrial.analyse.gate_cases import Passes
 from fairtrial.analyse.gate_changes import Changes, _parts
 from fairtrial.analyse.gate_claims import Claim, claims, decide
@@ -24,6 +25,7 @@ from fairtrial.reports.junit import render_gate as junit
 from fairtrial.reports.md import render_gate as markdown
 from fairtrial.stats.crossed import Between, CrossedMean
 from fairtrial.stats.mean import Mean
+from tests.analyse.test_compare import arm, cases
 
 
 def suite(answers, rules, count=60, **keys):
@@ -267,3 +269,12 @@ def test_what_differs_between_two_arms_is_named():
     }
     for what, fields in changed.items():
         assert _parts(msgspec.structs.replace(arm, **fields), arm) == [what]
+
+
+async def test_a_stricter_level_moves_only_the_limit_that_blocks(run_suite):
+    run = await run_suite(targets=[arm("a", set(range(30))), arm("b", set(range(5, 25)))], cases=cases())
+    scores = read_scores(sources_of(run))
+    before, after = scores.arms
+    (pair,) = compare(scores, [(after, before)], margin=0.5).pairs
+    wide = _at_level(scores, after, before, pair, 0.01, Terms(margin=0.5))
+    assert wide.ci95[0] == pair.ci95[0] and wide.ci95[1] > pair.ci95[1]
