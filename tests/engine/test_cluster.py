@@ -3,6 +3,7 @@
 import asyncio
 import random
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.cluster.leases import Lease, LeasedBudget, portion
 from fairtrial.engine.cluster.messages import Share, Use
 from fairtrial.engine.cluster.shares import LeasedLimiter, SharedLimit, fair_shares
+from fairtrial.engine.cluster.worker import Worker
 from fairtrial.engine.limits import Limiter
 from fairtrial.store.ledger import charged
 from fairtrial.workflows.resume import arescore, aresume
@@ -340,3 +342,17 @@ def test_one_limit_is_stable_and_fair_for_many_workers():
     assert few.most <= 25 and few.fairness > 0.97 and few.fewest > 0  # although there is less than one call for each
     throttled = in_virtual_time(Simulation(workers=60, limit=200, capacity=50, seconds=120.0, late=15, lost=10).run())
     assert throttled.used > 0.75 and throttled.refused < 0.05 and throttled.fairness > 0.95
+
+
+@pytest.mark.parametrize(("arrived", "given_back"), [(0.5, [0.5]), (None, [])])
+async def test_money_that_arrives_as_its_call_is_cancelled_is_given_back(arrived, given_back):
+    reply, unclaimed = asyncio.get_running_loop().create_future(), []
+    worker = SimpleNamespace(_ask=lambda *_: reply, _budget=SimpleNamespace(unclaimed=unclaimed.append))
+    asking = asyncio.create_task(Worker._ask_for_money(worker, Need()))
+    await asyncio.sleep(0)
+    if arrived is not None:
+        reply.set_result(arrived)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert unclaimed == given_back
