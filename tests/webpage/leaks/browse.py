@@ -65,10 +65,11 @@ const look = () => {
   for (const part of document.body.querySelectorAll("*")) tags[part.localName] = (tags[part.localName] ?? 0) + 1;
   return JSON.stringify([document.title, errors, tags, shown]);
 };
-// What a page does in answer to a click may take a moment: it is told once five looks in a row were the same.
+// What a page does in answer to a click may take a moment, such as a snake that runs into a wall: it is told once twenty
+// looks in a row were the same.
 const settle = (last, same, looks) => setTimeout(() => {
   const now = look(), count = now === last ? same + 1 : 0;
-  if (count >= 5 || looks >= 50) parent.postMessage({place: %d, told: now}, "*");
+  if (count >= 20 || looks >= 100) parent.postMessage({place: %d, told: now}, "*");
   else settle(now, count, looks + 1);
 }, 200);
 addEventListener("load", () => setTimeout(() => {
