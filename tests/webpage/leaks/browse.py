@@ -69,7 +69,7 @@ const look = () => {
 // looks in a row were the same.
 const settle = (last, same, looks) => setTimeout(() => {
   const now = look(), count = now === last ? same + 1 : 0;
-  if (count >= 20 || looks >= 100) parent.postMessage({place: %d, told: now}, "*");
+  if (count >= 20 || looks >= 50) parent.postMessage({place: %d, told: now}, "*");
   else settle(now, count, looks + 1);
 }, 200);
 addEventListener("load", () => setTimeout(() => {
