@@ -10,8 +10,8 @@ import pytest
 
 from docs.generate import pages
 from fairtrial import pipeline
-from fairtrial.analyse.tiers import run_tiers
-from fairtrial.analyse.wording.tiers import headline
+from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.cli.main import COMMANDS
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
@@ -180,7 +180,7 @@ async def test_the_table_in_the_tutorial_is_what_its_suite_shows(store):
     for arm in run.arms:
         mean, (low, high) = arm.aggregate.mean, arm.aggregate.ci95
         assert re.search(rf"{arm.arm} +[·━● ]+{100 * mean:.1f} +{100 * low:.1f} to {100 * high:.1f}", page)
-    assert headline(run_tiers(run)) in " ".join(page.split())
+    assert headline(run_leaderboard(run)) in " ".join(page.split())
 
 
 # What the tables of the examples say: the mean of every arm.

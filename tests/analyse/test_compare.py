@@ -40,8 +40,9 @@ async def test_the_verdict_is_the_paired_test(run_suite):
     assert found.verdict == "better" and ft.compare(run, "bad", "good").verdict == "worse"
     assert found.effect_size == pytest.approx(0.4 / d.std(ddof=1)) and found.superiority == pytest.approx(0.7)
     assert (found.ahead, found.tied, found.behind) == (16, 24, 0)
-    ahead = "ahead on 16, tied on 24, behind on 0 of 40 cases"
-    assert sentence(found) == f"good is better than bad: +40.0 points, 95 % CI 24.1 to 55.9 ({ahead})."
+    ahead = "good is ahead on 16, level on 24 and behind on 0 of 40 cases"
+    assert sentence(found) == f"good is 40 points better than bad (95 % CI 24 to 56). {ahead}."
+    assert sentence(ft.compare(run, "bad", "good")) == sentence(found)  # however the arms were named
     methods = {line.method: line.p_value for line in found.robustness}
     assert methods["McNemar (exact)"] == pytest.approx(2 * 0.5**16)
 
@@ -67,7 +68,7 @@ async def test_what_cannot_be_told_says_what_could_have_been_seen(run_suite):
     assert found.verdict == "cannot tell"
     limit, noncentral = reference.t.ppf(0.975, 39), found.detectable / found.std_err
     assert reference.nct.sf(limit, 39, noncentral) == pytest.approx(0.8, abs=1e-4)
-    assert f"smallest detectable difference: {100 * found.detectable:.1f} points" in sentence(found)
+    assert f"In 4 of 5 runs, 40 cases would show a gap of {100 * found.detectable:.1f} points." in sentence(found)
 
 
 @pytest.mark.slow

@@ -8,12 +8,13 @@ import pytest
 
 from fairtrial.analyse.figures import tools
 from fairtrial.analyse.figures.boards import board_forest, small_board
-from fairtrial.analyse.figures.leaders import _tokens, cost_figures, decided_words
+from fairtrial.analyse.figures.leaders import _tokens, cost_figures
 from fairtrial.analyse.figures.pairs import _kinds_words
 from fairtrial.analyse.figures.styles import Shown, _cell
 from fairtrial.analyse.optimisation import Cell
 from fairtrial.analyse.pair_board import BoardArm, PairBoard
 from fairtrial.analyse.tool_report import Rate
+from fairtrial.analyse.wording.leaderboards import decided_words
 from fairtrial.analyse.wording.optimisation import length_lines
 from fairtrial.analyse.wording.tools import _error_lines
 
@@ -24,7 +25,7 @@ def board(*labels, rated=True):
         for label in labels
     ]
     return PairBoard(
-        by="votes", battles=3, prompts=3, voters=1, pairs=3, compared=3, tiers=[arms], idle=[], concord=None,
+        by="votes", battles=3, prompts=3, voters=1, pairs=3, compared=3, arms=arms, better=[], idle=[], concord=None,
         rated=rated, apart=[],
     )  # fmt: skip
 
@@ -58,11 +59,11 @@ def test_groups_that_decide_are_named(verdicts, words):
 
 
 def test_a_single_pair_needs_no_count_of_decided_pairs():
-    def tiers(*verdicts):
+    def leaderboard(*verdicts):
         return SimpleNamespace(distances={"a": {str(n): SimpleNamespace(verdict=v) for n, v in enumerate(verdicts)}})
 
-    assert decided_words(tiers("better")) == ""
-    assert decided_words(tiers("better", "unsure", "equivalent")) == "2 of 3 pairs are decided."
+    assert decided_words(leaderboard("better")) == ""
+    assert decided_words(leaderboard("better", "unsure", "equivalent")) == "2 of 3 pairs are decided."
 
 
 def test_tokens_per_answer_are_unknown_without_answers_or_tokens():
@@ -93,18 +94,18 @@ def test_tools_that_recovered_are_counted():
 def test_arms_that_were_never_compared_stand_below_all_others():
     idle = msgspec.structs.replace(board("a", "b"), idle=["c"])
     shown = {most: board_forest(idle, lambda name: f"#{name}", most) for most in (None, 1)}
-    assert "Not compared yet" in shown[None] and "Not compared yet" not in shown[1]
-    assert "Not compared yet" not in board_forest(board("a", "b"), lambda name: f"#{name}")
+    assert "not compared yet" in shown[None] and "not compared yet" not in shown[1]
+    assert "not compared yet" not in board_forest(board("a", "b"), lambda name: f"#{name}")
 
 
 class TestCost:
     @staticmethod
-    def tiers(*means):
+    def leaderboard(*means):
         places = [
             SimpleNamespace(label=f"m{n}", aggregate=SimpleNamespace(mean=mean, ci95=(mean - 0.1, mean + 0.1)))
             for n, mean in enumerate(means)
         ]
-        return SimpleNamespace(metric="", tiers=[places], places=places)
+        return SimpleNamespace(metric="", leading=places, places=places)
 
     def test_points_have_the_scores_with_their_intervals(self, monkeypatch):
         drawn = []
@@ -117,7 +118,7 @@ class TestCost:
             )
             for n, cost in enumerate((0.02, 0.01))
         }
-        (figure,) = cost_figures(self.tiers(0.5, 0.6), arms)
+        (figure,) = cost_figures(self.leaderboard(0.5, 0.6), arms)
         assert figure.words == "m1 costs 50 % less than m0"
         assert [point.x for point in drawn[0]] == pytest.approx([2.0, 1.0])
         assert [end for point in drawn[0] for end in point.ci] == pytest.approx([40, 60, 50, 70])

@@ -131,7 +131,7 @@ async def test_the_command(run_suite, store, tmp_path, monkeypatch):
     written = json.loads((tmp_path / "g.json").read_text())
     assert written["result"] == "failed" and written["schema_version"] == SCHEMA_VERSION
     assert call("gate", "main", "--min-score", "80", "--json").return_value == 0
-    assert " is 50 points better than " in call("compare", "main", "latest").stdout
+    assert " m lost 50 points (95 % CI " in call("compare", "main", "latest").stdout
     # A name moves, and goes with its run.
     moved = json.loads(call("tag", "latest", "main", "--json").stdout)
     assert moved["before"] == before.id and moved["run"] != before.id

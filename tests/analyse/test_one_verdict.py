@@ -15,19 +15,13 @@ from click.testing import CliRunner
 import fairtrial as ft
 from fairtrial.analyse.comparison import read_verdict
 from fairtrial.analyse.gate import Terms, gate
+from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboard
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
-from fairtrial.analyse.tiers import comparison_tiers, run_tiers
-from fairtrial.analyse.wording.comparisons import Scale, pair_cells, sentence
-from fairtrial.analyse.wording.tiers import (
-    GLYPHS,
-    distance_words,
-    headline,
-    interval_words,
-    rank_words,
-    settle_words,
-    signs,
-)
+from fairtrial.analyse.wording.comparisons import pair_cells, sentence
+from fairtrial.analyse.wording.leaderboards import distance_words, headline, rank_words, settle_words
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import GLYPHS
 from fairtrial.cli.main import cli
 from fairtrial.reports.export import export
 
@@ -151,8 +145,8 @@ async def test_everybody_says_the_same(experiment, tmp_path, told, kind, margin)
         for cell in pair_cells(pair)[2:]:
             assert cell in details
         assert flat(sentence(pair, share)) in details
-    _matrix_agrees(comparison_tiers(found), flat(told("compare", run.id, *extra)))
-    _page_agrees(run_tiers(run), flat(told("show", run.id)))
+    _matrix_agrees(comparison_leaderboard(found), flat(told("compare", run.id, *extra)))
+    _page_agrees(run_leaderboard(run), flat(told("show", run.id)))
     # Rank: who is better than whom, and nothing else.
     ranking = rank(read_scores(sources_of(run)))
     plain = ft.compare(run).pairs
@@ -225,7 +219,7 @@ def _reports_agree(run, pairs, tmp_path):
         export(run, tmp_path / name)
     markdown = flat((tmp_path / "run.md").read_text().replace("\\", ""))
     page = flat((tmp_path / "run.html").read_text(), html=True)
-    tiers = run_tiers(run)
+    tiers = run_leaderboard(run)
     for text in (markdown, page):
         assert flat(headline(tiers)) in text
     for pair in pairs:

@@ -49,8 +49,8 @@ async def test_ratings_are_those_of_rank_by_votes(run_suite: Any) -> None:
 @pytest.mark.slow
 async def test_a_clear_leader_leads_in_words(run_suite: Any) -> None:
     board = pair_board([await voted(run_suite, arms=2, count=40, cases=40, sure=0.9)], "votes")
-    assert board.arms[0].label == "m0" and len(board.tiers) == 2
-    assert headline(board).startswith("m0 leads the votes: people prefer it to m1 ") and "95 % CI" in headline(board)
+    assert board.arms[0].label == "m0" and [arm.label for arm in board.leading] == ["m0"]
+    assert headline(board).startswith("m0 leads by the votes: people prefer it to m1 ") and "95 % CI" in headline(board)
 
 
 async def test_few_votes_claim_nothing(run_suite: Any) -> None:

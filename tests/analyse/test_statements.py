@@ -37,7 +37,7 @@ class TestOneInterval:
         found = ft.compare(run, "a", "b", margin=0.01)
         assert found.verdict == "cannot tell" and found.ci95 == pytest.approx((-0.521824, 0.521824), abs=1e-6)
         assert ft.compare(run, "a", "b", margin=0.53).verdict == "equivalent"
-        assert "a and b cannot be told apart" in told(store, "compare", run.id, "--margin", "1")
+        assert "a and b are too close to call" in told(store, "compare", run.id, "--margin", "1")
 
     async def test_a_constant_difference_is_not_better_by_a_sign_test(self, run_suite, as_marked):  # noqa: F811
         """Twenty cases of .52 against .50: `+2.0 [-15.2, +18.5] … better`."""
@@ -86,7 +86,7 @@ class TestOneInterval:
         assert found.verdict == "better" and "effect" not in sentence(found)
 
     def test_nothing_is_rounded_across_what_decides(self):
-        from fairtrial.analyse.wording.comparisons import Scale
+        from fairtrial.analyse.wording.scale import Scale
 
         assert Scale("").interval((0.0004, 0.3)) == "[+0.04, +30.0]"
         assert Scale("").interval((-0.2, -0.00001)) == "[-20.0, -0.001]"
@@ -189,7 +189,8 @@ class TestFailures:
         assert low.difference < found.difference < high.difference and low.count == high.count == 40
         assert found.verdict == "depends on failures" and low.verdict == "cannot tell"
         assert sentence(found) == (
-            "steady against frail: +44.4, 95 % CI 24.4 to 64.5, but the verdict depends on the trials that failed."
+            "Whether steady is better than frail depends on the trials that failed; without them, it is ahead by 44 points "
+            "(95 % CI 24.4 to 64.5)."
         )
         assert len([line for line in brief_lines(found) if "if every failed trial counted against" in line]) == 2
         assert rank(read_scores(sources_of(run))).places[0].worst_rank == 2

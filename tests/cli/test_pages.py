@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from fairtrial.analyse.tiers import run_tiers
+from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.list import _name_columns
@@ -50,7 +50,7 @@ async def test_every_page_fits(run, page, width):
 
 @pytest.mark.slow
 async def test_what_goes_first_in_a_narrow_terminal(run, page):
-    tiers, arms = run_tiers(run), {one.arm: one for one in run.arms}
+    tiers, arms = run_leaderboard(run), {one.arm: one for one in run.arms}
 
     def shown(width, **more):
         return "\n".join(line.plain for line in forest_lines(tiers, arms, width, **more))

@@ -10,8 +10,8 @@ import pytest
 from playwright.async_api import expect
 
 from fairtrial import pipeline
-from fairtrial.analyse.tiers import run_tiers
-from fairtrial.analyse.wording.tiers import headline
+from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.reports.export import export
 from fairtrial.reports.html_answers import pack
 from fairtrial.store import Store
@@ -57,7 +57,7 @@ def report(run, tmp_path_factory):
 async def test_the_headline_comes_first_and_everything_is_there(run, visit, report):
     page = await visit(report)
     assert page.trouble == [] and (await page.title()).startswith("test: good<b> is ")
-    assert await page.inner_text("h1") == headline(run_tiers(run))
+    assert await page.inner_text("h1") == headline(run_leaderboard(run))
     headings = await page.locator("h2").all_inner_texts()
     assert headings[0] == "Who leads" and headings.index("Who leads") < headings.index("Answers")
     assert "24 cases × 2 arms" in await page.inner_text(".facts")

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from playwright.async_api import expect
 
 import fairtrial as ft
-from fairtrial.analyse.tiers import run_tiers
-from fairtrial.analyse.wording.tiers import headline
+from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports import html_answers
@@ -60,7 +60,7 @@ async def test_one_run_is_one_page(runs, visit, tmp_path, no_browser):
         f"answers/{runs[0].id}-0.js", "badge.svg", "fairtrial-site.json", "index.html", "og.svg",
     ]  # fmt: skip
     page = await visit(site.folder / "index.html")
-    assert await page.inner_text("h1") == headline(run_tiers(runs[0])) and page.trouble == []
+    assert await page.inner_text("h1") == headline(run_leaderboard(runs[0])) and page.trouble == []
     await page.fill("#search", "document.title")
     await expect(page.locator("#count")).to_have_text("1 of 24 cases")
     await page.click("#list .side1 >> nth=1")
@@ -84,7 +84,7 @@ async def test_several_runs_have_an_index(runs, visit, tmp_path, no_browser):
     await page.focus(".runlist a >> nth=0")
     await page.keyboard.press("Enter")
     await page.wait_for_selector("html[data-ready] #list .q")
-    assert await page.inner_text("h1") == headline(run_tiers(runs[1]))  # the newest is first
+    assert await page.inner_text("h1") == headline(run_leaderboard(runs[1]))  # the newest is first
     await page.click(".brand")
     await page.wait_for_selector(".runlist")
     assert page.trouble == []
@@ -184,18 +184,18 @@ async def test_the_command_line(runs, tmp_path, store, no_browser):
 
 @pytest.mark.slow
 async def test_badges(runs, run_suite):
-    tiers = run_tiers(runs[0])
+    tiers = run_leaderboard(runs[0])
     assert re.fullmatch(r"good 75\.0 (± [\d.]+|\([\d.]+ to [\d.]+\)) · leads", badge_words(tiers))
-    drawn = ET.fromstring(badge(run_tiers(runs[1])))
+    drawn = ET.fromstring(badge(run_leaderboard(runs[1])))
     assert drawn.find(f"{SVG}title").text.startswith("fairtrial: ") and "script" not in badge(tiers)
     one = await run_suite(targets=[arm("<m>", 1, 1)], cases=cases(1))
-    assert badge_words(run_tiers(one)) == "<m> 100.0" and ET.fromstring(badge(run_tiers(one))) is not None
+    assert badge_words(run_leaderboard(one)) == "<m> 100.0" and ET.fromstring(badge(run_leaderboard(one))) is not None
     none = await run_suite(targets=[arm("m", 1, 3, faults={"refused": 1.0})], cases=cases(3), retry={"attempts": 1})
-    assert badge_words(run_tiers(none)) == "no score yet"
+    assert badge_words(run_leaderboard(none)) == "no score yet"
     tied = await run_suite(targets=[arm("a", 3, 6), arm("b", 3, 6)], cases=cases(6))
-    assert badge_words(run_tiers(tied)).endswith(" · tied")
+    assert badge_words(run_leaderboard(tied)).endswith(" · tied")
     for found in (one, none, tied):
-        tiers = run_tiers(found)
+        tiers = run_leaderboard(found)
         assert ET.fromstring(card(tiers, headline(tiers) * 3, suite="s<", facts="&")).get("width") == "1200"
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 import fairtrial as ft
-from fairtrial.analyse.tiers import run_tiers
-from fairtrial.analyse.wording.tiers import headline, rank_words
+from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.wording.leaderboards import headline, rank_words
 from fairtrial.config import RunOptions
 from tests.analyse.test_compare import arm, cases
 
@@ -16,7 +16,7 @@ from .test_result import client, words  # noqa: F401
 async def test_one_run_stands_on_the_board_as_on_its_own_page(run_suite, client):  # noqa: F811
     run = await run_suite(targets=[arm("good", 36), arm("fair", 30), arm("bad", 12)], cases=cases())
     shown = words(client.get("/board?wait=1").text)
-    tiers = run_tiers(run)
+    tiers = run_leaderboard(run)
     assert headline(tiers) in shown
     assert all(rank_words(one) in shown for one in tiers.places)
 

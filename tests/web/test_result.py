@@ -8,9 +8,10 @@ from starlette.testclient import TestClient
 
 import fairtrial as ft
 from fairtrial import pipeline
-from fairtrial.analyse.tiers import comparison_tiers, run_tiers
-from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.tiers import headline, interval_words, pair_sentence, rank_words, signs
+from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboard
+from fairtrial.analyse.wording.leaderboards import headline, rank_words
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import pair_sentence
 from fairtrial.charts.axis import linear_axis
 from fairtrial.config import RunOptions
 from fairtrial.web.app import make_app
@@ -62,10 +63,10 @@ async def test_the_page_says_what_compare_says(run_suite, client, shape):
     run = await run_suite(**SHAPES[shape])
     page = client.get(f"/runs/{run.id}/result").text
     shown = words(page)
-    tiers = run_tiers(run)
+    tiers = run_leaderboard(run)
     assert headline(tiers) in shown
     if len(tiers.places) > 1:
-        assert comparison_tiers(ft.compare(run)) == tiers
+        assert comparison_leaderboard(ft.compare(run)) == tiers
     for one in tiers.places:
         assert rank_words(one) in shown and signs(Scale("").plain(one.aggregate.mean)) in shown
         if one.aggregate.ci95 is not None:
@@ -82,11 +83,11 @@ async def test_the_page_says_what_compare_says(run_suite, client, shape):
 async def test_fifty_arms_are_a_page_that_can_be_read(run_suite, client):
     run = await run_suite(targets=spread(50, 20), cases=cases(20))
     page = client.get(f"/runs/{run.id}/result").text
-    tiers = numbers_of(client.site.cache, run, wait=0).overview.tiers  # 1,225 pairs, compared once
-    assert headline(tiers) in words(page) and len(page) < 300_000
+    board = numbers_of(client.site.cache, run, wait=0).overview.leaderboard  # 1,225 pairs, compared once
+    assert headline(board) in words(page) and len(page) < 300_000
     assert page.count('class="arm"') == 50 and "against every arm below it" in page
-    first = tiers.places[0].label
-    better = sum(distance.verdict == "better" for distance in tiers.distances[first].values())
+    first = board.places[0].label
+    better = sum(distance.verdict == "better" for distance in board.distances[first].values())
     assert f"{better} of 49" in words(page)
     assert len(client.get(f"/runs/{run.id}").content) < 300_000
 
@@ -97,13 +98,13 @@ async def test_a_run_that_stopped_early_says_so(write_suite, store, client):
     suite = pipeline.load(write_suite(targets=[arm("good", 200, 200), arm("bad", 10, 200)], cases=cases(200)), options)
     run = await pipeline.arun(suite, store=store)
     shown = words(client.get(f"/runs/{run.id}/result").text)
-    assert headline(run_tiers(run)) in shown and "Stopped as soon as it was sure" in shown
+    assert headline(run_leaderboard(run)) in shown and "Stopped as soon as it was sure" in shown
 
 
 async def test_dots_are_where_their_numbers_are(run_suite, client):
     run = await run_suite(targets=[arm("good", 36), arm("bad", 20)], cases=cases())
     page = client.get(f"/runs/{run.id}/result").text
-    means = {one.label: one.aggregate for one in run_tiers(run).places}
+    means = {one.label: one.aggregate for one in run_leaderboard(run).places}
     ends = [100 * end for one in means.values() for end in (*one.ci95, one.mean)]
     axis = linear_axis(ends, within=(0.0, 100.0), least=20)
     for name, one in means.items():
@@ -170,5 +171,5 @@ async def test_home_says_what_moved_beyond_chance(run_suite, client):
     await run_suite(targets=[arm("m", 36), arm("other", 20)], cases=cases())
     await run_suite(targets=[arm("m", 10), arm("other", 20)], cases=cases())
     page = words(client.get("/home/suites").text)
-    assert re.search(r"m lost 65 points on test since the run before \(95 % CI \d+ to \d+\)\. Nothing else moved", page)
+    assert re.search(r"m lost 65 points \(95 % CI \d+ to \d+\) on test since the run before\. Nothing else moved", page)
     assert words(client.get("/").text).count("m lost 65 points") == 2  # in the headline, and worth a look

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.spread import run_spreads
-from fairtrial.analyse.tiers import run_tiers
 
 from .test_result import client, words  # noqa: F401
 
@@ -34,7 +34,7 @@ async def test_a_run_with_tools_says_whether_they_help(run_suite, client):  # no
     run = await run_suite(**agent(repeats=2))
     page = client.get(f"/runs/{run.id}/result").text
     section = page.split("Do the tools help?")[1].split("</section>")[0]
-    verdict = run_tiers(run).distances["m/tools"]["m/plain"].verdict
+    verdict = run_leaderboard(run).distances["m/tools"]["m/plain"].verdict
     assert verdict == "better" and "The server graph helps: +66.7 points (95 % CI" in words(section)
     tools = next(arm.tools for arm in run.summary().arms if arm.tools)
     calls, errors = tools.tools["graph.neighbours"]

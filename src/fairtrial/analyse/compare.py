@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairtrial.analyse.comparison import (
-    Comparison,
-    Comparisons,
-    Standing,
-)
+from fairtrial.analyse.comparison import Comparison, Comparisons, SourceName, Standing
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
 from fairtrial.analyse.guidance import guidance
@@ -23,11 +19,13 @@ from fairtrial.analyse.score_table import (
     TAKEN,
     ArmScores,
     ScoreTable,
+    Source,
     check_metric,
     choose,
     read_scores,
     sources_of,
 )
+from fairtrial.analyse.silence import silent_arms
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.mean import ALPHA
 
@@ -90,7 +88,27 @@ def compare(
         metric=metric,
         margin=margin,
         notes=[*guidance(scores, pairs, comparisons, metric), *_unused_earlier_note(comparisons, earlier)],
+        names=[_name(source) for source in scores.sources],
+        silent=silent_arms(arms, metric),
+        uncompared=[_standing(scores, arm, metric) for arm in _uncompared(scores, arms)],
     )
+
+
+def _name(source: Source) -> SourceName:
+    """Return what people call a source: a run by its number, several by what they asked for."""
+    run = source.runs[0]
+    alone = len(source.runs) == 1 and "@" not in source.label
+    return SourceName(
+        label=source.label, name=f"run {run.record.number}" if alone else source.label, began=run.record.created_at
+    )
+
+
+def _uncompared(scores: ScoreTable, arms: Sequence[ArmScores]) -> list[ArmScores]:
+    """Return the arms that only one source has, where the same arms of several sources are compared."""
+    names = {arm.arm.name for arm in arms}
+    if len(scores.sources) < 2 or len(names) == len(arms):
+        return []
+    return [arm for arm in scores.arms if arm.arm.name not in names]
 
 
 def _unused_earlier_note(pairs: Sequence[Comparison], earlier: ScoreTable | None) -> list[str]:

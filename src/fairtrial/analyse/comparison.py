@@ -13,6 +13,11 @@ ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever 
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
 
 
+def opposite(verdict: Verdict) -> Verdict:
+    """Return the verdict on the other arm of a pair."""
+    return {"better": "worse", "worse": "better"}.get(verdict, verdict)  # type: ignore[return-value]
+
+
 def read_verdict(interval: tuple[float, float] | None, sign: int, margin: float | None = None) -> Verdict:
     """Return the verdict for an interval of a − b; all verdicts come from here, read off the interval shown with them.
 
@@ -100,6 +105,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     effect_size: float | None  # d_z: the mean divided by the standard deviation of the differences
     superiority: float | None
     detectable: Measured | None  # with a power of 80 %
+    lower_is_better: bool = False
     equivalence: Equivalence | None = None
     failures: Failures | None = None  # None where nothing failed, or no scale bounds a failed trial's score
     variance_saved: float | None = None  # share of the variance removed by an earlier run on more cases
@@ -138,6 +144,22 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
 
 
+class Silent(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm without a score: how many of its trials are over, and why those that failed did, most frequent first."""
+
+    label: str
+    ended: int = 0
+    failures: dict[str, int] = {}  # kinds of failures
+
+
+class SourceName(msgspec.Struct, frozen=True, kw_only=True):
+    """What people call a run or a series: `run 3`; and when it began."""
+
+    label: str  # as in the labels of arms
+    name: str
+    began: float
+
+
 class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
     """All compared pairs; p-values are adjusted over `pairs`."""
 
@@ -149,6 +171,9 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     margin: Measured | None
     notes: list[str]
+    names: list[SourceName] = []  # of the sources, in their order
+    silent: list[Silent] = []  # compared arms without a score
+    uncompared: list[Standing] = []  # arms that are in no pair, because no other source has them
 
     def __repr__(self) -> str:
         return (

@@ -19,7 +19,7 @@ from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate_cases import column_of
 from fairtrial.analyse.gate_result import GateCheck, Result
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, check_metric
-from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.scale import Scale
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.gate import RATES, REFUSALS, GateSpec
 from fairtrial.stats import CrossedMean, holm_levels

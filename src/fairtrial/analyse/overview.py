@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
+from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE, ScoreTable, read_scores, sources_of
-from fairtrial.analyse.tiers import Tiers, table_tiers
 from fairtrial.stats.units import Measured
 
 _MOST = 400  # values of a strip; with more cases, each is the mean of several
@@ -26,9 +26,9 @@ class Strip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """Tiers of arms, and their scores on all cases; arms are in the order of the tiers."""
+    """Leaderboard of arms, and their scores on all cases; arms are in the order of the leaderboard."""
 
-    tiers: Tiers
+    leaderboard: Leaderboard
     strips: list[Strip]
     cases: int  # that any arm has a score for
 
@@ -40,16 +40,16 @@ def run_overview(run: Run) -> Overview:
 
 def table_overview(scores: ScoreTable) -> Overview:
     """Return the overview of the arms of one or more runs."""
-    tiers = table_tiers(scores)
+    leaderboard = table_leaderboard(scores)
     arms = {arm.label: arm for arm in scores.arms}
-    order = [*(one.label for one in tiers.places), *tiers.unscored]
+    order = [*(one.label for one in leaderboard.places), *leaderboard.unscored]
     means = {label: arms[label].means(SCORE) for label in order}
     hardest = _hardest_first(list(means.values()))
     strips = [
         Strip(label=label, values=_grouped(means[label][hardest]), low=int(np.sum(means[label] < LOW)))
         for label in order
     ]
-    return Overview(tiers=tiers, strips=strips, cases=len(hardest))
+    return Overview(leaderboard=leaderboard, strips=strips, cases=len(hardest))
 
 
 def _hardest_first(means: Sequence[Floats]) -> Ints:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import Battles, By, pair_rows
-from fairtrial.analyse.rank import Table, better_by_rating, open_ranks
+from fairtrial.analyse.leaderboard import brackets
+from fairtrial.analyse.rank import Table, better_by_rating, gap_interval, open_ranks, rated
 from fairtrial.analyse.run import Run
-from fairtrial.stats import Gap, Ratings, bradley_terry
+from fairtrial.stats import Ratings
 from fairtrial.stats.correction import wilson
-from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.units import Interval, Measured
 from fairtrial.store.opinions import judges_asked
 from fairtrial.store.votes import has_pairs, judged_votes, pair_count
@@ -58,7 +58,7 @@ class Concord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """Arms in tiers of those that cannot be told from the first of their tier; one tier if nothing can be rated."""
+    """Every arm that was compared, strictly by its rating, and which arms are better than which others."""
 
     by: By
     battles: int
@@ -66,21 +66,28 @@ class PairBoard(msgspec.Struct, frozen=True, kw_only=True):
     voters: int
     pairs: int  # pairs of answers to the same case
     compared: int  # those with at least one vote or verdict
-    tiers: list[list[BoardArm]]
+    arms: list[BoardArm]  # by their wins and losses where nothing can be rated
+    better: list[tuple[str, str]]  # pairs that are decided, the better arm first
     idle: list[str]  # arms without any battle
     concord: Concord | None
     rated: bool
     apart: list[list[str]]  # groups of arms that were never compared with each other, if there are several
 
     @property
-    def arms(self) -> list[BoardArm]:
-        """Return every arm that was compared, the best first."""
-        return [arm for tier in self.tiers for arm in tier]
+    def leading(self) -> list[BoardArm]:
+        """Return the arms that may be first: no arm is better than they are."""
+        return [arm for arm in self.arms if arm.rank == 1]
 
     @property
-    def next_tier(self) -> BoardArm | None:
-        """Return the first arm that is behind the leading ones."""
-        return self.tiers[1][0] if len(self.tiers) > 1 else None
+    def front(self) -> set[str]:
+        """Return the arms that a picture sets off: those that may be first, unless every arm may."""
+        return {arm.label for arm in self.leading} if len(self.leading) < len(self.arms) else set()
+
+    @property
+    def brackets(self) -> list[list[str]]:
+        """Return the largest groups of arms of which no two can be separated; none where nothing is separated."""
+        decided = {frozenset(pair) for pair in self.better}
+        return brackets([arm.label for arm in self.arms], lambda a, b: {a, b} in decided) if decided else []
 
 
 def pair_board(runs: Sequence[Run], by: By) -> PairBoard:
@@ -97,7 +104,7 @@ def pair_board(runs: Sequence[Run], by: By) -> PairBoard:
     ]  # fmt: skip
     fought = {name for one, other, _, _ in battles for name in (one, other)}
     players = [name for name in names if name in fought]
-    tiers, rated, apart = _tiers(players, battles)
+    arms, better, rated, apart = _rated_arms(players, battles)
     return PairBoard(
         by=by,
         battles=len(battles),
@@ -105,7 +112,8 @@ def pair_board(runs: Sequence[Run], by: By) -> PairBoard:
         voters=len({row["voter"] for _, row in rows if "voter" in row}),
         pairs=sum(pair_count(run.store, run.id) for run in runs),
         compared=len(compared),
-        tiers=tiers,
+        arms=arms,
+        better=better,
         idle=[name for name in names if name not in fought],
         concord=_concord(runs, [(run, row) for run, row in rows if "voter" in row]),
         rated=rated,
@@ -113,12 +121,12 @@ def pair_board(runs: Sequence[Run], by: By) -> PairBoard:
     )
 
 
-def _tiers(
+def _rated_arms(
     players: list[str], battles: Sequence[tuple[str, str, float, str]]
-) -> tuple[list[list[BoardArm]], bool, list[list[str]]]:
-    """Return the tiers, whether there are ratings, and the groups that no battle links."""
+) -> tuple[list[BoardArm], list[tuple[str, str]], bool, list[list[str]]]:
+    """Return the arms, the decided pairs, whether there are ratings, and the groups that no battle links."""
     if not players:
-        return [], False, []
+        return [], [], False, []
     position = {name: number for number, name in enumerate(players)}
     columns = Battles(
         [position[one] for one, *_ in battles],
@@ -126,21 +134,17 @@ def _tiers(
         [worth for _, _, worth, _ in battles],
         [prompt for *_, prompt in battles],
     )
-    ratings = bradley_terry(columns.one, columns.other, columns.worth, prompts=columns.prompts, players=len(players))
+    ratings = rated(columns, len(players))
     won, lost = _decided(columns, len(players))
     groups = [[name for name, own in zip(players, ratings.groups, strict=True) if own == group]
               for group in dict.fromkeys(ratings.groups)]  # fmt: skip
     if not ratings.bounded:
-        return [_unrated(players, columns, won, lost)], False, groups if len(groups) > 1 else []
+        return _unrated(players, columns, won, lost), [], False, groups if len(groups) > 1 else []
     better = better_by_rating(ratings)
     order = sorted(range(len(players)), key=lambda number: -ratings.ratings[number])
-    arms = {number: _arm(players, number, order[0], ratings, better, columns, won, lost) for number in order}
-    tiers: list[list[BoardArm]] = []
-    while order:
-        tier = [number for number in order if not better[order[0], number]]
-        tiers.append([arms[number] for number in tier])
-        order = [number for number in order if number not in tier]
-    return tiers, True, []
+    arms = [_arm(players, number, order[0], ratings, better, columns, won, lost) for number in order]
+    decided = [(players[one], players[other]) for one in order for other in order if better[one, other]]
+    return arms, decided, True, []
 
 
 def _decided(battles: Battles, players: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -194,20 +198,18 @@ def _arm(
 
 
 def _preference(ratings: Ratings, one: int, other: int, better: Table) -> Preference | None:
+    """Return how often an arm is preferred to another one, with the interval that the verdict is read off."""
     gap = next((gap for gap in ratings.gaps if {gap.one, gap.other} == {one, other}), None)
     if gap is None:
         return None
     difference = gap.difference if gap.one == one else -gap.difference
+    bounds = gap_interval(ratings, gap)
+    turned = None if bounds is None else bounds if gap.one == one else (-bounds[1], -bounds[0])
     return Preference(
-        share=_share(difference), ci95=_bounds(gap, difference, ratings), decided=bool(better[one, other])
+        share=_share(difference),
+        ci95=None if turned is None else (_share(turned[0]), _share(turned[1])),
+        decided=bool(better[one, other]),
     )
-
-
-def _bounds(gap: Gap, difference: float, ratings: Ratings) -> Interval | None:
-    if gap.p_value is None or (ratings.prompts or 0) < 2:
-        return None
-    half = t_quantile(0.975, (ratings.prompts or 2) - 1) * gap.std_err
-    return _share(difference - half), _share(difference + half)
 
 
 def _share(log_odds: float) -> float:

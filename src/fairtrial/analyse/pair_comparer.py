@@ -99,6 +99,7 @@ class PairComparer:
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if any_cases else None,
             detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
+            lower_is_better=evidence.sign < 0,
             equivalence=self._equivalence(estimate, interval),
             failures=failures,
             labels=evidence.labels,

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
 from fairtrial.analyse.compare import decided
+from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats import Aggregate, Ratings, bradley_terry, elo, holm
+from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
+from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.mean import ALPHA
 
 Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
@@ -44,7 +46,7 @@ class WinMatrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """Arms from best to worst, on the cases that all of them have a score for."""
+    """Arms from best to worst; ratings are from the cases that all of them have a score for."""
 
     sources: list[str]
     metric: str
@@ -76,13 +78,19 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rank(
-    scores: ScoreTable, *, metric: str | None = None, by: By | None = None, control_style: bool = False
+    scores: ScoreTable,
+    *,
+    metric: str | None = None,
+    by: By | None = None,
+    control_style: bool = False,
+    board: Leaderboard | None = None,
 ) -> Ranking:
     """Rank every arm; ratings come from judges' verdicts on pairs, else from people's votes, else from scores.
 
     An arm's best possible rank is one plus the number of arms that are better than it; its worst possible rank is the
     number of arms minus those that it is better than. The verdicts are those of `compare` on all pairs, so both always
-    agree. With `control_style`, ratings are adjusted to answers of equal length and markup.
+    agree. With `control_style`, ratings are adjusted to answers of equal length and markup. `board` is the leaderboard
+    by this metric, if it is known already.
     """
     metric = scores.primary if metric is None else metric
     check_metric(scores.arms, metric)
@@ -96,7 +104,6 @@ def rank(
     if not len(keys):
         raise FairtrialError("nothing can be ranked: the arms have no cases in common")
     prompts = keys if scores.clusters is None else scores.clusters[keys]  # cases of one cluster are one prompt
-    numbers = [scores.aggregate(one, metric, keys=keys) for one in arms]
     sign = arms[0].sign(metric)
     by_pairs = by not in (None, "scores")  # asking for verdicts or votes means ranking by them
     by, judged = _judged(scores, arms, by, styled=control_style)
@@ -106,18 +113,18 @@ def rank(
         )
     battles = judged or from_scores(sign * table[:, keys], prompts)
     count = int(np.sum(~np.isnan(table).all(axis=0)))
-    ratings = bradley_terry(
-        battles.one,
-        battles.other,
-        battles.worth,
-        prompts=battles.prompts,
-        players=len(arms),
-        covariates=battles.style if control_style else None,
-    )
-    better = better_by_rating(ratings) if by_pairs else better_than(scores, arms, metric)
-    places = _places(arms, numbers, battles, ratings, better)
-    strength = _by_rating if by_pairs else lambda place: -sign * (place.aggregate.mean or 0.0)
-    places.sort(key=lambda place: (place.rank, place.worst_rank, strength(place)))
+    ratings = rated(battles, len(arms), styled=control_style)
+    if by_pairs:
+        places = _by_ratings(scores, arms, metric, ratings)
+    else:
+        board = table_leaderboard(scores, metric) if board is None else board
+        places = [
+            RankedArm(label=one.label, aggregate=one.aggregate, rank=one.rank, worst_rank=one.worst_rank)
+            for one in board.places
+        ]
+    places = _with_ratings(places, arms, battles, ratings)
+    if by_pairs:
+        places.sort(key=_by_rating)
     return Ranking(
         sources=[source.label for source in scores.sources],
         metric=metric,
@@ -174,11 +181,38 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
     return better
 
 
+def rated(battles: Battles, players: int, *, styled: bool = False) -> Ratings:
+    """Rate players with intervals that hold for all pairs together: where two do not overlap, one is better."""
+    return bradley_terry(
+        battles.one,
+        battles.other,
+        battles.worth,
+        prompts=battles.prompts,
+        players=players,
+        covariates=battles.style if styled else None,
+        alpha=ALPHA / max(1, players * (players - 1) // 2),
+    )
+
+
+def gap_interval(ratings: Ratings, gap: Gap) -> tuple[float, float] | None:
+    """Return the interval of a gap, in log-odds, at the level that Holm gives it: it excludes 0 if one is better."""
+    if gap.p_value is None or _too_few(ratings):
+        return None
+    testable = [one for one in ratings.gaps if one.p_value is not None]
+    level = holm_levels([one.p_value or 0.0 for one in testable])[testable.index(gap)]
+    half = t_quantile(1 - level / 2, gap.freedom) * gap.std_err
+    return gap.difference - half, gap.difference + half
+
+
+def _too_few(ratings: Ratings) -> bool:
+    return (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded
+
+
 def better_by_rating(ratings: Ratings) -> Table:
     """Return which arm is stronger than which, over all pairs together (Holm); with few prompts, none is."""
     better = np.zeros((len(ratings.ratings), len(ratings.ratings)), dtype=bool)
     testable = [gap for gap in ratings.gaps if gap.p_value is not None]
-    if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded:
+    if _too_few(ratings):
         return better
     for gap, p in zip(testable, holm([gap.p_value or 0.0 for gap in testable]), strict=True):
         if p < ALPHA:
@@ -187,23 +221,32 @@ def better_by_rating(ratings: Ratings) -> Table:
     return better
 
 
-def _places(
-    arms: Sequence[ArmScores], numbers: Sequence[Aggregate], battles: Battles, ratings: Ratings, better: Table
+def _by_ratings(scores: ScoreTable, arms: Sequence[ArmScores], metric: str, ratings: Ratings) -> list[RankedArm]:
+    """Return the arms with the ranks that their ratings allow."""
+    better = better_by_rating(ratings)
+    ranks = [open_ranks(better, number) for number in range(len(arms))]
+    return [
+        RankedArm(label=one.label, aggregate=scores.aggregate(one, metric), rank=rank, worst_rank=worst_rank)
+        for one, (rank, worst_rank) in zip(arms, ranks, strict=True)
+    ]
+
+
+def _with_ratings(
+    places: Sequence[RankedArm], arms: Sequence[ArmScores], battles: Battles, ratings: Ratings
 ) -> list[RankedArm]:
     running = elo(battles.one, battles.other, battles.worth)
     rated = ratings.bounded and not ratings.confounded
     fought = set(np.unique([battles.one, battles.other]).tolist())
+    number_of = {one.label: number for number, one in enumerate(arms)}
     return [
-        RankedArm(
-            label=one.label,
-            aggregate=numbers[number],
-            rank=open_ranks(better, number)[0],
-            worst_rank=open_ranks(better, number)[1],
+        msgspec.structs.replace(
+            place,
             rating=ratings.ratings[number] if rated else None,
             rating_ci95=ratings.intervals[number] if ratings.intervals and rated else None,
             elo=running.ratings[number] if number in fought else None,
         )
-        for number, one in enumerate(arms)
+        for place in places
+        for number in [number_of[place.label]]
     ]
 
 
@@ -265,7 +308,7 @@ def _notes(
         return notes
     if common != everything:
         notes.append(
-            f"Scores are over the {common} of {everything} cases that every arm has a score for; ranks compare every "
+            f"Ratings are from the {common} of {everything} cases that every arm has a score for; ranks compare every "
             "two arms on the cases that both have."
         )
     strengths = [place.rating or 0.0 for place in places]

@@ -33,6 +33,7 @@ from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import case_facts
 from fairtrial.store.rows import decode
 from fairtrial.store.scorings import scoring_choice
+from fairtrial.store.store import RunRecord
 
 __all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "ScoreTable", "Source", "check_metric", "choose", "find_sources"]
 __all__ += ["pick", "pooled", "read_scores", "sources_of"]
@@ -104,12 +105,18 @@ def find_sources(names: Sequence[str], store: Store) -> list[Source]:
         wanted, _, other = name.partition("@")
         opened = Store(other, create=False) if other else store
         records = opened.find_runs(wanted or "latest")
-        label = f"{wanted}@{shown(other)}" if other else name
+        label = f"{wanted}@{shown(other)}" if other else _label(name, records)
         sources.append(Source(label, tuple(Run(opened, record) for record in records)))
     ids = [run.id for source in sources for run in source.runs]
     if len(set(ids)) < len(ids):
         raise FairtrialError("the same run is named twice: name it once to compare its arms with each other")
     return sources
+
+
+def _label(name: str, records: Sequence[RunRecord]) -> str:
+    """Return how labels of arms name a source: as people did, but a run that they named by its id by its number."""
+    by_id = len(records) == 1 and bool(name) and records[0].id.startswith(name)
+    return str(records[0].number) if by_id else name
 
 
 def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
@@ -331,7 +338,7 @@ def choose(scores: ScoreTable, names: Sequence[str] = ()) -> list[tuple[ArmScore
 
 def pick(scores: ScoreTable, name: str) -> ArmScores:
     """Return the arm of that name, or `ARM@SOURCE` if several sources have it."""
-    matches = [one for one in scores.arms if name in (one.label, f"{one.arm.name}@{one.source.label}")]
+    matches = [one for one in scores.arms if name in (one.label, *_names(one))]
     matches = matches or [one for one in scores.arms if one.arm.name == name]
     if len(matches) == 1:
         return matches[0]
@@ -339,6 +346,12 @@ def pick(scores: ScoreTable, name: str) -> ArmScores:
         labels = ", ".join(one.label for one in scores.arms)
         raise FairtrialError(f"there is no arm `{name}`; the arms are: {labels}")
     raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in matches)}")
+
+
+def _names(one: ArmScores) -> list[str]:
+    """Return an arm with its source as people may write it: with what they called the run, its number or its id."""
+    runs = [name for run in one.source.runs for name in (str(run.record.number), run.id)]
+    return [f"{one.arm.name}@{source}" for source in (one.source.label, *runs)]
 
 
 def check_metric(arms: Iterable[ArmScores], metric: str) -> None:

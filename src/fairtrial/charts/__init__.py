@@ -12,7 +12,6 @@ from fairtrial.charts.curve import Curve, curves, small_curves, sparkline
 from fairtrial.charts.forest import (
     Forest,
     ForestRow,
-    ForestTier,
     forest,
     mean_axis,
     mean_mark,
@@ -37,7 +36,6 @@ __all__ = [
     "DotRow",
     "Forest",
     "ForestRow",
-    "ForestTier",
     "HeatRow",
     "Matrix",
     "MatrixCell",

@@ -1,4 +1,4 @@
-"""The ranking as a picture: every arm with its interval, in tiers, and its paired difference to the first."""
+"""The ranking as a picture: every arm with its interval, its paired difference to the first, and brackets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fairtrial.charts.marks import Interval, Tone, drawing, grid_lines, mark, sp
 from fairtrial.charts.svg import line, tag, words
 
 _ROW, _HEAD = 40, 22
+_JOIN = 9  # from one bracket to the next
 
 
 class ForestRow(NamedTuple):
@@ -29,28 +30,18 @@ class ForestRow(NamedTuple):
     tone: Tone = ""
     pair_href: str = ""
     more: tuple[str, ...] = ()
-
-
-class ForestTier(NamedTuple):
-    """Arms that cannot be told from the first of them."""
-
-    words: str
-    rows: Sequence[ForestRow]
+    lead: bool = False  # may be first, and not every arm may
 
 
 class Forest(NamedTuple):
     """Everything that a forest shows."""
 
-    tiers: Sequence[ForestTier]
+    rows: Sequence[ForestRow]
     value_name: str = "Score"
     more_names: tuple[str, ...] = ()
     within: tuple[float, float] | None = (0.0, 100.0)
     first: str = ""  # the arm that differences are to; empty if there is only one arm
-
-    @property
-    def rows(self) -> list[ForestRow]:
-        """Return the arms of all tiers."""
-        return [row for tier in self.tiers for row in tier.rows]
+    brackets: Sequence[Sequence[str]] = ()  # labels of arms of which no two can be separated
 
 
 def forest(chart: Forest) -> str:
@@ -60,9 +51,10 @@ def forest(chart: Forest) -> str:
     others = [row for row in chart.rows if row.difference is not None]
     gaps = [end for row in others for end in (*(row.difference_ci or ()), row.difference or 0.0)]
     gap_axis = linear_axis(gaps, include=(0.0,), most=5) if chart.first and others else None
-    leader = next((row.value for row in chart.rows if row.value is not None), None)
-    bodies = [_tier(chart, tier, number, axis, gap_axis, leader) for number, tier in enumerate(chart.tiers)]
-    return tag("table", _head(chart, axis, gap_axis), *bodies, class_="forest")
+    leader = next((row.value for row in chart.rows if row.value is not None), None) if len(chart.rows) > 1 else None
+    joins = _joins(chart)
+    rows = [_row(row, axis, gap_axis, leader, joins.get(row.label)) for row in chart.rows]
+    return tag("table", _head(chart, axis, gap_axis), tag("tbody", *rows), class_="forest")
 
 
 def _head(chart: Forest, axis: Axis, gap_axis: Axis | None) -> str:
@@ -79,24 +71,41 @@ def _head(chart: Forest, axis: Axis, gap_axis: Axis | None) -> str:
             tag("th", f"To {words(chart.first)}", class_="vs", scope="col"),
         ]
     cells += [tag("th", words(name), class_="num opt", scope="col") for name in chart.more_names]
+    if chart.brackets:
+        cells.append(tag("td", class_="joins opt"))
     return tag("thead", tag("tr", *cells))
 
 
-def _tier(chart: Forest, tier: ForestTier, number: int, axis: Axis, gap_axis: Axis | None, leader: float | None) -> str:
-    width = 5 + (2 if gap_axis is not None else 0) + len(chart.more_names)
-    several = len(chart.rows) > 1
-    head = tag("tr", tag("th", words(tier.words), colspan=width, scope="rowgroup"), class_="tier") if several else ""
-    rows = [_row(row, axis, gap_axis, leader if several else None, lead=number == 0 and several) for row in tier.rows]
-    return tag("tbody", head, *rows, class_="t1 lead" if number == 0 and several else None)
+def _joins(chart: Forest) -> dict[str, str]:
+    """Return for each arm its part of the brackets: a line where it belongs to one, dots where one passes it."""
+    labels = [row.label for row in chart.rows]
+    lead = {row.label for row in chart.rows if row.lead}
+    cells = {}
+    for place, label in enumerate(labels) if chart.brackets else ():
+        lines = []
+        for number, bracket in enumerate(chart.brackets):
+            first, last = labels.index(bracket[0]), labels.index(bracket[-1])
+            if first <= place <= last:
+                x = 5 + _JOIN * number
+                ends = (8 if place == first else 0), (_ROW - 8 if place == last else _ROW)
+                kind = "join lead" if lead and lead <= set(bracket) else "join"
+                lines.append(
+                    tag("line", x1=x, x2=x, y1=ends[0], y2=ends[1], class_=kind if label in bracket else f"{kind} gap")
+                )
+        joined = [one for one in labels if one != label and any({one, label} <= set(own) for own in chart.brackets)]
+        says = f"cannot be separated from {', '.join(joined)}" if joined else "separated from every other arm"
+        width = 10 + _JOIN * len(chart.brackets)
+        cells[label] = tag("svg", *lines, width=width, height=_ROW, role="img", aria_label=says, focusable="false")
+    return cells
 
 
 def _name(row: ForestRow) -> str:
     return tag("a", words(row.label), href=row.href, data_tip=row.tip or None) if row.href else words(row.label)
 
 
-def _row(row: ForestRow, axis: Axis, gap_axis: Axis | None, leader: float | None, *, lead: bool) -> str:
+def _row(row: ForestRow, axis: Axis, gap_axis: Axis | None, leader: float | None, joins: str | None) -> str:
     reference = "" if leader is None else line(axis.at(leader), axis.at(leader), 0, _ROW, "ref")
-    drawn = mark(axis, row.value, row.ci, y=_ROW // 2, tone="lead" if lead else "")
+    drawn = mark(axis, row.value, row.ci, y=_ROW // 2, tone="lead" if row.lead else "")
     cells = [
         tag("td", words(row.rank), class_="rank"),
         tag("th", _name(row), class_="arm", scope="row"),
@@ -111,13 +120,15 @@ def _row(row: ForestRow, axis: Axis, gap_axis: Axis | None, leader: float | None
     if gap_axis is not None:
         cells += _gap_cells(row, gap_axis)
     cells += [tag("td", words(text), class_="num opt ink2") for text in row.more]
-    return tag("tr", *cells)
+    if joins is not None:
+        cells.append(tag("td", joins, class_="joins opt"))
+    return tag("tr", *cells, class_="lead" if row.lead else None)
 
 
 def _gap_cells(row: ForestRow, axis: Axis) -> list[str]:
     grid = grid_lines(axis, _ROW, zero=0.0)
     if row.difference is None:
-        return [tag("td", drawing(_ROW, grid), class_="plot p2"), tag("td", class_="vs")]
+        return [tag("td", drawing(_ROW, grid), class_="plot p2"), tag("td", words(row.difference_words), class_="vs")]
     drawn = mark(axis, row.difference, row.difference_ci, y=_ROW // 2, r=5, tone=row.tone)
     said = verdict_mark(row.tone, words(row.difference_words))
     return [

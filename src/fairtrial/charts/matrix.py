@@ -11,7 +11,7 @@ from fairtrial.charts.svg import percent, tag, words
 
 _NUMBERS = 8  # arms up to which a cell has room for its numbers
 _CELLS = 20  # arms up to which every pair is a cell of its own
-_KEY = (("strong", "row better, 20 or more"), ("lead", "row better"), ("unsure", "cannot tell"))
+_KEY = (("strong", "row better, 20 or more"), ("lead", "row better"), ("unsure", "too close to call"))
 
 
 class MatrixCell(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from fairtrial.analyse.wording.tiers import signs
+from fairtrial.analyse.wording.scale import signs
 from fairtrial.cli.layout import HEAD, QUIET
 
 MIN_WIDTH = 16  # a narrower bar would be bent by rounding

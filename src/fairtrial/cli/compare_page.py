@@ -10,9 +10,15 @@ from rich.text import Text
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
-from fairtrial.analyse.tiers import Distance, Tiers, comparison_tiers
+from fairtrial.analyse.leaderboard import Distance, Leaderboard, comparison_leaderboard
+from fairtrial.analyse.wording.changes import (
+    comparison_headline,
+    later_is_second,
+    pair_name,
+    source_name,
+    uncompared_words,
+)
 from fairtrial.analyse.wording.comparisons import (
-    Scale,
     brief_lines,
     detail_lines,
     method_words,
@@ -22,18 +28,12 @@ from fairtrial.analyse.wording.comparisons import (
     sentence,
     subject_line,
 )
-from fairtrial.analyse.wording.tiers import (
-    GLYPHS,
-    headline,
-    interval_words,
-    pair_sentence,
-    rank_words,
-    settle_words,
-    signs,
-    tier_words,
-)
+from fairtrial.analyse.wording.leaderboards import settle_words
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import GLYPHS, WORDS, metric_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.differences import Row, difference_lines
+from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import (
     FIRST,
     HEAD,
@@ -51,9 +51,8 @@ from fairtrial.cli.pair_page import MAX_METRICS, print_pair
 from fairtrial.cli.tables import short_names, table
 from fairtrial.core.text import counted
 
-_GLYPHS_ONLY, _LIST_ONLY = 9, 30  # from so many arms on, a matrix has glyphs only; there are only tiers
+_GLYPHS_ONLY, _LIST_ONLY = 9, 30  # from so many arms on, a matrix has glyphs only; there are only board
 _MAX_REMARKS = 6
-_MAX_SENTENCES = 3
 _MAX_DISAGREEING = 3
 
 
@@ -70,29 +69,19 @@ def print_comparisons(
     Every number and test of every pair is printed with `details`.
     """
     console = Console()
-    tiers = comparison_tiers(comparisons)
+    board = comparison_leaderboard(comparisons)
     if titled:
-        print_wrapped(console, _verdict(comparisons) if tiers is None else headline(tiers), "bold")
+        print_wrapped(console, comparison_headline(comparisons), "bold")
     if len(comparisons.pairs) == 1:
-        print_pair(console, comparisons, tiers, flips, plain=plain)
+        print_pair(console, comparisons, board, flips, plain=plain)
     else:
-        _print_pairs(console, comparisons, tiers, plain=plain)
+        _print_pairs(console, comparisons, board, plain=plain)
     if details:
         _print_details(console, comparisons)
     if comparisons.notes:
         console.print()
     for note in comparisons.notes:
         print_wrapped(console, note, QUIET, hang=2)
-
-
-def _verdict(comparisons: Comparisons) -> str:
-    """Return the headline of pairs that are not all pairs of some arms, such as the same arms in two runs."""
-    decided = [pair for pair in comparisons.pairs if pair.verdict in ("better", "worse", "equivalent")]
-    if not decided:
-        return f"None of the {len(comparisons.pairs)} pairs can be told apart yet."
-    sentences = [pair_sentence(pair, comparisons.margin) for pair in decided[:_MAX_SENTENCES]]
-    more = len(decided) - len(sentences)
-    return " ".join([*sentences, *([f"{more} more pairs are decided."] if more else [])])
 
 
 def _print_details(console: Console, comparisons: Comparisons) -> None:
@@ -109,29 +98,34 @@ def _print_details(console: Console, comparisons: Comparisons) -> None:
 # All pairs
 
 
-def _print_pairs(console: Console, comparisons: Comparisons, tiers: Tiers | None, *, plain: bool) -> None:
-    if tiers is None:
-        lines = difference_lines(
-            "pair", [_pair_row(pair) for pair in comparisons.pairs], console.page_width, plain=plain
-        )
+def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard | None, *, plain: bool) -> None:
+    if board is None:
+        rows = [_pair_row(pair, comparisons) for pair in comparisons.pairs]
+        lines = difference_lines("pair", rows, console.page_width, plain=plain)
         console.print()
         print_wrapped(console, subject_line(comparisons), HEAD)
         print_block(console, lines)
-    elif tiers.places:
-        _print_matrix(console, tiers)
+    elif board.places:
+        _print_matrix(console, board)
     console.print()
     print_wrapped(console, _decided(comparisons))
-    if tiers is not None and (settle := settle_words(tiers)):
+    if board is not None and (settle := settle_words(board)):
         print_wrapped(console, settle)
-    if tiers is not None and tiers.unscored:
-        print_wrapped(console, f"Without a score: {', '.join(tiers.unscored)}.", LOUD)
+    if board is not None and board.unscored:
+        print_wrapped(console, f"Without a score: {', '.join(board.unscored)}.", LOUD)
+    for one in comparisons.uncompared:
+        print_wrapped(
+            console,
+            f"{one.label}, only in {source_name(one.source, comparisons)}: {uncompared_words(one, comparisons.metric)}",
+            QUIET,
+        )
     _print_remarks(console, comparisons)
 
 
-def _pair_row(pair: Comparison) -> Row:
-    one, other = pair.a.split("@")[0], pair.b.split("@")[0]
-    name = one if one == other and pair.a != pair.b else f"{pair.a} − {pair.b}"
-    return Row(name, pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
+def _pair_row(pair: Comparison, comparisons: Comparisons) -> Row:
+    """Return a pair as a row; the same arm in two runs as its change from the earlier to the later one."""
+    row = Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
+    return row.turned() if later_is_second(pair, comparisons) else row
 
 
 def _decided(comparisons: Comparisons) -> str:
@@ -172,83 +166,76 @@ def _print_remarks(console: Console, comparisons: Comparisons) -> None:
         print_wrapped(console, f"Decided by other metrics: {', '.join(shown)}{more}; --details shows them.")
 
 
-def _print_matrix(console: Console, tiers: Tiers) -> None:
-    """Print the verdicts on all pairs: a matrix with one half, or the tiers as a list where there are many arms."""
-    places = len(tiers.places)
-    unit = f"difference in {tiers.metric}" if tiers.metric else "points by which the row is ahead of the column"
-    worse = "  ▼ worse" if any(d.verdict == "worse" for own in tiers.distances.values() for d in own.values()) else ""
+def _print_matrix(console: Console, board: Leaderboard) -> None:
+    """Print the verdicts on all pairs: a matrix with one half, or the arms as a list where there are many."""
     console.print()
-    if places >= _LIST_ONLY:
-        for number, tier in enumerate(tiers.tiers):
-            names = ", ".join(place.label for place in tier)
-            first, last = (rank_words(place) for place in (tier[0], tier[-1]))
-            ranks = first if first == last else f"{tier[0].rank}–{max(place.worst_rank for place in tier)}"
-            print_wrapped(console, f"{ranks}  {tier_words(tiers, number)}", FIRST if number == 0 else "")
-            print_wrapped(console, names, QUIET, indent=3)
+    if len(board.places) >= _LIST_ONLY:
+        print_lines(console, forest_lines(board, {}, console.page_width, plain=True))
         return
-    print_wrapped(console, f"{unit} · ▲ better{worse}  ? cannot tell", HEAD)
+    verdicts = {distance.verdict for own in board.distances.values() for distance in own.values()}
+    legend = [f"{GLYPHS[verdict]} {WORDS[verdict]}" for verdict in GLYPHS if verdict in verdicts]
+    on = metric_words(board.metric, lower_is_better=board.sign < 0)
+    what = f"lead of the row over the column{on or ', in points'}"
+    print_wrapped(console, f"{what} · {'  '.join(legend)}", HEAD)
     console.print()
-    print_lines(console, _matrix_lines(tiers, console.page_width))
+    print_lines(console, _matrix_lines(board, console.page_width))
 
 
-def _matrix_lines(tiers: Tiers, width: int) -> list[Text]:
-    labels = [place.label for place in tiers.places]
+def _matrix_lines(board: Leaderboard, width: int) -> list[Text]:
+    labels = [place.label for place in board.places]
     shapes = [(True, True), (False, True)] if len(labels) < _GLYPHS_ONLY else []
     for intervals, numbers in shapes:
-        columns = _matrix_columns(tiers, labels, intervals=intervals, numbers=numbers)
+        columns = _matrix_columns(board, labels, intervals=intervals, numbers=numbers)
         if total_width(columns) < width:
             return table_lines(columns)
-    return table_lines(_glyph_columns(tiers, labels, width))
+    return table_lines(_glyph_columns(board, labels, width))
 
 
-def _matrix_columns(tiers: Tiers, labels: Sequence[str], *, intervals: bool, numbers: bool) -> list[Column]:
-    columns = [Column("", _row_names(tiers, labels[:-1]))]
-    cell = max(
-        len(_cell(d, tiers.metric, intervals=intervals)) for own in tiers.distances.values() for d in own.values()
-    )
+def _matrix_columns(board: Leaderboard, labels: Sequence[str], *, intervals: bool, numbers: bool) -> list[Column]:
+    columns = [Column("", _row_names(board, labels[:-1]))]
+    cell = max(len(_cell(d, board, intervals=intervals)) for own in board.distances.values() for d in own.values())
     heads = short_names(labels[1:], max(cell, 14))
     for head, column in zip(heads, labels[1:], strict=True):
-        distances = [tiers.distances[row].get(column) for row in labels[:-1]]
-        columns.append(
-            Column(head, [_cell(d, tiers.metric, intervals=intervals) for d in distances], right=True, gap=3)
-        )
+        distances = [board.distances[row].get(column) for row in labels[:-1]]
+        columns.append(Column(head, [_cell(d, board, intervals=intervals) for d in distances], right=True, gap=3))
     return columns
 
 
-def _row_names(tiers: Tiers, labels: Sequence[str]) -> list[Text]:
-    leading = {place.label for place in tiers.tiers[0]} if len(tiers.tiers) > 1 else set()
+def _row_names(board: Leaderboard, labels: Sequence[str]) -> list[Text]:
     shown = short_names(labels, 24)
-    return [Text(name, FIRST if label in leading else "") for name, label in zip(shown, labels, strict=True)]
+    return [Text(name, FIRST if label in board.front else "") for name, label in zip(shown, labels, strict=True)]
 
 
-def _cell(distance: Distance | None, metric: str, *, intervals: bool) -> Text:
+def _cell(distance: Distance | None, board: Leaderboard, *, intervals: bool) -> Text:
+    """Return the lead of the row over the column: positive where it is better, whatever the metric."""
     if distance is None:
         return Text("")
     if distance.difference is None:
         return Text("–", QUIET)
-    text = f"{GLYPHS[distance.verdict]} {signs(Scale(metric).signed(distance.difference))}"
+    sign, metric = board.sign, board.metric
+    text = f"{GLYPHS[distance.verdict]} {signs(Scale(metric).signed(sign * distance.difference))}"
     if intervals and distance.ci95 is not None:
-        text += f"  {interval_words(distance.ci95, metric)}"
+        bounds = distance.ci95 if sign > 0 else (-distance.ci95[1], -distance.ci95[0])
+        text += f"  {interval_words(bounds, metric)}"
     return Text(text, VERDICT_STYLES[distance.verdict])
 
 
-def _glyph_columns(tiers: Tiers, labels: Sequence[str], width: int) -> list[Column]:
+def _glyph_columns(board: Leaderboard, labels: Sequence[str], width: int) -> list[Column]:
     """Return a matrix with a glyph for each pair, numbered heads, and the difference to the next arm."""
     digits = len(str(len(labels)))
     numbers = [f"{place + 1:>{digits}}" for place in range(len(labels))]
     room = max(12, width - 2 * digits - (digits + 1) * (len(labels) - 1) - 22)
     names = short_names(labels, room)
-    leading = len(tiers.tiers[0]) if len(tiers.tiers) > 1 else 0
     rows = [
-        Text(f"{n} {name}", FIRST if i < leading else "")
-        for i, (n, name) in enumerate(zip(numbers, names, strict=True))
+        Text(f"{number} {name}", FIRST if label in board.front else "")
+        for number, name, label in zip(numbers, names, labels, strict=True)
     ]
     columns = [Column("", rows)]
     for place, label in enumerate(labels[1:], start=1):
-        distances = [tiers.distances.get(row, {}).get(label) for row in labels]
+        distances = [board.distances.get(row, {}).get(label) for row in labels]
         marks = [Text("") if d is None else Text(GLYPHS[d.verdict], VERDICT_STYLES[d.verdict]) for d in distances]
         columns.append(Column(numbers[place].strip(), marks, right=True, gap=2 if place == 1 else 1))
-    after = [tiers.distances[a][b] for a, b in pairwise(labels)]
-    nexts = [*(_cell(distance, tiers.metric, intervals=False) for distance in after), Text("")]
+    after = [board.distances[a][b] for a, b in pairwise(labels)]
+    nexts = [*(_cell(distance, board, intervals=False) for distance in after), Text("")]
     columns.append(Column("to the next", nexts))
     return columns

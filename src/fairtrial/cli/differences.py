@@ -7,16 +7,15 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from fairtrial.analyse.comparison import Verdict
-from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.tiers import GLYPHS, interval_words, signs
+from fairtrial.analyse.comparison import Verdict, opposite
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import GLYPHS
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import QUIET, VERDICT_STYLES, Column, cells, table_lines, total_width
 from fairtrial.cli.tables import short_names
 
 NARROW = 60  # columns below which nothing is drawn
 _MOST_BAR = 44
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 class Row(NamedTuple):
@@ -32,7 +31,7 @@ class Row(NamedTuple):
     def turned(self) -> Row:
         """Return the difference the other way round."""
         return self._replace(
-            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+            verdict=opposite(self.verdict),
             difference=None if self.difference is None else -self.difference,
             ci95=None if self.ci95 is None else (-self.ci95[1], -self.ci95[0]),
         )

@@ -56,7 +56,7 @@ def _print(found: Drift) -> None:
 
     from fairtrial.analyse.drift import drift_line, rate_line
     from fairtrial.analyse.score_table import SCORE
-    from fairtrial.analyse.wording.comparisons import Scale
+    from fairtrial.analyse.wording.scale import Scale
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable

@@ -1,4 +1,4 @@
-"""The picture of a run: every arm with its interval, in tiers, and its distance to the first."""
+"""The picture of a run: every arm with its interval, its distance to the first, and brackets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from fairtrial.analyse.leaderboard import Contender, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.tiers import Contender, Tiers
-from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.leaderboards import distance_words, rank_words
 from fairtrial.analyse.wording.numbers import milliseconds
-from fairtrial.analyse.wording.tiers import GLYPHS, distance_words, interval_words, rank_words, signs
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import GLYPHS
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines
 from fairtrial.cli.tables import shortened
@@ -47,28 +48,32 @@ _FLAGS = (
 _SHAPES = tuple(_Shape(*flags) for flags in _FLAGS)
 
 
-def forest_lines(tiers: Tiers, arms: Mapping[str, ArmSummary], width: int, *, plain: bool = False) -> list[Text]:
-    """Return the arms as lines, the best first, with dotted rules between tiers; arms without a score come last."""
-    names = [place.label for place in tiers.places] + tiers.unscored
-    if not tiers.places or (plain and len(names) == 1):
+def forest_lines(board: Leaderboard, arms: Mapping[str, ArmSummary], width: int, *, plain: bool = False) -> list[Text]:
+    """Return the arms as lines, the best first; arms without a score come last.
+
+    A dotted rule stands where every arm above is better than every arm below.
+    """
+    names = [place.label for place in board.places] + board.unscored
+    if not board.places or (plain and len(names) == 1):
         return []
-    ranked = len(tiers.places) > 1
-    before = [_ranks(tiers.places, len(tiers.unscored))] if ranked else []
-    more = _costs(tiers.places, tiers.unscored, arms) if width >= _WIDE else []
-    shape, after, fixed = _shape(tiers, [*before, *more], width, names, plain=plain)
-    arm, alone = _names(names, tiers, width - 3 - fixed - (2 + MIN_WIDTH if shape.bars else 0))
+    ranked = len(board.places) > 1
+    before = [_ranks(board.places, len(board.unscored))] if ranked else []
+    more = _costs(board.places, board.unscored, arms) if width >= _WIDE else []
+    more += _brackets(board) if width >= _NARROW else []
+    shape, after, fixed = _shape(board, [*before, *more], width, names, plain=plain)
+    arm, alone = _names(names, board, width - 3 - fixed - (2 + MIN_WIDTH if shape.bars else 0))
     columns = [*before, *arm]
     if shape.bars:
         left = width - 1 - fixed - sum(column.width + column.gap for column in arm)
-        columns += _bars(tiers, left, after, ranked=ranked, wide=width >= _WIDE)
+        columns += _bars(board, left, after, ranked=ranked, wide=width >= _WIDE)
     else:
         columns += after
     columns += more
-    return _with_rules(table_lines(columns), tiers, alone, width, indent=before[0].width + 2 if before else 0)
+    return _with_rules(table_lines(columns), board, alone, width, indent=before[0].width + 2 if before else 0)
 
 
 def _shape(
-    tiers: Tiers, others: Sequence[Column], width: int, names: Sequence[str], *, plain: bool
+    board: Leaderboard, others: Sequence[Column], width: int, names: Sequence[str], *, plain: bool
 ) -> tuple[_Shape, list[Column], int]:
     """Return the fullest shape that fits, its columns of numbers, and the width of all columns but names and bars."""
     lengths = [Text(name).cell_len for name in names]
@@ -76,63 +81,80 @@ def _shape(
     for shape in _SHAPES:
         if shape.bars and (plain or width < _NARROW):
             continue
-        after = [] if len(names) == 1 else _numbers(tiers, shape)  # of a single arm, the headline has the numbers
+        after = [] if len(names) == 1 else _numbers(board, shape)  # of a single arm, the headline has the numbers
         fixed = 1 + sum(column.width + column.gap for column in [*others, *after])
         if shape.fits(width, fixed, name):
             break
     return shape, after, fixed
 
 
-def _bars(tiers: Tiers, left: int, after: list[Column], *, ranked: bool, wide: bool) -> list[Column]:
+def _bars(board: Leaderboard, left: int, after: list[Column], *, ranked: bool, wide: bool) -> list[Column]:
     """Return the drawn intervals with the numbers beside them, and with room the drawn differences to the first."""
     both = ranked and wide and left >= 2 * (MIN_WIDTH + 4)
     second = min(_MOST_DIFFERENCE, (left - 4) // 2) if both else 0
     first = min(_MOST_BAR, left - 2 - (second + 2 if second else 0))
-    columns = [_intervals(tiers, first), *after]
+    columns = [_intervals(board, first), *after]
     if second:
-        columns.insert(-1, _differences(tiers, second))
+        columns.insert(-1, _differences(board, second))
     return columns
 
 
-def _with_rules(lines: list[Text], tiers: Tiers, alone: Mapping[int, str], width: int, indent: int) -> list[Text]:
-    """Put dotted rules between tiers, and names that are too long for their column above their lines."""
-    ends = {sum(map(len, tiers.tiers[: number + 1])) for number in range(len(tiers.tiers))}
-    shown, leading = [lines[0]], len(tiers.tiers[0]) if tiers.tiers else 0
+def _with_rules(lines: list[Text], board: Leaderboard, alone: Mapping[int, str], width: int, indent: int) -> list[Text]:
+    """Put dotted rules where arms are clearly apart, and names that are too long for their column above their lines."""
+    ends = {*board.breaks, len(board.places)}
+    shown = [lines[0]]
     for number, line in enumerate(lines[1:]):
         if number in ends:
             shown.append(rule(min(width, max(each.cell_len for each in lines) + 1)))
         if number in alone:
             name = shortened(printable(alone[number]), width - indent - 2)
-            shown.append(Text.assemble(line[: indent + 1], (name, FIRST if number < leading else "")))
+            shown.append(Text.assemble(line[: indent + 1], (name, _style(board, alone[number]))))
             shown.append(Text.assemble(" " * (indent + 1), line[indent + 1 :]))
         else:
             shown.append(line)
     return shown
 
 
+def _style(board: Leaderboard, label: str) -> str:
+    return FIRST if label in board.front else ""
+
+
+def _brackets(board: Leaderboard) -> list[Column]:
+    """Return the brackets: a line where an arm belongs to one, dots where one passes it."""
+    found = board.shown_brackets
+    order = [one.label for one in board.places]
+    rows = []
+    for place, label in enumerate(order):
+        marks = []
+        for bracket in found:
+            inside = order.index(bracket[0]) <= place <= order.index(bracket[-1])
+            marks.append("┃" if label in bracket else "┊" if inside else " ")
+        rows.append("".join(marks))
+    return [Column("", cells([*rows, *[""] * len(board.unscored)], QUIET), gap=1)] if found else []
+
+
 def _ranks(places: Sequence[Contender], unscored: int) -> Column:
     return Column("rank", cells([*map(rank_words, places), *["–"] * unscored]))
 
 
-def _names(names: Sequence[str], tiers: Tiers, room: int) -> tuple[list[Column], dict[int, str]]:
+def _names(names: Sequence[str], board: Leaderboard, room: int) -> tuple[list[Column], dict[int, str]]:
     """Return the column of names, and by their place the names that are too long for it."""
-    leading = len(tiers.tiers[0]) if len(tiers.tiers) > 1 else 0
-    shown = [Text(printable(name), FIRST if number < leading else "") for number, name in enumerate(names)]
+    shown = [Text(printable(name), _style(board, name)) for name in names]
     alone = {number: names[number] for number, text in enumerate(shown) if text.cell_len > room}
     column = Column("arm", [Text("") if number in alone else text for number, text in enumerate(shown)])
     return ([column] if len(alone) < len(names) else []), alone
 
 
-def _numbers(tiers: Tiers, shape: _Shape) -> list[Column]:
+def _numbers(board: Leaderboard, shape: _Shape) -> list[Column]:
     """Return the columns with the score, its interval, and the distance to the first."""
-    scale, missing = Scale(tiers.metric), [""] * len(tiers.unscored)
-    places = tiers.places
+    scale, missing = Scale(board.metric), [""] * len(board.unscored)
+    places = board.places
     means = [signs(scale.plain(place.aggregate.mean)) for place in places] + ["no score"] * len(missing)
-    columns = [Column(shortened(tiers.metric or "score", 14), cells(means), right=True)]
+    columns = [Column(shortened(board.metric or "score", 14), cells(means), right=True)]
     if shape.interval:
-        columns.append(Column("95 % CI", cells([*(_interval(place, tiers.metric) for place in places), *missing])))
+        columns.append(Column("95 % CI", cells([*(_interval(place, board.metric) for place in places), *missing])))
     if len(places) > 1:
-        distances = [_distance(place, tiers.metric, words=shape.words) for place in places]
+        distances = [_distance(place, board.metric, words=shape.words) for place in places]
         columns.append(Column("to the first" if shape.words else "", [*distances, *cells(missing)], gap=1))
     return columns
 
@@ -149,30 +171,30 @@ def _distance(place: Contender, metric: str, *, words: bool) -> Text:
         return Text("")
     verdict, style = place.to_first.verdict, VERDICT_STYLES[place.to_first.verdict]
     said = distance_words(place.to_first, metric).removesuffix(", equivalent")  # its glyph says so
-    said = said if words else said.split(" ")[0]
-    return Text(f"{GLYPHS[verdict]} {said or 'no cases in common'}", style)
+    said = said if words or place.to_first.difference is None else said.split(" ")[0]
+    return Text(f"{GLYPHS[verdict]} {said}", style)
 
 
-def _intervals(tiers: Tiers, width: int) -> Column:
+def _intervals(board: Leaderboard, width: int) -> Column:
     """Draw the interval of every arm."""
-    factor = Scale(tiers.metric).factor
-    leading = len(tiers.tiers[0]) if len(tiers.tiers) > 1 else 0
-    rows = [(_times(p.aggregate.mean, factor), _both(p.aggregate.ci95, factor)) for p in tiers.places]
+    factor = Scale(board.metric).factor
+    rows = [(_times(p.aggregate.mean, factor), _both(p.aggregate.ci95, factor)) for p in board.places]
     ends = [end for mean, bounds in rows for end in (mean, *(bounds or ())) if end is not None]
-    axis = Axis(ends, width, within=(-math.inf, math.inf) if tiers.metric else (0.0, 100.0))
-    bars = [axis.bar(mean, bounds, FIRST if place < leading else "") for place, (mean, bounds) in enumerate(rows)]
-    return Column(axis.head(), [*bars, *(axis.bar(None, None) for _ in tiers.unscored)])
+    axis = Axis(ends, width, within=(-math.inf, math.inf) if board.metric else (0.0, 100.0))
+    styles = [_style(board, place.label) for place in board.places]
+    bars = [axis.bar(mean, bounds, style) for (mean, bounds), style in zip(rows, styles, strict=True)]
+    return Column(axis.head(), [*bars, *(axis.bar(None, None) for _ in board.unscored)])
 
 
-def _differences(tiers: Tiers, width: int) -> Column:
+def _differences(board: Leaderboard, width: int) -> Column:
     """Draw the difference of every arm to the first."""
-    factor = Scale(tiers.metric).factor
-    distances = [place.to_first for place in tiers.places]
+    factor = Scale(board.metric).factor
+    distances = [place.to_first for place in board.places]
     rows = [(None, None) if d is None else (_times(d.difference, factor), _both(d.ci95, factor)) for d in distances]
     ends = [end for mean, bounds in rows for end in (mean, *(bounds or ())) if end is not None]
     axis = Axis(ends, width, zero=True)
     bars = [axis.bar(mean, bounds) for mean, bounds in rows]
-    return Column(axis.head(), [*bars, *(Text("") for _ in tiers.unscored)])
+    return Column(axis.head(), [*bars, *(Text("") for _ in board.unscored)])
 
 
 def _times(value: float | None, factor: int) -> float | None:

@@ -9,8 +9,11 @@ import click
 from fairtrial.cli.options import json_option, open_store, option, plain_option, print_json, store_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairtrial.analyse import Run
-    from fairtrial.analyse.summary import RunSummary
+    from fairtrial.analyse.leaderboard import Leaderboard
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
     from fairtrial.cli.layout import Column
 
 _MIN_SUITE, _MAX_SUITE, _MIN_LEADS, _MAX_LEADS = 14, 32, 14, 34
@@ -148,8 +151,8 @@ def _bars(leaders: list[_Leaders], width: int) -> Column:
 
 def _leaders(run: Run, summary: RunSummary) -> _Leaders:
     """Return who leads: `▲` alone, `?` together with others; `●` the run goes on, `■` it was stopped."""
+    from fairtrial.analyse.leaderboard import run_leaderboard
     from fairtrial.analyse.summary import ranked
-    from fairtrial.analyse.tiers import run_tiers
 
     if summary.status == "running":
         return _Leaders("●", "running")
@@ -158,20 +161,35 @@ def _leaders(run: Run, summary: RunSummary) -> _Leaders:
         return _Leaders("–", "no score")
     if summary.status == "interrupted":
         return _Leaders("■", "interrupted")
-    best = scored[0]
-    mean = 100 * (best.aggregate.mean or 0.0)
-    bounds = None if best.aggregate.ci95 is None else (100 * best.aggregate.ci95[0], 100 * best.aggregate.ci95[1])
     if len(scored) == 1:
-        return _Leaders(" ", best.arm, "", mean, bounds)
+        return _Leaders(" ", scored[0].arm, "", *_score(scored[0]))
     trials = sum(arm.trials for arm in summary.arms)
-    if len(scored) > _MOST_ARMS or trials > _MOST_TRIALS or run.settings.get("primary_metric"):
-        return _Leaders(" ", f"{best.arm} of {len(scored)} arms", best.arm, mean, bounds)
-    leading = run_tiers(run).tiers[0]
-    names = [place.label for place in leading]
+    if len(scored) > _MOST_ARMS or trials > _MOST_TRIALS:
+        return _first_of_many(run, scored)
+    return _named(run_leaderboard(run), scored)
+
+
+def _first_of_many(run: Run, scored: Sequence[ArmSummary]) -> _Leaders:
+    """Name the arm with the best score, without a verdict; nobody where it is not the score that counts."""
+    if run.settings.get("primary_metric"):
+        return _Leaders(" ", f"{len(scored)} arms")
+    return _Leaders(" ", f"{scored[0].arm} of {len(scored)} arms", scored[0].arm, *_score(scored[0]))
+
+
+def _named(board: Leaderboard, scored: Sequence[ArmSummary]) -> _Leaders:
+    """Name the arms that may be first, with the score of the best one."""
+    names = [place.label for place in board.leading] or [board.places[0].label]
+    first = next(arm for arm in scored if arm.arm == names[0])
     both = len(names) < 3 and len(", ".join(names)) <= _MIN_LEADS + 12
     shown = ", ".join(names) if both or len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     short = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else ""
-    return _Leaders("▲" if len(names) == 1 else "?", shown, short, mean, bounds)
+    return _Leaders("▲" if len(board.leading) == 1 else "?", shown, short, *_score(first))
+
+
+def _score(arm: ArmSummary) -> tuple[float, tuple[float, float] | None]:
+    """Return the score of an arm with its interval, 0–100."""
+    bounds = arm.aggregate.ci95
+    return 100 * (arm.aggregate.mean or 0.0), None if bounds is None else (100 * bounds[0], 100 * bounds[1])
 
 
 def _scored(summary: RunSummary) -> str:

@@ -8,9 +8,11 @@ from rich.text import Text
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
-from fairtrial.analyse.tiers import Tiers
-from fairtrial.analyse.wording.comparisons import Scale, brief_lines, method_words, why_undecided
-from fairtrial.analyse.wording.tiers import settle_words, signs
+from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.wording.changes import later_is_second, two_times
+from fairtrial.analyse.wording.comparisons import brief_lines, method_words, why_undecided
+from fairtrial.analyse.wording.leaderboards import settle_words
+from fairtrial.analyse.wording.scale import Scale, signs
 from fairtrial.cli.axis import split
 from fairtrial.cli.console import Console
 from fairtrial.cli.differences import NARROW, Row, difference_lines
@@ -25,15 +27,20 @@ _WIDE = 118  # from here on, there is room for both answers
 
 
 def print_pair(
-    console: Console, comparisons: Comparisons, tiers: Tiers | None, flips: Sequence[Flip], *, plain: bool
+    console: Console, comparisons: Comparisons, board: Leaderboard | None, flips: Sequence[Flip], *, plain: bool
 ) -> None:
     """Print the only pair of a comparison, the better arm first."""
     pair = comparisons.pairs[0]
-    turned = tiers is not None and bool(tiers.places) and tiers.places[0].label == pair.b
+    times = two_times(comparisons)
+    turned = (
+        later_is_second(pair, comparisons)
+        if times
+        else board is not None and bool(board.places) and board.places[0].label == pair.b
+    )
     names = (pair.b, pair.a) if turned else (pair.a, pair.b)
     width = console.page_width
-    print_block(console, _balance_lines(pair, width, turned=turned, plain=plain))
-    lines = _method_lines(pair, tiers)
+    print_block(console, _balance_lines(pair, width, turned=turned, plain=plain, over_time=times is not None))
+    lines = _method_lines(pair, board)
     if lines:
         console.print()
     for line in lines:
@@ -59,12 +66,13 @@ def _turn(rows: Sequence[Row], *, turned: bool) -> list[Row]:
     return [row.turned() for row in rows] if turned else list(rows)
 
 
-def _balance_lines(pair: Comparison, width: int, *, turned: bool, plain: bool) -> list[Text]:
-    """Return on how many cases the first arm is ahead, level and behind."""
+def _balance_lines(pair: Comparison, width: int, *, turned: bool, plain: bool, over_time: bool) -> list[Text]:
+    """Return on how many cases the first arm is ahead, level and behind, or better and worse than before."""
     if pair.count < 2 or pair.labels:  # with labels, these counts would be the uncorrected judgements
         return []
     ahead, behind = (pair.behind, pair.ahead) if turned else (pair.ahead, pair.behind)
-    left, right = f"ahead on {ahead}", f"behind on {behind}"
+    more, less = ("better", "worse") if over_time else ("ahead", "behind")
+    left, right = f"{more} on {ahead}", f"{less} on {behind}"
     if plain or width < NARROW:
         return [Text(f" {left}, level on {pair.tied}, {right}")]
     room = width - len(left) - len(right) - 6
@@ -75,7 +83,7 @@ def _balance_lines(pair: Comparison, width: int, *, turned: bool, plain: bool) -
     return [first, Text(f"{' ' * (len(left) + 3 + counts[0])}level on {pair.tied}", QUIET)] if pair.tied else [first]
 
 
-def _method_lines(pair: Comparison, tiers: Tiers | None) -> list[str]:
+def _method_lines(pair: Comparison, board: Leaderboard | None) -> list[str]:
     """Say what the verdict is based on, and what would settle an open one."""
     how = [line for line in brief_lines(pair) if line.endswith(("agree", "agrees"))]
     rest = [line for line in brief_lines(pair) if line not in how]
@@ -86,7 +94,7 @@ def _method_lines(pair: Comparison, tiers: Tiers | None) -> list[str]:
     if pair.verdict == "cannot tell" and pair.detectable is None and pair.difference is not None:
         reason = why_undecided(pair)
         lines.append(f"{reason[:1].upper()}{reason[1:]}.")
-    elif tiers is not None and (settle := settle_words(tiers)):
+    elif board is not None and (settle := settle_words(board)):
         lines.append(settle)
     return [*lines, *(f"{line[:1].upper()}{line[1:]}." for line in rest)]
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fairtrial.analyse.rank import Ranking, WinMatrix
-    from fairtrial.analyse.score_table import ScoreTable
     from fairtrial.cli.layout import Column
 
 
@@ -49,29 +48,25 @@ def command(
     Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
     (`fairtrial vote`), from both, or from scores: the arm with the higher score on a case wins it.
     """
+    from fairtrial.analyse.leaderboard import table_leaderboard
     from fairtrial.analyse.rank import rank
-    from fairtrial.analyse.score_table import find_sources, read_scores
+    from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
+    from fairtrial.analyse.wording.leaderboards import headline
+    from fairtrial.analyse.wording.ranks import ranking_verdict
     from fairtrial.reports.json import ranking_document
 
     scores = read_scores(find_sources(runs, open_store(store)))
-    ranking = rank(scores, metric=None if metric is None else metric_key(metric), by=by, control_style=control_style)  # type: ignore[arg-type]
+    key = None if metric is None else metric_key(metric)
+    check_metric(scores.arms, scores.primary if key is None else key)
+    board = table_leaderboard(scores, key) if by in (None, "scores") else None
+    ranking = rank(scores, metric=key, by=by, control_style=control_style, board=board)  # type: ignore[arg-type]
     if as_json:
         print_json(ranking_document(ranking))
         return
-    print_ranking(ranking, _verdict(scores, ranking), matrix=matrix, plain=plain)
+    verdict = ranking_verdict(ranking) if board is None else headline(board)
+    print_ranking(ranking, verdict, matrix=matrix, plain=plain)
     sys.stdout.flush()
     _print_next(runs, matrix=matrix)
-
-
-def _verdict(scores: ScoreTable, ranking: Ranking) -> str:
-    """Return the headline: that of the run where ranks come from its scores."""
-    from fairtrial.analyse.tiers import table_tiers
-    from fairtrial.analyse.wording.ranks import ranking_verdict
-    from fairtrial.analyse.wording.tiers import headline
-
-    if ranking.by_pairs or ranking.metric != scores.primary:
-        return ranking_verdict(ranking)
-    return headline(table_tiers(scores))
 
 
 def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
@@ -138,7 +133,7 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-    from fairtrial.analyse.wording.comparisons import Scale
+    from fairtrial.analyse.wording.scale import Scale
     from fairtrial.cli.axis import Axis
     from fairtrial.cli.layout import Column
 

@@ -140,7 +140,7 @@ def print_replication(result: Replication) -> None:
 
 
 def _cells(pair: TonePair) -> list[str]:
-    from fairtrial.analyse.wording.tiers import signs
+    from fairtrial.analyse.wording.scale import signs
 
     runs, questions = ("*" if found else " " for found in (pair.found_by_runs, pair.found_by_questions))
     interval = "–" if pair.ci95 is None else f"{100 * pair.ci95[0]:+.1f} to {100 * pair.ci95[1]:+.1f}"

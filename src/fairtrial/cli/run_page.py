@@ -9,13 +9,13 @@ from rich.text import Text
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.kind_means import KindMeans
+from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.lines import notes, other_lines
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
-from fairtrial.analyse.tiers import Tiers, run_tiers
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
+from fairtrial.analyse.wording.leaderboards import headline, settle_words
 from fairtrial.analyse.wording.numbers import milliseconds, money, number
 from fairtrial.analyse.wording.runs import failure_line, metric_cell, scale_words
-from fairtrial.analyse.wording.tiers import headline, settle_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import (
@@ -53,28 +53,28 @@ def print_run(
     seconds: float | None = None,
     plain: bool = False,
     details: bool = False,
-) -> Tiers:
-    """Print the result of a run; a `stored` one with its date, judges and id. Return its tiers."""
+) -> Leaderboard:
+    """Print the result of a run; a `stored` one with its date, judges and id. Return its board."""
     console = Console()
-    tiers = run_tiers(run)
+    board = run_leaderboard(run)
     arms = {arm.arm: arm for arm in summary.arms}
-    order = [arms[name] for name in [*(place.label for place in tiers.places), *tiers.unscored]]
-    print_wrapped(console, headline(tiers), "bold")
-    _print_block(console, forest_lines(tiers, arms, console.page_width, plain=plain))
+    order = [arms[name] for name in [*(place.label for place in board.places), *board.unscored]]
+    print_wrapped(console, headline(board), "bold")
+    _print_block(console, forest_lines(board, arms, console.page_width, plain=plain))
     console.print()
     for line in joined_lines(_facts(run, summary, seconds, stored=stored), console.page_width):
         console.print(Text(f" {printable(line)}"), soft_wrap=True)
-    if settle := settle_words(tiers):
+    if settle := settle_words(board):
         print_wrapped(console, settle)
     if details:
         _print_block(console, _detail_lines(order))
     if kinds is not None:
         _print_kinds(console, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
-    _print_metrics(console, order, tiers, details=details)
+    _print_metrics(console, order, board, details=details)
     _print_arms(console, summary, order, details=details)
     _print_notes(console, summary)
     _print_missing(console, summary)
-    return tiers
+    return board
 
 
 def _print_block(console: Console, lines: Sequence[Text]) -> None:
@@ -128,12 +128,12 @@ def _detail_lines(arms: Sequence[ArmSummary]) -> list[Text]:
     return table_lines([Column(name, cells(texts), right=name != "arm") for name, texts in rows.items()])
 
 
-def _print_metrics(console: Console, arms: Sequence[ArmSummary], tiers: Tiers, *, details: bool) -> None:
+def _print_metrics(console: Console, arms: Sequence[ArmSummary], board: Leaderboard, *, details: bool) -> None:
     """Print the other metrics with their intervals, an arm on each line; in parts where they are too wide."""
-    names = list(dict.fromkeys(name for arm in arms for name in arm.metrics if name != tiers.metric))
+    names = list(dict.fromkeys(name for arm in arms for name in arm.metrics if name != board.metric))
     shown = names if details else names[:_MAX_METRICS]
     columns = [_metric_column(name, [arm.metrics.get(name) for arm in arms]) for name in shown]
-    if tiers.metric:
+    if board.metric:
         columns.insert(0, Column("score", cells([_score_cell(arm) for arm in arms])))
     label = Column("arm", cells(short_names([arm.arm for arm in arms], _LONG_NAME)))
     while columns:

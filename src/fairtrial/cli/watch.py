@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.wording.numbers import money
+from fairtrial.core.answer import failure_words
 from fairtrial.core.money import total
 from fairtrial.core.text import counted
-from fairtrial.engine.progress import failure_words
 
 if TYPE_CHECKING:
     from rich.text import Text

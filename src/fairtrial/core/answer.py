@@ -173,3 +173,27 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[Turn, ...] = ()  # of a conversation, as stored so far; `cost` includes theirs
     sent: dict[str, Any] = {}  # the parameters that were sent, under the names used in suites
     batched: tuple[BatchPlace, ...] = ()  # where its requests were, if they were sent in batches
+
+
+_FAILURE_WORDS = {
+    "rate_limited": "rate limited",
+    "server": "server error",
+    "connection": "no connection",
+    "stream": "connection lost",
+    "timeout": "timed out",
+    "auth": "key rejected",
+    "model": "no such model",
+    "crashed": "crashed",
+    "steps": "out of steps",
+    "tool_use": "without the required tool",
+    "template": "no prompt",
+    "context": "prompt too long for the model",
+    "expired": "expired in a batch",
+    "cancelled": "cancelled in a batch",
+    "lost": "lost with a batch",
+}
+
+
+def failure_words(kind: str) -> str:
+    """Return a kind of failure as people say it."""
+    return _FAILURE_WORDS.get(kind, kind.replace("_", " "))

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from fairtrial.core.answer import Failure, Outcome
+from fairtrial.core.answer import Failure, Outcome, failure_words
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
@@ -14,28 +14,6 @@ from fairtrial.store.totals import ArmTotals
 
 _NORMAL_95 = 1.96
 _STILL = 30.0  # seconds without an answer that are worth saying
-_FAILURES = {
-    "rate_limited": "rate limited",
-    "server": "server error",
-    "connection": "no connection",
-    "stream": "connection lost",
-    "timeout": "timed out",
-    "auth": "key rejected",
-    "model": "no such model",
-    "crashed": "crashed",
-    "steps": "out of steps",
-    "tool_use": "without the required tool",
-    "template": "no prompt",
-    "context": "prompt too long for the model",
-    "expired": "expired in a batch",
-    "cancelled": "cancelled in a batch",
-    "lost": "lost with a batch",
-}
-
-
-def failure_words(kind: str) -> str:
-    """Return a kind of failure as people say it."""
-    return _FAILURES.get(kind, kind.replace("_", " "))
 
 
 class ArmProgress:

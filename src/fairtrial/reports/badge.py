@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fairtrial.analyse.tiers import Tiers
-from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.charts.svg import tag, words
 from fairtrial.core.text import one_line
 
@@ -15,38 +14,40 @@ _LONGEST = 32
 _LOPSIDED = 0.1  # share by which the two sides of an interval may differ to be given as one number
 
 
-def badge_words(tiers: Tiers) -> str:
+def badge_words(board: Leaderboard) -> str:
     """Return the text of a badge: `claude-haiku 83.7 ± 3.9 · leads`."""
-    if not tiers.tiers:
+    if not board.places:
         return "no score yet"
-    first, leading = tiers.places[0], tiers.tiers[0]
+    first = board.places[0]
     name = one_line(first.label)
     name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-    value = signs(Scale(tiers.metric).plain(first.aggregate.mean))
-    by = f" {tiers.metric}" if tiers.metric else ""
-    return f"{name} {value}{_spread(tiers)}{by}{_standing(len(leading), len(tiers.places))}"
+    value = signs(Scale(board.metric).plain(first.aggregate.mean))
+    by = f" {board.metric}" if board.metric else ""
+    return f"{name} {value}{_spread(board)}{by}{_standing(board)}"
 
 
-def _spread(tiers: Tiers) -> str:
-    numbers, scale = tiers.places[0].aggregate, Scale(tiers.metric)
+def _spread(board: Leaderboard) -> str:
+    numbers, scale = board.places[0].aggregate, Scale(board.metric)
     if numbers.ci95 is None or numbers.mean is None:
         return ""
     below, above = numbers.mean - numbers.ci95[0], numbers.ci95[1] - numbers.mean
     if abs(above - below) > _LOPSIDED * (above + below):
-        return f" ({interval_words(numbers.ci95, tiers.metric)})"
+        return f" ({interval_words(numbers.ci95, board.metric)})"
     return f" ± {scale.plain((above + below) / 2)}"
 
 
-def _standing(leading: int, arms: int) -> str:
-    if arms == 1:
+def _standing(board: Leaderboard) -> str:
+    """Say how the first arm stands; nothing if it is alone, or another one is better on the cases that both have."""
+    leading = len(board.leading)
+    if len(board.places) == 1 or board.places[0].rank > 1:
         return ""
     return " · leads" if leading == 1 else " · tied" if leading == 2 else f" · tie of {leading}"
 
 
-def badge(tiers: Tiers) -> str:
+def badge(board: Leaderboard) -> str:
     """Return the badge as SVG."""
-    text, label = badge_words(tiers), "fairtrial"
-    leads = bool(tiers.tiers) and len(tiers.tiers[0]) == 1 and len(tiers.places) > 1
+    text, label = badge_words(board), "fairtrial"
+    leads = text.endswith(" · leads")
     left = _width(label) + 2 * _PADDING + 18  # room for the mark
     right = _width(text) + 2 * _PADDING
     mark = tag(

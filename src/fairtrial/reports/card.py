@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairtrial.analyse.tiers import Contender, Tiers
-from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.analyse.leaderboard import Contender, Leaderboard
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.charts.axis import Axis, linear_axis
 from fairtrial.charts.svg import tag, words
 from fairtrial.core.text import clipped, one_line
@@ -21,7 +20,7 @@ _MOST_ARMS = 5
 _ROW = 50
 
 
-def card(tiers: Tiers, headline: str, *, suite: str, facts: str) -> str:
+def card(board: Leaderboard, headline: str, *, suite: str, facts: str) -> str:
     """Return the picture as SVG."""
     lines = _wrapped(headline)
     size = 50 if len(lines) <= 2 else 42
@@ -36,7 +35,7 @@ def card(tiers: Tiers, headline: str, *, suite: str, facts: str) -> str:
         _text(_SIDE + 56, 82, "fairtrial", size=28, weight=650),
         _text(WIDTH - _SIDE, 82, clipped(one_line(suite), 48), size=24, colour=_DIM, anchor="end"),
         *head,
-        *_rows(tiers, rows_top, most),
+        *_rows(board, rows_top, most),
         _text(_SIDE, HEIGHT - 34, clipped(facts, 100), size=22, colour=_DIM),
     ]
     return tag(
@@ -72,13 +71,13 @@ def _wrapped(headline: str) -> list[str]:
     return [*lines[:2], clipped(" ".join(lines[2:]), 42)]
 
 
-def _rows(tiers: Tiers, top: int, most: int) -> list[str]:
+def _rows(board: Leaderboard, top: int, most: int) -> list[str]:
     """Return the first arms with their intervals."""
-    scale = Scale(tiers.metric)
-    shown: Sequence[Contender] = tiers.places[:most]
+    scale = Scale(board.metric)
+    shown: Sequence[Contender] = board.places[:most]
     ends = [scale.factor * end for one in shown for end in (one.aggregate.ci95 or (one.aggregate.mean or 0.0,))]
-    axis = linear_axis(ends, within=None if tiers.metric else (0.0, 100.0), least=0 if tiers.metric else 20)
-    leading = {one.label for one in tiers.tiers[0]} if len(tiers.places) > 1 else set()
+    axis = linear_axis(ends, within=None if board.metric else (0.0, 100.0), least=0 if board.metric else 20)
+    leading = board.front
     drawn = [
         tag("line", x1=_at(axis, tick), x2=_at(axis, tick), y1=top - 8, y2=top + _height(shown) - 12, stroke=_LINE)
         for tick in axis.ticks
@@ -96,7 +95,7 @@ def _rows(tiers: Tiers, top: int, most: int) -> list[str]:
                 _text(
                     WIDTH - _SIDE,
                     y + 8,
-                    interval_words(one.aggregate.ci95, tiers.metric),
+                    interval_words(one.aggregate.ci95, board.metric),
                     size=22,
                     colour=_DIM,
                     anchor="end",

@@ -22,7 +22,6 @@ from fairtrial.analyse.figures import (
     pair_matrix,
     tools_section,
 )
-from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.overview import Overview, run_overview
@@ -34,9 +33,9 @@ from fairtrial.analyse.wording.cases import case_findings
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, p_words, sentence
 from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
+from fairtrial.analyse.wording.leaderboards import decided_words, headline, headline_parts, settle_words
 from fairtrial.analyse.wording.numbers import money
 from fairtrial.analyse.wording.runs import failure_line
-from fairtrial.analyse.wording.tiers import headline, headline_parts, settle_words
 from fairtrial.core.experiment import Arm
 from fairtrial.core.text import counted
 from fairtrial.reports.html_figures import figures, ranking
@@ -60,39 +59,40 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 def result_of(run: Run) -> Result:
     """Analyse a run."""
     overview, summary = run_overview(run), run.summary()
-    order = [*(one.label for one in overview.tiers.places), *overview.tiers.unscored]
+    order = [*(one.label for one in overview.leaderboard.places), *overview.leaderboard.unscored]
     return Result(
         run=run,
         summary=summary,
         overview=overview,
         order=order,
-        headline=headline(overview.tiers),
+        headline=headline(overview.leaderboard),
         shown=_shown(run, summary, overview, order),
     )
 
 
 def _shown(run: Run, summary: RunSummary, overview: Overview, order: list[str]) -> dict[str, Any]:
-    tiers = overview.tiers
+    leaderboard = overview.leaderboard
     arms = {arm.arm: arm for arm in summary.arms}
     links = _links(order)
     comparisons = compared(run, detailed=_MOST_PAIRS)
-    placed = [one.label for one in tiers.places]
+    placed = [one.label for one in leaderboard.places]
     kinds = by_kind(run)
     return {
         "suite": summary.suite,
         "run_id": run.id,
         "status": _unfinished(summary),
         "made": day(summary.created_at),
-        "metric": tiers.metric,
-        "headline": headline_parts(tiers),
+        "metric": leaderboard.metric,
+        "headline": headline_parts(leaderboard),
         "arm_href": links.arm,
         "facts": facts(run, summary),
         "arm_count": len(summary.arms),
-        "leaders": leaders(tiers, arms, links) if order else "",
-        "settle": settle_words(tiers),
-        "matrix": pair_matrix(tiers, links) if len(placed) > 2 else "",
-        "decided": decided_words(tiers),
-        "costs": cost_figures(tiers, arms, links),
+        "leaders": leaders(leaderboard, arms, links) if order else "",
+        "brackets": bool(leaderboard.shown_brackets),
+        "settle": settle_words(leaderboard),
+        "matrix": pair_matrix(leaderboard, links) if len(placed) > 2 else "",
+        "decided": decided_words(leaderboard),
+        "costs": cost_figures(leaderboard, arms, links),
         "kinds": kind_figures(kinds, placed, {arm.arm: arm.aggregate.mean for arm in summary.arms}),
         "kind_tables": kind_tables(kinds, order, cell=report_text),
         "kinds_note": NOTE,

@@ -9,16 +9,17 @@ from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.kind_means import KindMeans, by_kind
+from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary, ranked
-from fairtrial.analyse.tiers import Tiers, run_tiers
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, subject_line
 from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
+from fairtrial.analyse.wording.leaderboards import headline, rank_words, settle_words
 from fairtrial.analyse.wording.numbers import milliseconds, money, number
 from fairtrial.analyse.wording.runs import failure_line
 from fairtrial.analyse.wording.runs import headline as run_headline
-from fairtrial.analyse.wording.tiers import headline, interval_words, rank_words, settle_words, signs
+from fairtrial.analyse.wording.scale import interval_words, signs
 from fairtrial.reports.markdown import plain, table
 from fairtrial.reports.tools import section as tools_section
 from fairtrial.stats import Aggregate
@@ -27,22 +28,22 @@ from fairtrial.stats import Aggregate
 def write(run: Run, file: IO[str]) -> None:
     """Write the summary of a run."""
     tools = tool_report(run) if has_offers(run) else None
-    file.write(render(run.summary(), compared(run), by_kind(run), run_tiers(run), tools))
+    file.write(render(run.summary(), compared(run), by_kind(run), run_leaderboard(run), tools))
 
 
 def render(
     summary: RunSummary,
     compared_arms: Comparisons | None = None,
     kinds: KindMeans | None = None,
-    tiers: Tiers | None = None,
+    board: Leaderboard | None = None,
     tools: ToolReport | None = None,
 ) -> str:
     """Return the summary as Markdown; with who leads, every pair, means by kind of case and tools if they are given."""
     lines = [f"# {plain(summary.suite)}", ""]
-    if tiers is not None:
-        lines += [f"**{plain(headline(tiers))}**", ""]
-        lines += [plain(settle), ""] if (settle := settle_words(tiers)) else []
-    lines += [plain(run_headline(summary)), "", *_arms(summary, tiers)]
+    if board is not None:
+        lines += [f"**{plain(headline(board))}**", ""]
+        lines += [plain(settle), ""] if (settle := settle_words(board)) else []
+    lines += [plain(run_headline(summary)), "", *_arms(summary, board)]
     for arm in summary.arms:
         if own := arm_lines(summary, arm):
             lines += ["", f"{plain(arm.arm)}:", "", *(f"- {plain(line)}" for line in own)]
@@ -60,9 +61,9 @@ def render(
     return "\n".join(lines)
 
 
-def _arms(summary: RunSummary, tiers: Tiers | None) -> list[str]:
+def _arms(summary: RunSummary, board: Leaderboard | None) -> list[str]:
     """Return the table of arms, the best first."""
-    places = {one.label: one for one in tiers.places} if tiers else {}
+    places = {one.label: one for one in board.places} if board else {}
     order = {label: number for number, label in enumerate(places)}
     columns = [*(["rank"] if places else []), "arm", "score", "95 % CI", "± sd", "cases", "scored"]
     paid = any(arm.cost_usd != 0 for arm in summary.arms)

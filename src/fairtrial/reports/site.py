@@ -20,7 +20,7 @@ from fairtrial.analyse.figures import Links, leaders
 from fairtrial.analyse.overview import Overview, table_overview
 from fairtrial.analyse.score_table import ArmScores, read_scores, sources_of
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.wording.tiers import headline, headline_parts, settle_words
+from fairtrial.analyse.wording.leaderboards import headline, headline_parts, settle_words
 from fairtrial.charts import Curve, curves
 from fairtrial.charts.svg import safe
 from fairtrial.core.errors import FairtrialError
@@ -49,7 +49,7 @@ class Site(NamedTuple):
     notes: list[str]
 
 
-class Leaderboard(NamedTuple):
+class SuiteBoard(NamedTuple):
     """The arms of all runs of one suite on the same cases, each from the latest run that has it."""
 
     suite: str
@@ -135,12 +135,14 @@ class _Writer:
             self.notes.append("links to the site show no picture: --base-url says where it will be")
 
     def _write_run(self, name: str, result: Result, *, alone: bool, pictured: bool) -> None:
-        run, tiers = result.run, result.overview.tiers
+        run, leaderboard = result.run, result.overview.leaderboard
         index, files = self._write_answers(result)
-        self._save("badge.svg" if alone else f"badges/{run.id}.svg", badge(tiers))
+        self._save("badge.svg" if alone else f"badges/{run.id}.svg", badge(leaderboard))
         image = "og.png"
         if pictured:
-            drawn = card(tiers, result.headline, suite=result.summary.suite, facts=" · ".join(result.shown["facts"]))
+            drawn = card(
+                leaderboard, result.headline, suite=result.summary.suite, facts=" · ".join(result.shown["facts"])
+            )
             image = self._write_card(drawn, "og" if alone else f"og/{run.id}")
         self._save(
             f"{name}.html",
@@ -176,26 +178,28 @@ class _Writer:
         return encoded(index), files
 
     def _write_index(self, results: Sequence[Result]) -> None:
-        boards = leaderboards(results)
+        boards = suite_boards(results)
         first = boards[0]
         title = (
-            headline(first.overview.tiers)
+            headline(first.overview.leaderboard)
             if len(boards) == 1
             else f"{counted(len(results), 'run')} of {len(boards)} suites"
         )
         days = sorted(result.summary.created_at for result in results)
         dates = " to ".join(dict.fromkeys((day(days[0]), day(days[-1]))))
         facts = [counted(len(results), "run"), dates] if len(boards) == 1 else [dates]
-        drawn = card(first.overview.tiers, headline(first.overview.tiers), suite=first.suite, facts=" · ".join(facts))
+        drawn = card(
+            first.overview.leaderboard, headline(first.overview.leaderboard), suite=first.suite, facts=" · ".join(facts)
+        )
         image = self._write_card(drawn, "og")
-        self._save("badge.svg", badge(first.overview.tiers))
+        self._save("badge.svg", badge(first.overview.leaderboard))
         self._save(
             "index.html",
             render(
                 "site_index.html.j2",
                 files=True,
                 title=title,
-                headline=headline_parts(first.overview.tiers) if len(boards) == 1 else [],
+                headline=headline_parts(first.overview.leaderboard) if len(boards) == 1 else [],
                 facts=facts,
                 boards=[_board(board, results) for board in boards],
                 results=results,
@@ -236,15 +240,15 @@ class _Writer:
         path.write_text(text, "utf-8")
 
 
-def leaderboards(results: Sequence[Result]) -> list[Leaderboard]:
+def suite_boards(results: Sequence[Result]) -> list[SuiteBoard]:
     """Return the leaderboard of every suite, in the order of the runs given, newest first."""
     suites: dict[str, list[Result]] = {}
     for result in results:
         suites.setdefault(result.summary.suite, []).append(result)
-    return [_leaderboard(suite, of_suite) for suite, of_suite in suites.items()]
+    return [_suite_board(suite, of_suite) for suite, of_suite in suites.items()]
 
 
-def _leaderboard(suite: str, results: Sequence[Result]) -> Leaderboard:
+def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
     """Rank the latest result of every arm on the largest set of cases: a run on two cases is not ranked beside 200."""
     whole = max(results, key=lambda result: (result.run.plan.case_count, result.run.id)).run.plan
     same = [
@@ -265,25 +269,25 @@ def _leaderboard(suite: str, results: Sequence[Result]) -> Leaderboard:
         for arm_summary in result.summary.arms:
             summaries.setdefault(arm_summary.arm, arm_summary)
             runs.setdefault(arm_summary.arm, result.run.id)
-    return Leaderboard(suite, overview, summaries, runs, len(results) - len(same))
+    return SuiteBoard(suite, overview, summaries, runs, len(results) - len(same))
 
 
-def _board(board: Leaderboard, results: Sequence[Result]) -> dict[str, Any]:
+def _board(board: SuiteBoard, results: Sequence[Result]) -> dict[str, Any]:
     """Return what the index shows of a leaderboard."""
     links = Links(arm=lambda arm: f"{board.runs[arm]}.html" if arm in board.runs else "")
     return {
         "suite": board.suite,
-        "headline": headline(board.overview.tiers),
-        "leaders": leaders(board.overview.tiers, board.arms, links),
-        "settle": settle_words(board.overview.tiers),
+        "headline": headline(board.overview.leaderboard),
+        "leaders": leaders(board.overview.leaderboard, board.arms, links),
+        "settle": settle_words(board.overview.leaderboard),
         "left_out": counted(board.left_out, "run") if board.left_out else "",
         "history": _history(board, [result for result in results if result.summary.suite == board.suite]),
     }
 
 
-def _history(board: Leaderboard, results: Sequence[Result]) -> str:
+def _history(board: SuiteBoard, results: Sequence[Result]) -> str:
     """Draw the arms that are in several runs over time."""
-    leading = {one.label for one in board.overview.tiers.tiers[0]} if board.overview.tiers.tiers else set()
+    leading = {one.label for one in board.overview.leaderboard.leading}
     points: dict[str, list[Any]] = {}
     for result in results:
         for arm in result.summary.arms:
@@ -294,7 +298,7 @@ def _history(board: Leaderboard, results: Sequence[Result]) -> str:
                 points.setdefault(arm.arm, []).append((at, 100 * arm.aggregate.mean, ci, f"{result.run.id}.html"))
     lines = [
         Curve(one.label, points[one.label], "lead" if one.label in leading else "")
-        for one in board.overview.tiers.places
+        for one in board.overview.leaderboard.places
         if len(points.get(one.label, ())) > 1
     ]
     return safe(curves(lines[:_MOST_CURVES])) if lines else ""

@@ -40,6 +40,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
     difference: float
     std_err: float
     p_value: float | None  # None if nothing varies, or no chain of battles links the two
+    freedom: int = 0  # degrees of freedom of the error
 
 
 class Ratings(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +67,9 @@ def bradley_terry(
     players: int | None = None,
     covariates: ArrayLike | None = None,
     prior: float | None = None,
+    alpha: float = 0.05,
 ) -> Ratings:
-    """Fit ratings by maximum likelihood. The mean rating is 1000.
+    """Fit ratings by maximum likelihood. The mean rating is 1000; `alpha` is the error level of each interval.
 
     `worth` is the result of `one`: 1, ½ (a tie is half a win each) or 0. `covariates` (battles × features) say how much
     more of a feature `one` has than `other`; ratings are then adjusted to equal features. For the tests of gaps,
@@ -76,7 +78,7 @@ def bradley_terry(
     """
     if covariates is not None:
         z = np.asarray(covariates, dtype=np.float64)
-        return _controlled(one, other, worth, z, prompts, players=players)
+        return _controlled(one, other, worth, z, prompts, players=players, alpha=alpha)
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
     w = np.asarray(worth, dtype=np.float64)
     k = players or int(max(a.max(), b.max())) + 1
@@ -100,7 +102,7 @@ def bradley_terry(
     moved = None if prompts is None else _leave_one_out(prompts, without)
     return Ratings(
         ratings=tuple(float(rating) for rating in _to_rating(theta)),
-        intervals=None if moved is None else _bounds(_to_rating(theta), _SCALE * moved),
+        intervals=None if moved is None else _bounds(_to_rating(theta), _SCALE * moved, alpha),
         battles=len(w),
         prompts=None if prompts is None else len(np.unique(np.asarray(prompts))),
         method="Bradley–Terry",
@@ -127,12 +129,12 @@ def _jackknife(moved: Floats) -> Floats:
     return np.asarray(np.sqrt((n - 1) / n * np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)), dtype=np.float64)
 
 
-def _bounds(values: Floats, moved: Floats) -> tuple[tuple[float, float] | None, ...]:
-    """Return 95 % intervals; None where leaving out prompts changes nothing, so that no error can be estimated."""
+def _bounds(values: Floats, moved: Floats, alpha: float) -> tuple[tuple[float, float] | None, ...]:
+    """Return intervals; None where leaving out prompts changes nothing, so that no error can be estimated."""
     n = len(moved)
     if n < 2:
         return (None,) * len(values)
-    half = t_quantile(0.975, n - 1) * _jackknife(moved)
+    half = t_quantile(1 - alpha / 2, n - 1) * _jackknife(moved)
     return tuple(
         (float(value - own), float(value + own)) if own > 1e-9 * _SCALE else None
         for value, own in zip(values, half, strict=True)
@@ -147,7 +149,7 @@ def _gaps(theta: Floats, moved: Floats, groups: tuple[int, ...]) -> tuple[Gap, .
         error = float(_jackknife((moved[:, i] - moved[:, j])[:, None])[0]) if n > 1 else 0.0
         testable = error > 1e-9 and groups[i] == groups[j]
         p = t_two_sided(difference / error, n - 1) if testable else None
-        gaps.append(Gap(one=i, other=j, difference=difference, std_err=error, p_value=p))
+        gaps.append(Gap(one=i, other=j, difference=difference, std_err=error, p_value=p, freedom=n - 1))
     return tuple(gaps)
 
 
@@ -159,6 +161,7 @@ def _controlled(
     prompts: ArrayLike | None,
     *,
     players: int | None,
+    alpha: float,
 ) -> Ratings:
     """Fit ratings with covariates, by a logistic regression on the players and on their differences."""
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
@@ -179,7 +182,7 @@ def _controlled(
 
     estimate = fitted(np.ones(len(w)))
     moved = None if prompts is None else _leave_one_out(prompts, without)
-    bounds = None if moved is None else _bounds(_SCALE * estimate, _SCALE * moved)
+    bounds = None if moved is None else _bounds(_SCALE * estimate, _SCALE * moved, alpha)
     rank = np.linalg.matrix_rank(design)
     full_rank = np.linalg.matrix_rank(design[:, :k]) + int(np.sum(spread > 0))
     table = np.zeros((k, k))
@@ -199,10 +202,17 @@ def _controlled(
         gaps=() if moved is None else _gaps(estimate[:k], moved[:, :k], groups),
         groups=groups,
         effects=tuple(
-            StyleEffect(points=_SCALE * float(effect), interval=bounds[k + place] if bounds else None)
-            for place, effect in enumerate(estimate[k:])
+            StyleEffect(points=_SCALE * float(effect), interval=own)
+            for effect, own in zip(estimate[k:], _effect_bounds(estimate[k:], moved, k), strict=True)
         ),
     )
+
+
+def _effect_bounds(effects: Floats, moved: Floats | None, players: int) -> tuple[tuple[float, float] | None, ...]:
+    """Return the 95 % intervals of covariates' effects."""
+    if moved is None:
+        return (None,) * len(effects)
+    return _bounds(_SCALE * effects, _SCALE * moved[:, players:], 0.05)
 
 
 def _logistic(design: Floats, worth: Floats, weights: Floats, start: Floats | None) -> Floats:

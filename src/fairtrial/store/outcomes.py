@@ -55,6 +55,17 @@ def _score_columns(run_id: str, scoring: int, *sums: ColumnElement[Any]) -> Sele
     return _by_case_and_arm(_scored(run_id, scoring, schema.scores.c.value.is_not(None)), schema.scores, *sums)
 
 
+def failure_kinds(store: Store, run_id: str, arm: int) -> dict[str, int]:
+    """Return how often the calls of an arm failed, by kind of failure."""
+    trials = schema.trials
+    query = select(trials.c.failure_kind, func.count()).group_by(trials.c.failure_kind)
+    with store.reading() as connection:
+        rows = connection.execute(
+            query.where(trials.c.run_id == run_id, trials.c.arm_position == arm, trials.c.failure_kind.is_not(None))
+        )
+        return {row[0]: row[1] for row in rows}
+
+
 def failed_trials(store: Store, run_id: str) -> Iterator[Columns]:
     """Stream case, arm and the number of trials that have no answer."""
     trials = schema.trials

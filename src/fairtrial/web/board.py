@@ -1,4 +1,4 @@
-"""The leaderboard: every arm of a suite with its newest result, in tiers, by kind of case, and over time."""
+"""The leaderboard: every arm of a suite with its newest result, in leaderboard, by kind of case, and over time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
-from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.kind_means import KindMeans
+from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.tiers import Tiers
-from fairtrial.analyse.wording.tiers import headline_parts, settle_words
+from fairtrial.analyse.wording.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.core.ids import content_hash
 from fairtrial.core.text import counted
 from fairtrial.store import browsing
@@ -79,34 +78,36 @@ class Board:
         view |= {"not_named": max(0, len(left_out) - _MOST_LEFT_OUT), "older": max(0, total - _MAX_RUNS)}
         if not newest:
             return view
-        tiers = self._tiers(newest, wait)
-        return None if tiers is None else view | _view(tiers, newest, known)
+        leaderboard = self._leaderboard(newest, wait)
+        return None if leaderboard is None else view | _view(leaderboard, newest, known)
 
-    def _tiers(self, newest: Mapping[str, Standing], wait: float) -> Tiers | None:
+    def _leaderboard(self, newest: Mapping[str, Standing], wait: float) -> Leaderboard | None:
         arms = [(one.run.id, name) for name, one in newest.items()]
         runs = list({one.run.id: one.run for one in newest.values()}.values())
         name = f"standings/{content_hash(arms)[:24]}"
-        return self._site.cache.get(name, runs, Tiers, numbers.standings, arms, wait=wait)
+        return self._site.cache.get(name, runs, Leaderboard, numbers.standings, arms, wait=wait)
 
 
-def _view(tiers: Tiers, newest: Mapping[str, Standing], known: Sequence[tuple[Run, RunNumbers]]) -> dict[str, Any]:
+def _view(
+    leaderboard: Leaderboard, newest: Mapping[str, Standing], known: Sequence[tuple[Run, RunNumbers]]
+) -> dict[str, Any]:
     links = _links(newest)
-    order = [one.label for one in tiers.places]
-    leading = {one.label for one in tiers.tiers[0]} if tiers.tiers else set()
-    history = _history(known, order, tiers.metric)
-    curve, hidden = history_figure(history, leading, metric=tiers.metric) if history else ("", 0)
+    order = [one.label for one in leaderboard.places]
+    leading = {one.label for one in leaderboard.leading}
+    history = _history(known, order, leaderboard.metric)
+    curve, hidden = history_figure(history, leading, metric=leaderboard.metric) if history else ("", 0)
     return {
-        "tiers": tiers,
-        "headline": headline_parts(tiers),
+        "leaderboard": leaderboard,
+        "headline": headline_parts(leaderboard),
         "arm_href": links.arm,
-        "leaders": leaders(tiers, {name: one.arm for name, one in newest.items()}, links),
-        "settle": settle_words(tiers),
-        "matrix": pair_matrix(tiers, links) if len(order) > 2 else "",
-        "decided": decided_words(tiers),
+        "leaders": leaders(leaderboard, {name: one.arm for name, one in newest.items()}, links),
+        "settle": settle_words(leaderboard),
+        "matrix": pair_matrix(leaderboard, links) if len(order) > 2 else "",
+        "decided": decided_words(leaderboard),
         "kinds": kind_figures(_kinds(newest), order, {name: one.arm.aggregate.mean for name, one in newest.items()}),
         "curve": curve,
         "hidden": hidden,
-        "standings": [newest[label] for label in (*order, *tiers.unscored)],
+        "standings": [newest[label] for label in (*order, *leaderboard.unscored)],
     }
 
 

@@ -11,18 +11,19 @@ from starlette.routing import Route
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.figures import Links, difference_histogram, kind_differences, leaders, pair_matrix
-from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.figures.pairs import pair_differences
 from fairtrial.analyse.score_table import SCORE, find_sources
+from fairtrial.analyse.wording.changes import change_title, comparison_headline, comparison_parts
 from fairtrial.analyse.wording.comparisons import (
-    Scale,
+    basis_words,
     brief_lines,
     detail_lines,
     metric_lines,
     sentence,
     subject_line,
 )
-from fairtrial.analyse.wording.tiers import basis_words, headline_parts, interval_words, pair_sentence
+from fairtrial.analyse.wording.leaderboards import decided_words
+from fairtrial.analyse.wording.scale import Scale, interval_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.ids import content_hash
@@ -64,8 +65,9 @@ class Compare:
                 values["error"] = str(error)
         kept = {"runs": names, "a": a, "b": b, "metric": metric, "margin": params.get("margin", "")}
         labels, metrics = self._choices(names, values["result"])
+        titles = self._titles(names)
         return self._site.page(
-            request, "compare.html.j2", labels=labels, metrics=metrics,
+            request, "compare.html.j2", labels=labels, metrics=metrics, titles=titles,
             recent=recent, names=names, kept=kept, text=params.get("text", ""),
             retry=url("/compare", **kept, wait=1), **values,
         )  # fmt: skip
@@ -84,6 +86,17 @@ class Compare:
         runs = [run for source in sources for run in source.runs[:1]]
         metrics = [name for run in runs for name in browsing.metric_names(run.store, run.record)]
         return labels, list(dict.fromkeys(metrics))
+
+    def _titles(self, names: list[str]) -> dict[str, str]:
+        """Return what people call the named runs: `run 3`."""
+        titles = {}
+        for name in names:
+            try:
+                runs = self._site.store.find_runs(name)
+            except FairtrialError:
+                continue
+            titles[name] = f"run {runs[0].number}" if len(runs) == 1 else name
+        return titles
 
     def _compared(
         self, names: list[str], arms: tuple[str, ...], metric: str, margin: float | None, wait: float
@@ -113,19 +126,20 @@ class Compare:
 
     def _all_pairs(self, compared: Compared, params: QueryParams) -> dict[str, Any]:
         """Return every pair: the headline and the matrix where all arms are compared with each other, else a table."""
-        comparisons, tiers = compared.comparisons, compared.tiers
+        comparisons, leaderboard = compared.comparisons, compared.leaderboard
         kept = {"runs": params.getlist("runs"), "metric": comparisons.metric, "margin": params.get("margin", "")}
         links = Links(
-            arm=lambda arm: url("/compare", **kept, a=tiers.places[0].label if tiers else "", b=arm),
+            arm=lambda arm: url("/compare", **kept, a=leaderboard.places[0].label if leaderboard else "", b=arm),
             pair=lambda a, b: url("/compare", **kept, a=a, b=b),
         )
         return {
-            "headline": headline_parts(tiers) if tiers else [],
+            "headline": comparison_parts(comparisons),
             "arm_href": links.arm,
-            "matrix": pair_matrix(tiers, links) if tiers and len(tiers.places) > 2 else "",
-            "forest": leaders(tiers, {}, links) if tiers else "",
-            "decided": decided_words(tiers) if tiers else "",
+            "matrix": pair_matrix(leaderboard, links) if leaderboard and len(leaderboard.places) > 2 else "",
+            "forest": leaders(leaderboard, {}, links) if leaderboard else "",
+            "decided": decided_words(leaderboard) if leaderboard else "",
             "differences": pair_differences(comparisons, links),
+            "differences_words": change_title(comparisons),
             "sentences": [
                 (pair, sentence(pair, comparisons.margin), brief_lines(pair), detail_lines(pair))
                 for pair in comparisons.pairs[:MOST_PAIRS]
@@ -147,7 +161,7 @@ class Compare:
         return {
             "pair": pair,
             "bounds": interval_words(pair.ci95, pair.metric, comparisons.margin) if pair.ci95 else "",
-            "sentence": pair_sentence(pair, comparisons.margin),
+            "sentence": comparison_headline(comparisons),
             "basis": basis_words(pair, comparisons.margin),
             "histogram": difference_histogram(pair, cases.counts, largest=cases.largest, sign=cases.sign),
             "kinds": kind_differences(pair),

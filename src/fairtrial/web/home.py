@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.tiers import Tiers
-from fairtrial.analyse.wording.tiers import headline_parts
+from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.wording.leaderboards import headline_parts
 from fairtrial.charts import ForestRow, mean_axis, mean_mark, mean_ticks, small_forest, sparkline
 from fairtrial.charts.svg import safe
 from fairtrial.core.providers import known_providers
@@ -102,14 +102,14 @@ class Home:
             "sparklines": {line.line["run"].id: safe(sparkline(line.history)) for line in lines},
             "moved": [(line.line["run"], change) for line in lines if line.changes for change in line.changes.moved],
             "newest": newest,
-            "headline": headline_parts(self._tiers(newest)) if newest else [],
+            "headline": headline_parts(self._leaderboard(newest)) if newest else [],
             "compared": any(line.changes is not None for line in lines),
         }
 
-    def _tiers(self, record: RunRecord) -> Tiers:
+    def _leaderboard(self, record: RunRecord) -> Leaderboard:
         known = numbers_of(self._site.cache, Run(self._site.store, record), wait=LONG)
         assert known is not None  # its line is known
-        return known.overview.tiers
+        return known.overview.leaderboard
 
     def _line(self, suite: str, *, wait: float) -> SuiteLine | None:
         records, _ = browsing.runs_page(self._site.store, RunQuery(suite=suite), 0, _HISTORY)

@@ -15,6 +15,7 @@ from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels, arm_labels
+from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, table_leaderboard
 from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
@@ -23,10 +24,9 @@ from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, 
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.spread import Spread, run_spreads
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.tiers import Tiers, comparison_tiers, table_tiers
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.analyse.wording.cases import case_findings
-from fairtrial.analyse.wording.tiers import moved_words
+from fairtrial.analyse.wording.changes import moved_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
 from fairtrial.store import totals
@@ -106,7 +106,7 @@ class SeriesNumbers(msgspec.Struct):
 
     summary: SeriesSummary
     over_cases: dict[str, Aggregate]  # of every arm, over the cases of all runs
-    tiers: Tiers | None
+    leaderboard: Leaderboard | None
 
 
 def series(runs: Sequence[Run]) -> SeriesNumbers:
@@ -114,8 +114,8 @@ def series(runs: Sequence[Run]) -> SeriesNumbers:
     scores = read_scores(sources_of(runs))
     summary = summarise_series(runs)
     over_cases = {arm.label: scores.aggregate(arm) for arm in scores.arms if arm.values.get(SCORE)}
-    tiers = comparison_tiers(summary.comparisons) if summary.comparisons else None
-    return SeriesNumbers(summary, over_cases, tiers)
+    leaderboard = comparison_leaderboard(summary.comparisons) if summary.comparisons else None
+    return SeriesNumbers(summary, over_cases, leaderboard)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,15 +174,15 @@ def labels(runs: Sequence[Run]) -> RunLabels:
     return RunLabels(arms=arm_labels(runs[0].store, runs[0].record))
 
 
-def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Tiers:
-    """Group arms of several runs into tiers; each is given with the id of its run, and no name stands twice."""
+def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Leaderboard:
+    """Group arms of several runs into leaderboard; each is given with the id of its run, and no name stands twice."""
     scores = read_scores([Source(run.id, (run,)) for run in runs])
     chosen = []
     for run_id, name in arms:
         arm = next(one for one in scores.arms if one.source.label == run_id and one.arm.name == name)
         arm.label = name
         chosen.append(arm)
-    return table_tiers(scores._replace(arms=tuple(chosen)))
+    return table_leaderboard(scores._replace(arms=tuple(chosen)))
 
 
 def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
@@ -204,7 +204,7 @@ def plan_numbers(runs: Sequence[Run], arms: tuple[str, ...], deltas: tuple[float
     scores = read_scores(sources_of(runs[0]))
     scored = [arm for arm in scores.arms if arm.values.get(SCORE)]
     chosen = [arm for name in arms for arm in scored if arm.label == name] or [
-        pick for place in table_tiers(scores).places[:2] for pick in scored if pick.label == place.label
+        pick for place in table_leaderboard(scores).places[:2] for pick in scored if pick.label == place.label
     ]
     found, reason = None, "two arms with scores are needed to plan a comparison"
     if len(chosen) == 2:
@@ -250,7 +250,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison, with the other arms and metrics to choose from."""
 
     comparisons: Comparisons
-    tiers: Tiers | None  # of all arms, where every pair is compared
+    leaderboard: Leaderboard | None  # of all arms, where every pair is compared
     labels: list[str]
     metrics: list[str]
     cases: PairCases | None = None  # of one pair
@@ -272,7 +272,7 @@ def comparison(
     metrics = dict.fromkeys(name for arm in scores.arms for name in arm.values if name)
     return Compared(
         comparisons=comparisons,
-        tiers=comparison_tiers(comparisons),
+        leaderboard=comparison_leaderboard(comparisons),
         labels=[arm.label for arm in scores.arms],
         metrics=list(metrics),
         cases=_pair_cases(scores, *pairs[0], metric) if len(pairs) == 1 else None,

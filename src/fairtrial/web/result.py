@@ -21,14 +21,13 @@ from fairtrial.analyse.figures import (
     variance_figure,
 )
 from fairtrial.analyse.figures.arms import drawn_metrics
-from fairtrial.analyse.figures.leaders import decided_words
 from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
+from fairtrial.analyse.wording.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.analyse.wording.planning import VARIANCE_COLUMNS, variance_cells
 from fairtrial.analyse.wording.runs import failure_line, noise_words
-from fairtrial.analyse.wording.tiers import headline_parts, settle_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
@@ -53,21 +52,21 @@ def result_of(cache: NumberCache, run: Run, known: RunNumbers) -> dict[str, Any]
 
 
 def _drawn(run: Run, known: RunNumbers) -> dict[str, Any]:
-    tiers, summary = known.overview.tiers, known.summary
+    leaderboard, summary = known.overview.leaderboard, known.summary
     arms = {arm.arm: arm for arm in summary.arms}
     links = run_links(run)
-    order = [one.label for one in tiers.places]
+    order = [one.label for one in leaderboard.places]
     equipped = known.tools is not None
     return {
         "summary": summary,
-        "tiers": tiers,
-        "headline": headline_parts(tiers),
+        "leaderboard": leaderboard,
+        "headline": headline_parts(leaderboard),
         "arm_href": links.arm,
-        "leaders": leaders(tiers, arms, links),
-        "settle": settle_words(tiers),
-        "matrix": pair_matrix(tiers, links) if len(order) > 2 else "",
-        "decided": decided_words(tiers),
-        "costs": cost_figures(tiers, arms, links),
+        "leaders": leaders(leaderboard, arms, links),
+        "settle": settle_words(leaderboard),
+        "matrix": pair_matrix(leaderboard, links) if len(order) > 2 else "",
+        "decided": decided_words(leaderboard),
+        "costs": cost_figures(leaderboard, arms, links),
         "kinds": kind_figures(known.kinds, order, {arm.arm: arm.aggregate.mean for arm in summary.arms}, links),
         "strips": case_strips(known.overview) if known.overview.cases > 1 else "",
         "case_count": known.overview.cases,

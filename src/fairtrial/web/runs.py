@@ -13,7 +13,8 @@ from fairtrial.analyse import Run
 from fairtrial.analyse.figures import series_figure
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
-from fairtrial.analyse.wording.tiers import headline_parts, interval_words, standing_words
+from fairtrial.analyse.wording.leaderboards import headline_parts, standing_words
+from fairtrial.analyse.wording.scale import interval_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
@@ -114,7 +115,7 @@ class Runs:
 
     def _grid(self, run: Run, params: QueryParams, known: RunNumbers | None) -> dict[str, Any]:
         """Return the values of the grid, with its arms in the order of the ranking where that is known."""
-        order = [one.label for one in known.overview.tiers.places] if known else []
+        order = [one.label for one in known.overview.leaderboard.places] if known else []
         return {**grid(self._site, run, params, order), "counts": known.counts if known else {}}
 
     def _run_again_url(self, run: Run) -> str:
@@ -203,7 +204,7 @@ class Runs:
         return {
             "waits": False,
             "figure": series_figure(summary, known.over_cases, addresses),
-            "headline": headline_parts(known.tiers) if known.tiers else [],
+            "headline": headline_parts(known.leaderboard) if known.leaderboard else [],
             "rows": [series_cells(arm, over) for arm, over in summary.arms.items()],
             "runs": list(zip(summary.run_ids, summary.statuses, strict=True)),
             "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in summary.arms.items()},
@@ -241,21 +242,21 @@ def run_line(site: Site, run: Run, *, wait: float) -> dict[str, Any]:
     }
     if known is None:
         return line
-    tiers = known.overview.tiers
+    leaderboard = known.overview.leaderboard
     arms = known.summary.arms
     line |= {
         "scored": sum(arm.scored for arm in arms),
         "trials": sum(arm.trials for arm in arms),
         "failed": sum(arm.failed + arm.unscored for arm in arms),
     }
-    if tiers.tiers:
-        first = tiers.places[0]
+    if leaderboard.places:
+        first = leaderboard.places[0]
         line |= {
             "leader": first,
-            "leading": [one.label for one in tiers.tiers[0]],
-            "standing": standing_words(tiers),
-            "bounds": interval_words(first.aggregate.ci95, tiers.metric) if first.aggregate.ci95 else "",
-            "metric": tiers.metric,
+            "leading": [one.label for one in leaderboard.leading],
+            "standing": standing_words(leaderboard),
+            "bounds": interval_words(first.aggregate.ci95, leaderboard.metric) if first.aggregate.ci95 else "",
+            "metric": leaderboard.metric,
             "spent": known.summary.spent,
         }
     return line

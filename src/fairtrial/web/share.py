@@ -87,7 +87,7 @@ class Share:
         known = numbers_of(self._site.cache, run, wait=LONG)
         if known is None:
             raise FairtrialError("the badge shows the result of a run, and this one is still running")
-        return Response(badge(known.overview.tiers), media_type="image/svg+xml", headers=_SEALED)
+        return Response(badge(known.overview.leaderboard), media_type="image/svg+xml", headers=_SEALED)
 
     def _suite(self, request: Request) -> Response:
         """Send the suite as it was run, with the names of variables, never their values."""

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.wording.numbers import milliseconds, money, number
-from fairtrial.analyse.wording.tiers import signs
+from fairtrial.analyse.wording.scale import signs
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected

@@ -12,7 +12,7 @@ from fairtrial.analyse.spread import Spread
 from fairtrial.analyse.summary import Metric, RunSummary
 from fairtrial.analyse.wording.numbers import milliseconds, money
 from fairtrial.analyse.wording.runs import scale_words
-from fairtrial.analyse.wording.tiers import signs
+from fairtrial.analyse.wording.scale import signs
 from fairtrial.charts import Box, ForestRow, boxes, shares, small_forest
 from fairtrial.charts.marks import Interval
 from fairtrial.charts.svg import safe

@@ -1,4 +1,4 @@
-"""The board of votes as pictures: a forest of ratings in tiers, and a small one beside a ballot."""
+"""The board of votes as pictures: a forest of ratings, and a small one beside a ballot."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from markupsafe import Markup
 from fairtrial.analyse.pair_board import BoardArm, PairBoard
 from fairtrial.analyse.wording.pair_boards import (
     board_ranks,
-    board_tier,
     chosen_words,
     rating_bounds,
     rating_words,
     won_words,
 )
-from fairtrial.charts import Axis, Forest, ForestRow, ForestTier, forest, linear_axis
+from fairtrial.charts import Axis, Forest, ForestRow, forest, linear_axis
 from fairtrial.charts.marks import Interval, drawing, grid_lines, mark, spoken
 from fairtrial.charts.svg import safe, tag, words
 
@@ -24,24 +23,29 @@ _REACH = 600.0  # rating points from the middle beyond which an interval is cut 
 
 
 def board_forest(board: PairBoard, href: Callable[[str], str], most: int | None = None) -> Markup:
-    """Return the arms, or the best ones, with their ratings and intervals, in tiers."""
+    """Return the arms, or the best ones, with their ratings and intervals."""
     several = len(board.arms) > 1 and board.rated
-    shown = {arm.label for arm in board.arms[:most]}
-    tiers = [
-        ForestTier(board_tier(board, number), [_row(arm, href, several=several) for arm in tier if arm.label in shown])
-        for number, tier in enumerate(board.tiers)
-        if tier[0].label in shown
-    ]
-    if board.idle and len(shown) == len(board.arms):
+    shown = board.arms[:most]
+    rows = [_row(arm, href, several=several, lead=arm.label in board.front) for arm in shown]
+    if len(shown) == len(board.arms):
         more = ("0", "–", "–") if several else ("0", "–")
-        idle = [ForestRow(name, None, shown="–", href=href(name), more=more) for name in board.idle]
-        tiers.append(ForestTier("Not compared yet", idle))
+        rows += [
+            ForestRow(name, None, shown="–", bounds="not compared yet", href=href(name), more=more)
+            for name in board.idle
+        ]
     names = ("Votes" if board.by == "votes" else "Compared", "Won, lost")
-    first = f"Chosen over {board.arms[0].label}" if several else ""
-    return safe(forest(Forest(tiers, value_name="Rating", more_names=(*names, first) if first else names, within=None)))
+    first = (f"Chosen over {board.arms[0].label}",) if several else ()
+    chart = Forest(
+        rows,
+        value_name="Rating",
+        more_names=(*names, *first),
+        within=None,
+        brackets=board.brackets if len(shown) == len(board.arms) else (),
+    )
+    return safe(forest(chart))
 
 
-def _row(arm: BoardArm, href: Callable[[str], str], *, several: bool) -> ForestRow:
+def _row(arm: BoardArm, href: Callable[[str], str], *, several: bool, lead: bool) -> ForestRow:
     more = (f"{arm.battles:,}", won_words(arm))
     return ForestRow(
         arm.label,
@@ -52,6 +56,7 @@ def _row(arm: BoardArm, href: Callable[[str], str], *, several: bool) -> ForestR
         rank=board_ranks(arm),
         href=href(arm.label),
         more=(*more, chosen_words(arm)) if several else more,
+        lead=lead,
     )
 
 
@@ -67,8 +72,7 @@ def small_board(board: PairBoard, most: int) -> Markup:
     shown = board.arms[:most]
     ends = [end for arm in shown for end in (*(_drawn(arm.ci95) or ()), *(() if arm.rating is None else (arm.rating,)))]
     axis = linear_axis(ends, include=(1000.0,), least=100, most=4)
-    leading = {arm.label for arm in board.tiers[0]} if board.tiers and board.rated and len(board.tiers) > 1 else set()
-    rows = [_small_row(arm, axis, lead=arm.label in leading) for arm in shown]
+    rows = [_small_row(arm, axis, lead=arm.label in board.front) for arm in shown]
     return safe(tag("table", tag("tbody", *rows), class_="tbl ratings", aria_label="Board"))
 
 

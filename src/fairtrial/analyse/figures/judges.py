@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from fairtrial.analyse.wording.numbers import number
-from fairtrial.analyse.wording.tiers import signs
+from fairtrial.analyse.wording.scale import signs
 from fairtrial.charts import Curve, Point, agreement, curves, small_agreement
 from fairtrial.charts.svg import safe
 from fairtrial.judging.calibration import Calibration, CalibrationSummary, SampleResult

@@ -1,4 +1,4 @@
-"""Who leads: the forest of arms in tiers, every pair as a matrix, and score against cost."""
+"""Who leads: the forest of arms in board, every pair as a matrix, and score against cost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from fairtrial.analyse.comparison import Verdict
+from fairtrial.analyse.leaderboard import Contender, Distance, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.tiers import Contender, Distance, Tiers
-from fairtrial.analyse.wording.comparisons import Scale
+from fairtrial.analyse.wording.leaderboards import distance_words, rank_words
 from fairtrial.analyse.wording.numbers import milliseconds, money
-from fairtrial.analyse.wording.tiers import distance_words, interval_words, rank_words, signs, tier_words
-from fairtrial.charts import Forest, ForestRow, ForestTier, Matrix, MatrixCell, Point, forest, matrix, scatter
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import DECIDED, WORDS
+from fairtrial.charts import Forest, ForestRow, Matrix, MatrixCell, Point, forest, matrix, scatter
 from fairtrial.charts.marks import Interval, Tone
 from fairtrial.charts.svg import safe
 
@@ -48,44 +49,43 @@ class Figure(NamedTuple):
     words: str = ""
 
 
-def leaders(tiers: Tiers, arms: Mapping[str, ArmSummary], links: Links = Links()) -> Markup:  # noqa: B008  # immutable
+def leaders(board: Leaderboard, arms: Mapping[str, ArmSummary], links: Links = Links()) -> Markup:  # noqa: B008  # immutable
     """Return the forest; `arms` are the summaries by label, for cost and latency."""
-    scale = Scale(tiers.metric)
-    first = tiers.places[0].label if len(tiers.places) > 1 else ""
+    scale = Scale(board.metric)
+    first = board.places[0].label if len(board.places) > 1 else ""
     paid = any(arm.cost_usd for arm in arms.values())
     timed = any((arm.latency_ms.p50 or 0.0) >= 1 for arm in arms.values())
     names = (("$ / 1,000",) if paid else ()) + (("Median",) if timed else ())
-    rows = {
-        one.label: _row(one, tiers, arms.get(one.label), scale, links, first, paid=paid, timed=timed)
-        for one in tiers.places
-    }
-    groups = [
-        ForestTier(tier_words(tiers, number), [rows[one.label] for one in tier])
-        for number, tier in enumerate(tiers.tiers)
+    rows = [_row(one, board, arms.get(one.label), scale, links, first, paid=paid, timed=timed) for one in board.places]
+    rows += [
+        ForestRow(
+            one.label,
+            None,
+            shown="–",
+            bounds="never answered" if sum(one.failures.values()) == one.ended > 0 else "no score",
+            href=links.arm(one.label),
+            more=("",) * len(names),
+        )
+        for one in board.silent
     ]
-    if tiers.unscored:
-        unscored = [
-            ForestRow(label, None, shown="–", href=links.arm(label), more=("",) * len(names))
-            for label in tiers.unscored
-        ]
-        groups.append(ForestTier("No score", unscored))
     chart = Forest(
-        groups,
-        value_name=tiers.metric or "Score",
+        rows,
+        value_name=board.metric or "Score",
         more_names=names,
-        within=None if tiers.metric else (0.0, 100.0),
+        within=None if board.metric else (0.0, 100.0),
         first=first,
+        brackets=board.shown_brackets,
     )
     return safe(forest(chart))
 
 
 def _row(
-    one: Contender, tiers: Tiers, arm: ArmSummary | None, scale: Scale, links: Links, first: str, *, paid: bool,
+    one: Contender, board: Leaderboard, arm: ArmSummary | None, scale: Scale, links: Links, first: str, *, paid: bool,
     timed: bool,
 ) -> ForestRow:  # fmt: skip
     distance = one.to_first
     shown = scale.plain(one.aggregate.mean)
-    bounds = _bounds_words(one, tiers.metric)
+    bounds = _bounds_words(one, board.metric)
     more = ((_per_thousand(arm),) if paid else ()) + (
         (milliseconds(arm.latency_ms.p50 if arm else None),) if timed else ()
     )
@@ -100,10 +100,11 @@ def _row(
         tip=_tip(one.label, f"{shown} (95 % CI {bounds})" if one.aggregate.ci95 else shown, _coverage(arm)),
         difference=_times(distance.difference, scale) if distance else None,
         difference_ci=_interval(distance.ci95, scale) if distance else None,
-        difference_words=_to_first(distance, tiers.metric),
+        difference_words=_to_first(distance, board.metric),
         tone=TONES[distance.verdict] if distance else "",
         pair_href=links.pair(first, one.label) if distance else "",
         more=more,
+        lead=one.label in board.front,
     )
 
 
@@ -114,11 +115,9 @@ def _bounds_words(one: Contender, metric: str) -> str:
 
 
 def _to_first(distance: Distance | None, metric: str) -> str:
-    """Say how far an arm is from the first: `10.4 behind`, `0.5, cannot tell`."""
-    if distance is None or distance.difference is None:
-        return "no common cases" if distance else ""
-    if distance.verdict in ("cannot tell", "depends on failures"):
-        return f"{signs(Scale(metric).plain(abs(distance.difference)))}, {distance.verdict}"
+    """Say how far an arm is from the first: `10.4 behind`, `0.5, too close to call`."""
+    if distance is not None and distance.difference is not None and distance.verdict not in DECIDED:
+        return f"{signs(Scale(metric).plain(abs(distance.difference)))}, {WORDS[distance.verdict]}"
     return distance_words(distance, metric)
 
 
@@ -145,40 +144,31 @@ def _interval(bounds: Interval | None, scale: Scale) -> Interval | None:
     return None if bounds is None else (scale.factor * bounds[0], scale.factor * bounds[1])
 
 
-def pair_matrix(tiers: Tiers, links: Links = Links()) -> Markup:  # noqa: B008  # immutable
+def pair_matrix(board: Leaderboard, links: Links = Links()) -> Markup:  # noqa: B008  # immutable
     """Return every pair, the arm of the row being placed above that of the column."""
-    labels = [one.label for one in tiers.places]
+    labels = [one.label for one in board.places]
     rows = [
-        [_cell(labels[a], labels[b], tiers, links) for b in range(a + 1, len(labels))] for a in range(len(labels) - 1)
+        [_cell(labels[a], labels[b], board, links) for b in range(a + 1, len(labels))] for a in range(len(labels) - 1)
     ]
     return safe(matrix(Matrix(labels, rows)))
 
 
-def _cell(a: str, b: str, tiers: Tiers, links: Links) -> MatrixCell:
-    distance, scale = tiers.distances[a][b], Scale(tiers.metric)
-    difference = None if distance.difference is None else tiers.sign * distance.difference
-    bounds = distance.ci95 if tiers.sign > 0 or distance.ci95 is None else (-distance.ci95[1], -distance.ci95[0])
+def _cell(a: str, b: str, board: Leaderboard, links: Links) -> MatrixCell:
+    distance, scale = board.distances[a][b], Scale(board.metric)
+    difference = None if distance.difference is None else board.sign * distance.difference
+    bounds = distance.ci95 if board.sign > 0 or distance.ci95 is None else (-distance.ci95[1], -distance.ci95[0])
     shown = signs(scale.signed(difference))
-    interval = interval_words(bounds, tiers.metric, tiers.margin) if bounds else ""
-    tip = _tip(f"{a} against {b}", f"{shown} (95 % CI {interval})" if interval else shown, distance.verdict)
-    strong = distance.verdict == "better" and not tiers.metric and abs(scale.factor * (difference or 0.0)) >= _STRONG
+    interval = interval_words(bounds, board.metric, board.margin) if bounds else ""
+    tip = _tip(f"{a} against {b}", f"{shown} (95 % CI {interval})" if interval else shown, WORDS[distance.verdict])
+    strong = distance.verdict == "better" and not board.metric and abs(scale.factor * (difference or 0.0)) >= _STRONG
     return MatrixCell(TONES[distance.verdict], shown, interval, links.pair(a, b), tip, strong=strong)
 
 
-def decided_words(tiers: Tiers) -> str:
-    """Say how many pairs are decided: `8 of 10 pairs are decided.`"""
-    verdicts = [distance.verdict for others in tiers.distances.values() for distance in others.values()]
-    decided = sum(verdict in ("better", "worse", "equivalent") for verdict in verdicts)
-    if len(verdicts) == 1:
-        return ""
-    return f"{decided} of {len(verdicts)} pairs are decided."
-
-
-def cost_figures(tiers: Tiers, arms: Mapping[str, ArmSummary], links: Links = Links()) -> list[Figure]:  # noqa: B008
+def cost_figures(board: Leaderboard, arms: Mapping[str, ArmSummary], links: Links = Links()) -> list[Figure]:  # noqa: B008
     """Return the score against cost, latency and tokens, as far as they are known and differ."""
-    if tiers.metric:
+    if board.metric:
         return []
-    leading = {one.label for one in tiers.tiers[0]} if tiers.tiers else set()
+    leading = {one.label for one in board.leading}
     kinds: list[tuple[str, str, str, Callable[[ArmSummary], float | None], Callable[[float], str]]] = [
         ("Cost", "cost of 1,000 answers", "$", _thousand, money),
         ("Latency", "median seconds per answer", "", _seconds, lambda value: f"{value:.2g} s"),
@@ -187,7 +177,7 @@ def cost_figures(tiers: Tiers, arms: Mapping[str, ArmSummary], links: Links = Li
     figures = []
     for name, axis, unit, value_of, shown in kinds:
         points = []
-        for one in tiers.places:
+        for one in board.places:
             value = value_of(arms[one.label]) if one.label in arms else None
             if value is None or value <= 0:
                 continue

@@ -13,7 +13,7 @@ from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import by_mean
 from fairtrial.analyse.wording.numbers import number
-from fairtrial.analyse.wording.tiers import interval_words
+from fairtrial.analyse.wording.scale import interval_words
 from fairtrial.charts import HeatRow, RunDots, TrellisCell, TrellisRow, runs_chart, strips, trellis
 from fairtrial.charts.marks import Interval, Tone
 from fairtrial.charts.svg import safe

@@ -11,9 +11,8 @@ from fairtrial.analyse.comparison import Comparison, Group
 from fairtrial.analyse.figures.leaders import TONES, Figure
 from fairtrial.analyse.optimisation import LEVELS, AnswerGap, Cell, OptimisationReport
 from fairtrial.analyse.run import TrialRecord
-from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.analyse.wording.optimisation import ALL, kind_words
-from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.charts import DotRow, ForestRow, TrellisCell, TrellisRow, dot_rows, small_forest, trellis
 from fairtrial.charts.marks import Interval, Tone
 from fairtrial.charts.svg import safe

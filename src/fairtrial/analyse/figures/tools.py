@@ -11,8 +11,7 @@ from fairtrial.analyse.figures.leaders import TONES, Figure, Links
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tool_report import ArmToolReport, Difference, Gain, Rate, ToolReport, ToolStats
-from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.analyse.wording.tools import arm_sentences, gain_sentence, items_words, notes_on
 from fairtrial.charts import ForestRow, confusion_matrix, small_forest
 from fairtrial.charts.marks import Tone

@@ -4,55 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairtrial.analyse.wording.scale import Scale
+from fairtrial.analyse.wording.verdicts import WORDS, lead_of, margin_words, pair_sentence
+from fairtrial.core.text import counted
 from fairtrial.stats.planning import fewest_cases
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness
 
 ALPHA = 0.05
-
-
-class Scale:
-    """Number format of a comparison: scores in points out of 100, metrics on their own scale."""
-
-    def __init__(self, metric: str) -> None:
-        self.factor, self.digits = (1, 3) if metric else (100, 1)
-        self.unit = f" in {metric}" if metric else " points"
-
-    def plain(self, value: float | None) -> str:
-        """Format a number without a leading plus sign."""
-        return "–" if value is None else self._format(value, "")
-
-    def signed(self, value: float | None) -> str:
-        """Format a difference with its sign."""
-        return "–" if value is None else self._format(value, "+").replace("-", "−")
-
-    def interval(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
-        """Format an interval of differences, with enough digits to show on which side of 0 and of the margin its limits
-        lie."""
-        if bounds is None:
-            return "–"
-        thresholds = (0.0,) if margin is None else (0.0, margin, -margin)
-        return f"[{', '.join(self._format(bound, '+', thresholds) for bound in bounds)}]"
-
-    def words(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
-        """Format the same interval in words: `5.3 to 15.4`."""
-        low, _, high = self.interval(bounds, margin)[1:-1].partition(", ")
-        return "–" if bounds is None else f"{low} to {high}".replace("+", "").replace("-", "−")
-
-    def _format(self, value: float, sign: str, thresholds: tuple[float, ...] = ()) -> str:
-        exact = self.factor * value
-        digits = next(
-            (n for n in range(self.digits, 9) if _same_side(round(exact, n), exact, thresholds, self.factor)), 9
-        )
-        rounded = round(exact, digits) + 0.0  # no −0.0
-        return f"{rounded:{sign}.3g}" if abs(rounded) >= 1e6 else f"{rounded:{sign}.{digits}f}"
-
-
-def _same_side(shown: float, exact: float, thresholds: tuple[float, ...], factor: int) -> bool:
-    return all((shown > factor * threshold) == (exact > factor * threshold) for threshold in thresholds) and all(
-        (shown < factor * threshold) == (exact < factor * threshold) for threshold in thresholds
-    )
 
 
 def p_words(p: float | None) -> str:
@@ -90,7 +50,7 @@ def pair_cells(pair: Comparison) -> list[str]:
         scale.words(pair.ci95, _margin(pair)),
         p_words(pair.p_adjusted),
         str(pair.count),
-        pair.verdict,
+        WORDS[pair.verdict],
     ]
 
 
@@ -99,26 +59,31 @@ def _margin(pair: Comparison) -> float | None:
 
 
 def sentence(pair: Comparison, margin: float | None = None) -> str:
-    """State the verdict on a pair in one sentence, with the interval it is based on."""
-    scale = Scale(pair.metric)
-    what = f" by {pair.metric}" if pair.metric else ""
-    if pair.difference is None:
-        return f"{pair.a} and {pair.b} have no cases in common."
-    bounds = "" if pair.ci95 is None else f", 95 % CI {scale.words(pair.ci95, margin)}"
+    """State the verdict on a pair, and what is behind it: on how many cases, or why nobody can tell."""
+    return " ".join(filter(None, [pair_sentence(pair, margin), _behind_it(pair, margin)]))
+
+
+def _behind_it(pair: Comparison, margin: float | None) -> str:
+    if pair.difference is None or pair.count < 2:
+        return ""
     if pair.verdict in ("better", "worse"):
-        by = f"{scale.signed(pair.difference)}{scale.unit}{bounds}"
-        shown = f"{pair.a} is {pair.verdict} than {pair.b}: {by}{_ahead(pair)}."
         inside = pair.equivalence is not None and pair.equivalence.equivalent
-        return f"{shown} The difference is within the margin of ±{scale.plain(margin)}." if inside else shown
-    if pair.verdict == "equivalent":
-        return f"{pair.a} and {pair.b} are equivalent{what} within ±{scale.plain(margin)}{scale.unit}{bounds}."
-    estimate = f"{scale.signed(pair.difference)}{bounds}"
-    if pair.verdict == "depends on failures":
-        return f"{pair.a} against {pair.b}{what}: {estimate}, but the verdict depends on the trials that failed."
+        within = f"The difference is within the margin of {margin_words(margin, pair.metric)}." if inside else ""
+        return " ".join(filter(None, [_ahead(pair), within]))
+    if pair.verdict != "cannot tell":
+        return ""
     if pair.detectable is None:
-        return f"cannot tell {pair.a} from {pair.b}{what}: {estimate}, {why_undecided(pair)}."
-    smallest = f"smallest detectable difference: {scale.plain(pair.detectable)}{scale.unit}"
-    return f"cannot tell {pair.a} from {pair.b}{what}: {estimate} ({smallest})."
+        reason = why_undecided(pair)
+        return f"{reason[:1].upper()}{reason[1:]}."
+    return detectable_words(pair)
+
+
+def detectable_words(pair: Comparison) -> str:
+    """Say which difference these cases would show; empty if that is not known, or one as large did not show."""
+    if pair.detectable is None or pair.detectable <= abs(pair.difference or 0.0):
+        return ""
+    shown = f"{Scale(pair.metric).plain(pair.detectable)}{'' if pair.metric else ' points'}"
+    return f"In 4 of 5 runs, {counted(pair.count, 'case')} would show a gap of {shown}."
 
 
 def why_undecided(pair: Comparison) -> str:
@@ -139,9 +104,22 @@ def why_undecided(pair: Comparison) -> str:
 
 
 def _ahead(pair: Comparison) -> str:
-    if pair.count < 2 or pair.labels:  # with labels, these counts would be the uncorrected judgements
+    """Say on how many cases the better arm is ahead."""
+    if pair.labels:  # these counts would be the uncorrected judgements
         return ""
-    return f" (ahead on {pair.ahead}, tied on {pair.tied}, behind on {pair.behind} of {pair.count} cases)"
+    lead = lead_of(pair)
+    ahead, behind = (pair.ahead, pair.behind) if lead.one == pair.a else (pair.behind, pair.ahead)
+    return f"{lead.one} is ahead on {ahead}, level on {pair.tied} and behind on {behind} of {pair.count} cases."
+
+
+def basis_words(pair: Comparison, margin: float | None = None) -> str:
+    """Say what a verdict is based on, in one or two sentences without a p-value."""
+    cases = f"{pair.count:,} {'case has' if pair.count == 1 else 'cases have'} a score from both."
+    family = f"The interval holds for all {pair.comparisons} pairs together (Holm)." if pair.comparisons > 1 else ""
+    smallest = detectable_words(pair) if pair.verdict == "cannot tell" else ""
+    within = margin_words(margin, pair.metric)
+    ignored = f"Differences below {within} do not matter here." if margin is not None else ""
+    return " ".join(filter(None, ["On cases like these.", cases, family, smallest, ignored]))
 
 
 def brief_lines(pair: Comparison) -> list[str]:
@@ -198,14 +176,16 @@ def metric_lines(comparisons: Comparisons, pair: Comparison, *, details: bool) -
     if len(shown) < len(own):
         rest = len(own) - len(shown)
         which = f"{'other ' if shown else ''}metric{'' if rest == 1 else 's'}"
-        lines.append(f"{rest} {which}: cannot tell")
+        lines.append(f"{rest} {which}: {WORDS['cannot tell']}")
     return lines
 
 
 def _metric_line(item: Comparison) -> str:
     scale = Scale(item.metric)
     bounds = f", 95 % CI {scale.words(item.ci95)}, p {p_words(item.p_adjusted)}" if item.ci95 else ""
-    return f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {item.count} cases: {item.verdict}"
+    return (
+        f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {item.count} cases: {WORDS[item.verdict]}"
+    )
 
 
 def _failure_lines(pair: Comparison) -> list[str]:
@@ -214,7 +194,7 @@ def _failure_lines(pair: Comparison) -> list[str]:
     assert failures is not None
     return [
         f"if every failed trial {what}: {scale.signed(bound.difference)}, 95 % CI "
-        f"{scale.words(bound.ci95, _margin(pair))}, {bound.count} cases: {bound.verdict}"
+        f"{scale.words(bound.ci95, _margin(pair))}, {bound.count} cases: {WORDS[bound.verdict]}"
         for what, bound in (
             (f"counted against {pair.a}", failures.against_a),
             (f"counted against {pair.b}", failures.against_b),
@@ -299,14 +279,15 @@ def _run_means_lines(pair: Comparison) -> list[str]:
 
 def _group_line(group: Group, scale: Scale) -> str:
     bounds = f", 95 % CI {scale.words(group.ci95)}, p {p_words(group.p_value)}" if group.ci95 else ""
-    return f"{group.by} {group.value}: {scale.signed(group.difference)}{bounds}, {group.count} cases: {group.verdict}"
+    shown = f"{group.by} {group.value}: {scale.signed(group.difference)}{bounds}"
+    return f"{shown}, {counted(group.count, 'case')}: {WORDS[group.verdict]}"
 
 
 def _differs_line(interaction: Differs) -> str:
     about = (
         f"between cases with and without tag {interaction.value}" if interaction.by == "tag" else f"by {interaction.by}"
     )
-    answer = "yes" if interaction.p_value < ALPHA else "cannot tell"
+    answer = "yes" if interaction.p_value < ALPHA else "too close to call"
     return f"does the difference differ {about}? {answer}, p {p_words(interaction.p_value)}"
 
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
     from fairtrial.analyse.kind_means import KindMeans
+    from fairtrial.analyse.leaderboard import Leaderboard
     from fairtrial.analyse.pairs import PairsSummary
     from fairtrial.analyse.planning import PairPower, Power, Variance
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.run import Run
     from fairtrial.analyse.series import RunSeries
-    from fairtrial.analyse.tiers import Tiers
 
 _MOST = 30  # rows of a table: a notebook is read, not searched
 
@@ -25,36 +25,31 @@ _MOST = 30  # rows of a table: a notebook is read, not searched
 def run_html(run: Run) -> str:
     """Show a run: who leads, every arm with its interval, and what to know about them."""
     from fairtrial.analyse.figures import leaders
+    from fairtrial.analyse.leaderboard import run_leaderboard
     from fairtrial.analyse.lines import notes
-    from fairtrial.analyse.tiers import run_tiers
+    from fairtrial.analyse.wording.leaderboards import headline, settle_words
     from fairtrial.analyse.wording.runs import failure_line
     from fairtrial.analyse.wording.runs import headline as run_headline
-    from fairtrial.analyse.wording.tiers import headline, settle_words
     from fairtrial.charts import part
 
-    summary, tiers = run.summary(), run_tiers(run)
-    forest = leaders(first_places(tiers, _MOST), {arm.arm: arm for arm in summary.arms})
-    hidden = len(tiers.places) - _MOST
+    summary, leaderboard = run.summary(), run_leaderboard(run)
+    forest = leaders(first_places(leaderboard, _MOST), {arm.arm: arm for arm in summary.arms})
+    hidden = len(leaderboard.places) - _MOST
     said = [
         *([f"{hidden} more arms are not shown."] if hidden > 0 else []),
-        *filter(None, [settle_words(tiers)]),
+        *filter(None, [settle_words(leaderboard)]),
         *notes(summary),
         *map(failure_line, summary.failures),
         run_headline(summary),
     ]
-    return part(headline(tiers), forest, says=said)
+    return part(headline(leaderboard), forest, says=said)
 
 
-def first_places(tiers: Tiers, most: int) -> Tiers:
-    """Return the tiers with their first arms only."""
+def first_places(leaderboard: Leaderboard, most: int) -> Leaderboard:
+    """Return the leaderboard with its first arms only."""
     import msgspec
 
-    kept, groups = most, []
-    for tier in tiers.tiers:
-        if kept > 0:
-            groups.append(tier[:kept])
-            kept -= len(tier)
-    return msgspec.structs.replace(tiers, tiers=groups)
+    return msgspec.structs.replace(leaderboard, places=leaderboard.places[:most])
 
 
 def series_html(series: RunSeries) -> str:
@@ -74,25 +69,27 @@ def series_html(series: RunSeries) -> str:
 def comparisons_html(comparisons: Comparisons) -> str:
     """Show comparisons: who leads, every pair as a matrix, or one row for every pair."""
     from fairtrial.analyse.figures import leaders, pair_matrix
-    from fairtrial.analyse.tiers import comparison_tiers
+    from fairtrial.analyse.leaderboard import comparison_leaderboard
+    from fairtrial.analyse.wording.changes import comparison_headline
     from fairtrial.analyse.wording.comparisons import pair_cells, pair_columns, sentence, subject_line
-    from fairtrial.analyse.wording.tiers import headline, settle_words
+    from fairtrial.analyse.wording.leaderboards import settle_words
     from fairtrial.charts import part
     from fairtrial.charts.svg import tag
 
-    tiers = comparison_tiers(comparisons)
-    if tiers is None or len(tiers.places) < 2:
+    leaderboard = comparison_leaderboard(comparisons)
+    if leaderboard is None or len(leaderboard.places) < 2:
         pairs = comparisons.pairs[:_MOST]
+        verdicts = [sentence(pair, comparisons.margin) for pair in pairs]
         return block(
-            heading(subject_line(comparisons)),
+            heading(comparison_headline(comparisons)),
             table(pair_columns(comparisons), map(pair_cells, pairs)),
-            lines([*(sentence(pair, comparisons.margin) for pair in pairs), *comparisons.notes]),
+            lines([*verdicts, *comparisons.notes, subject_line(comparisons)]),
         )
-    several = len(tiers.places) > 2
-    chart = tag("div", pair_matrix(tiers), class_="body") if several else leaders(tiers, {})
-    explained = ["Points by which the row is ahead of the column."] if several else []
-    said = filter(None, [*explained, settle_words(tiers), *comparisons.notes, subject_line(comparisons)])
-    return part(headline(tiers), chart, says=said)
+    several = len(leaderboard.places) > 2
+    chart = tag("div", pair_matrix(leaderboard), class_="body") if several else leaders(leaderboard, {})
+    explained = ["Row's lead over column."] if several else []
+    said = filter(None, [*explained, settle_words(leaderboard), *comparisons.notes, subject_line(comparisons)])
+    return part(comparison_headline(comparisons), chart, says=said)
 
 
 def comparison_html(pair: Comparison) -> str:

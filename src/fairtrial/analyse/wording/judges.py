@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairtrial.analyse.wording.numbers import number
-from fairtrial.analyse.wording.tiers import signs
+from fairtrial.analyse.wording.scale import signs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

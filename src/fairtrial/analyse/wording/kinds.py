@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairtrial.analyse.wording.numbers import number
-from fairtrial.analyse.wording.tiers import interval_words
+from fairtrial.analyse.wording.scale import interval_words
 from fairtrial.core.text import counted
 
 if TYPE_CHECKING:

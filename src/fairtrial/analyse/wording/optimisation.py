@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
+from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard
 from fairtrial.analyse.optimisation import COMPOSITE, QUALITY_COMPOSITE, Cell, OptimisationReport, Slice, in_order
-from fairtrial.analyse.tiers import Tiers, comparison_tiers
-from fairtrial.analyse.wording.comparisons import Scale, p_words
-from fairtrial.analyse.wording.tiers import Part, headline_parts, interval_words, signs
+from fairtrial.analyse.wording.comparisons import p_words
+from fairtrial.analyse.wording.leaderboards import headline_parts
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import Part
 from fairtrial.core.text import counted
 
 ALL = "all problems"
@@ -84,9 +86,9 @@ class Difference(NamedTuple):
     verdict: str
 
 
-def tiers_of(report: OptimisationReport) -> Tiers | None:
+def leaderboard_of(report: OptimisationReport) -> Leaderboard | None:
     """Return who leads by the composite; None if there is only one arm."""
-    return comparison_tiers(report.comparisons) if report.comparisons else None
+    return comparison_leaderboard(report.comparisons) if report.comparisons else None
 
 
 def headline(report: OptimisationReport) -> str:
@@ -96,8 +98,10 @@ def headline(report: OptimisationReport) -> str:
 
 def headline_of(report: OptimisationReport) -> list[Part]:
     """Return the headline in pieces, so that a page can link the arms."""
-    tiers = tiers_of(report)
-    return headline_parts(tiers) if tiers else [Part("One style only: there is nothing to compare it with.")]
+    leaderboard = leaderboard_of(report)
+    return (
+        headline_parts(leaderboard) if leaderboard else [Part("One style only: there is nothing to compare it with.")]
+    )
 
 
 def composite_words(report: OptimisationReport) -> str:

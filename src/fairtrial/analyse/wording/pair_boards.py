@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.tiers import Part, arm_part, name_parts
+from fairtrial.analyse.wording.leaderboards import arm_part, first_parts, name_parts
+from fairtrial.analyse.wording.verdicts import Part
 from fairtrial.stats import power
 
 if TYPE_CHECKING:
     from fairtrial.analyse.pair_board import BoardArm, Concord, PairBoard, Preference
 
 _WHO = {"votes": "people prefer", "verdicts": "judges prefer", "both": "people and judges prefer"}
+_BY = {"votes": " by the votes", "verdicts": " by the verdicts", "both": " by the votes and verdicts"}
 _WHAT = {"votes": "vote", "verdicts": "verdict", "both": "vote and verdict"}
 _FAR = 1000.0  # a limit this far from the middle is no limit
 _PREFERENCE = 0.1  # beyond one half: 60 to 40
@@ -22,36 +24,34 @@ def board_headline(board: PairBoard) -> list[Part]:
         return [Part("Nobody has voted yet." if board.by != "verdicts" else "No judge has compared answers yet.")]
     if not board.rated:
         return [Part(f"{counted(board)} so far: too few to say who leads.")]
-    leading, behind = board.tiers[0], board.next_tier
-    first = leading[0]
-    by = f" the {_WHAT[board.by]}s" if board.by != "both" else " the votes and verdicts"
-    if len(leading) == 1 and behind is not None:
-        gap = behind.to_first
-        following = [
-            Part(f": {_WHO[board.by]} it to "),
-            arm_part(behind),
-            Part(f"{_next(board)} {_preferred(gap)}."),
-        ]
-        return [arm_part(first), Part(f" leads{by}"), *following]
-    if behind is not None:
-        gap = behind.to_first
-        following = [
-            Part(f" lead{by} and cannot be told apart; {_WHO[board.by]} "),
-            arm_part(first),
-            Part(" to "),
-        ]
+    leading, behind = board.leading, [arm for arm in board.arms if arm.rank > 1]
+    first, by = board.arms[0], _BY[board.by]
+    if first.rank > 1 or not behind:
+        return _undecided(board)
+    gap = behind[0].to_first
+    if gap is None or not gap.decided:
+        return first_parts(leading, len(board.arms), by)
+    preferred = Part(f" {_preferred(gap)}.")
+    if len(leading) == 1:
         return [
-            *name_parts(leading),
-            *following,
-            arm_part(behind),
-            Part(f" {_preferred(gap)}."),
+            arm_part(first),
+            Part(f" leads{by}: {_WHO[board.by]} it to "),
+            arm_part(behind[0]),
+            Part(_next(board)),
+            preferred,
         ]
-    if len(leading) > 2:
-        return [Part(f"None of the {len(leading)} arms can be told apart by {counted(board)} yet.")]
-    other = leading[1]
+    tied = Part(f" are tied for first{by}; {_WHO[board.by]} ")
+    return [*name_parts(leading), tied, arm_part(first), Part(" to "), arm_part(behind[0]), preferred]
+
+
+def _undecided(board: PairBoard) -> list[Part]:
+    """Say that no arm is better than another by these votes."""
+    if len(board.arms) != 2:
+        return [Part(f"Too close to call by {counted(board)}: no clear leader among the {len(board.arms)} arms.")]
+    first, other = board.arms
     return [
         arm_part(first), Part(" and "), arm_part(other),
-        Part(f" cannot be told apart by {counted(board)}: {first.label} is preferred {_preferred(other.to_first)}."),
+        Part(f" are too close to call by {counted(board)}: {first.label} is preferred {_preferred(other.to_first)}."),
     ]  # fmt: skip
 
 
@@ -72,14 +72,6 @@ def counted(board: PairBoard) -> str:
     if board.by == "both":
         return f"{board.battles:,} votes and verdicts"
     return f"{board.battles:,} {one}{'' if board.battles == 1 else 's'}"
-
-
-def board_tier(board: PairBoard, number: int) -> str:
-    """Name a tier."""
-    if not board.rated:
-        return "Too few to tell"
-    several = ", cannot be told apart" if len(board.tiers[number]) > 1 else ""
-    return f"{'Leading' if number == 0 else 'Behind'}{several}"
 
 
 def board_ranks(arm: BoardArm) -> str:
@@ -123,12 +115,13 @@ def board_next_step(board: PairBoard) -> str:
         return f"Never compared with each other, not even through others: {groups}. More votes will link them."
     if not board.rated:
         return "Ratings appear once no arm, and no group of arms, has only won or only lost." if board.arms else ""
-    if len(board.tiers[0]) < 2:
+    if len(board.leading) < 2:
         return ""
     needed = round(power(0.5, _PREFERENCE), -1)
+    tied = "two" if len(board.leading) == 2 else len(board.leading)
     return (
-        f"The first {'two' if len(board.tiers[0]) == 2 else len(board.tiers[0])} cannot be told apart. It takes about "
-        f"{needed} votes on one pair of arms to show a preference of 60 : 40."
+        f"The first {tied} are too close to call. It takes about {needed} votes on one pair of arms to show a "
+        "preference of 60 : 40."
     )
 
 

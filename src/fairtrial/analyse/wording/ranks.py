@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairtrial.analyse.rank import RankedArm, Ranking, Style
-from fairtrial.analyse.wording.comparisons import Scale
-from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.analyse.wording.leaderboards import first_parts
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
+from fairtrial.analyse.wording.verdicts import joined
 
 COLUMNS = ("rank", "arm", "score", "95 % CI", "rating", "rating 95 % CI", "Elo")
 _BY = {
@@ -22,23 +23,15 @@ def ranking_headline(ranking: Ranking) -> str:
     if ranking.by_pairs:
         return f"ranked by {_BY[ranking.by]}, on {ranking.cases} common cases"
     return (
-        f"{ranking.metric or 'score'} on {ranking.cases} common cases; ranks from the verdicts of `compare` on every "
-        f"pair, ratings from {_BY[ranking.by]}"
+        f"{ranking.metric or 'score'}, with ranks from the verdicts of `compare` on every pair; ratings from "
+        f"{_BY[ranking.by]}, on {ranking.cases} common cases"
     )
 
 
 def ranking_verdict(ranking: Ranking) -> str:
-    """Say who is first, or who may be."""
-    first = [place.label for place in ranking.places if place.rank == 1]
-    by = f" by {ranking.metric}" if ranking.metric and not ranking.by_pairs else ""
-    if len(first) == 1:
-        return f"{first[0]} is first{by}."
-    if len(first) == len(ranking.places):
-        return f"None of the {len(first)} arms can be told apart{by} yet."
-    names = (
-        f"{', '.join(first[:-1])} and {first[-1]}" if len(first) < 4 else f"{first[0]} and {len(first) - 1} more arms"
-    )
-    return f"{names} may each be first{by}: they cannot be told apart."
+    """Say who is first by votes or verdicts, or who may be."""
+    leading = [place for place in ranking.places if place.rank == 1]
+    return joined(first_parts(leading, len(ranking.places), f" by {_BY[ranking.by]}"))
 
 
 def ranked_cells(place: RankedArm, metric: str) -> list[str]:

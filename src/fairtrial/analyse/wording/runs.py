@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairtrial.analyse.wording.comparisons import Scale as DifferenceScale
 from fairtrial.analyse.wording.numbers import milliseconds, money, number
-from fairtrial.analyse.wording.tiers import signs
+from fairtrial.analyse.wording.scale import Scale as DifferenceScale
+from fairtrial.analyse.wording.scale import signs
 from fairtrial.core.money import total
 from fairtrial.core.text import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from fairtrial.analyse.tool_counts import NONE
 from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Gain, Rate, ToolReport, ToolStats
-from fairtrial.analyse.wording.comparisons import Scale
 from fairtrial.analyse.wording.numbers import milliseconds, money
-from fairtrial.analyse.wording.tiers import interval_words, signs
+from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.core.text import counted
 
 GAIN_COLUMNS = ("what", "target", "gain", "95 % CI", "verdict", "cost", "latency")

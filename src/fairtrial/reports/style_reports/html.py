@@ -27,11 +27,11 @@ from fairtrial.analyse.wording.optimisation import (
     headline,
     headline_of,
     interaction_lines,
+    leaderboard_of,
     length_lines,
     measure_notes,
     second_opinion,
     style_table,
-    tiers_of,
     warnings,
 )
 from fairtrial.charts.svg import safe
@@ -53,8 +53,8 @@ def body(report: OptimisationReport, links: Links) -> Markup:
 
 def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
     """Return what a page shows of a report; `links` say where arms lead."""
-    tiers = tiers_of(report)
-    order = [one.label for one in tiers.places] if tiers else [arm.arm for arm in report.arms]
+    leaderboard = leaderboard_of(report)
+    order = [one.label for one in leaderboard.places] if leaderboard else [arm.arm for arm in report.arms]
     return {
         "report": report,
         "arm_href": links.arm,
@@ -62,7 +62,7 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
         "composite": composite_words(report),
         "second": second_opinion(report),
         "warnings": warnings(report),
-        "leaders": leaders(tiers, {}, links) if tiers else "",
+        "leaders": leaders(leaderboard, {}, links) if leaderboard else "",
         "table": guide_table(style_table(report)),
         "table_note": TABLE_NOTE,
         "measures": measure_notes(report),

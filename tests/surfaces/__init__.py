@@ -1,0 +1,1 @@
+"""What people read on every surface, held against the JSON documents."""

@@ -1,0 +1,241 @@
+"""One voice: what a person reads first is the verdict of the JSON document, on every surface, and in the same order.
+
+Every world (metrics of either direction, few and many arms, ties, failures, a dead arm, runs that stopped early or ran
+out of money, a single case) is shown by every surface. The headline is taken off the surface, read as a person would
+read it, and held against `compare --json` and `show --json`; so is the order of the arms.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from starlette.testclient import TestClient
+
+import fairtrial as ft
+from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.wording.leaderboards import headline
+from fairtrial.cli.finish import Ending
+from fairtrial.cli.main import cli
+from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.badge import badge
+from fairtrial.reports.card import card
+from fairtrial.reports.export import export
+from fairtrial.web.app import make_app
+from fairtrial.web.site import Site
+from tests.surfaces.reading import moves, read, shows
+from tests.surfaces.truth import Truth
+from tests.surfaces.worlds import ARMS, LOWER, METRICS, STATES, decide_by, world
+
+ARM = r"arm-\d\d"
+pytestmark = pytest.mark.slow
+
+
+def flat(text: str) -> str:
+    """Return a text on one line."""
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def spoken(markup: str) -> str:
+    """Return what is read of HTML."""
+    return flat(html.unescape(re.sub(r"<[^>]*>", "", markup)))
+
+
+class Terminal:
+    """What commands print, in a wide terminal."""
+
+    def __init__(self, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store = store
+        monkeypatch.setenv("COLUMNS", "150")
+
+    def __call__(self, *args: str) -> str:
+        found = CliRunner().invoke(cli, [*args, "--store", self.store.address], standalone_mode=False)
+        if found.exception:
+            raise found.exception
+        return found.stdout
+
+    def document(self, *args: str) -> Any:
+        """Return the JSON document of a command."""
+        return json.loads(self(*args, "--json"))
+
+
+@pytest.fixture
+def terminal(store: Any, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    return Terminal(store, monkeypatch)
+
+
+@pytest.fixture
+def client(store: Any, tmp_path: Path) -> Any:
+    site = Site(store, tmp_path)
+    yield TestClient(make_app(site))
+    site.close()
+
+
+def truth_of(terminal: Terminal, run: Any, metric: str) -> Truth:
+    """Return what the documents say."""
+    shown = terminal.document("show", run.id)
+    try:
+        compared = terminal.document("compare", run.id, "--metric", metric or "score")
+    except FairtrialError:
+        key = [
+            (arm["arm"], arm["mean"] if not metric else arm["metrics"].get(metric, {}).get("mean"))
+            for arm in shown["arms"]
+        ]
+        standings = [{"label": name, "aggregate": {"mean": mean}} for name, mean in key if mean is not None]
+        compared = {"standings": standings, "pairs": []}
+    return Truth(compared, shown, metric, metric in LOWER)
+
+
+# What each surface says: the sentence, and the arms in the order in which they are listed.
+
+
+def printed(text: str) -> tuple[str, list[str]]:
+    """A page of the terminal: the headline stands above the first empty line, the table below it."""
+    above, _, below = text.partition("\n\n")
+    table = below.partition("\n\n")[0]
+    return flat(above), [found[0] for line in table.splitlines() if (found := re.findall(ARM, line))]
+
+
+def printed_matrix(text: str) -> tuple[str, list[str]]:
+    """`compare`: the rows of the matrix begin with their arms."""
+    above, _, below = text.partition("\n\n")
+    return flat(above), re.findall(rf"^ (?:\s*\d+ )?({ARM}) ", re.split(r"pairs? decided", below)[0], re.MULTILINE)
+
+
+def drawn(markup: str) -> tuple[str, list[str]]:
+    """A page: its first heading, and the arms of the first forest."""
+    titles = (r"<h1[^>]*>(.*?)</h1>", r'<p class="title">(.*?)</p>', r'<p style="[^"]*font-weight:600">(.*?)</p>')
+    title = next(found for pattern in titles if (found := re.search(pattern, markup, re.DOTALL)))
+    forest = re.search(r'<table class="forest">.*?</table>', markup, re.DOTALL)
+    names = re.findall(rf'class="arm"[^>]*>(?:<a [^>]*>)?({ARM})', forest[0]) if forest else []
+    return spoken(title[1]), names
+
+
+def in_markdown(text: str) -> tuple[str, list[str]]:
+    """A Markdown report: the bold line, and the rows of the first table."""
+    title = re.search(r"^\*\*(.*)\*\*$", text, re.MULTILINE)
+    assert title is not None
+    table = text.partition("\n|")[2].partition("\n\n")[0]
+    return flat(title[1].replace("\\", "")), [
+        found[1] for found in re.finditer(rf"\| ({ARM}) \|", table.replace("\\", ""))
+    ]
+
+
+def light_surfaces(
+    run: Any, terminal: Terminal, capsys: Any, tmp_path: Path, metric: str
+) -> dict[str, tuple[str, list[str]]]:
+    """Every surface that takes milliseconds."""
+    capsys.readouterr()
+    Ending().report(run)
+    said = {
+        "run": printed(capsys.readouterr().out),
+        "show": printed(terminal("show", run.id)),
+        "notebook": drawn(run._repr_html_()),
+    }
+    export(run, tmp_path / "run.md")
+    said["Markdown"] = in_markdown((tmp_path / "run.md").read_text("utf-8"))
+    board = run_leaderboard(run)
+    picture = card(board, headline(board), suite="s", facts="f")
+    title = re.search(r"<title>(.*?)</title>", picture)
+    assert title is not None
+    said["card"] = (spoken(title[1]), [])
+    if len(board.places) > 1:
+        said["rank"] = printed(terminal("rank", run.id))
+        said["rank --metric"] = printed(terminal("rank", run.id, "--metric", metric or "score"))
+        said["compare"] = printed_matrix(terminal("compare", run.id))
+        said["compare in a notebook"] = (drawn(ft.compare(run)._repr_html_())[0], [])
+    return said
+
+
+def check_badge(run: Any, truth: Truth) -> None:
+    """The badge names the first arm, its mean, and whether it leads alone."""
+    text = re.search(r"<title>fairtrial: (.*?)</title>", badge(run_leaderboard(run)))
+    assert text is not None
+    words = html.unescape(text[1])
+    name, number = re.match(rf"({ARM}) (\S+)", words).groups()  # type: ignore[union-attr]
+    assert name == truth.order[0] and shows(number, truth.means[name]), words
+    leads = truth.leading == {name} and len(truth.means) > 1
+    assert words.endswith("· leads") == leads, words
+    tied = len(truth.leading) > 1 and name in truth.leading
+    assert bool(re.search(r"· (tied|tie of \d+)$", words)) == tied, words
+
+
+@pytest.mark.parametrize("arms", ARMS)
+@pytest.mark.parametrize("state", STATES)
+async def test_every_surface_says_the_verdict(run_suite, store, terminal, capsys, tmp_path, state, arms):
+    """8 kinds of runs × 4 numbers of arms × 7 metrics × 9 surfaces and the badge."""
+    run = await world(run_suite, store, state, arms)
+    for metric in METRICS:
+        run = decide_by(run, metric)
+        truth = truth_of(terminal, run, metric)
+        said = light_surfaces(run, terminal, capsys, tmp_path, metric)
+        for surface, (sentence, order) in said.items():
+            where = f"{surface}, {metric or 'score'}: {sentence}"
+            try:
+                truth.holds(read(sentence))
+            except AssertionError as error:
+                raise AssertionError(f"{where}\n{error}") from None
+            assert sentence == said["show"][0], where
+            if order:
+                known = [name for name in order if name in truth.means]
+                wanted = truth.order[: len(known)]
+                assert [truth.means[name] for name in known] == [truth.means[name] for name in wanted], where
+        check_badge(run, truth)
+
+
+@pytest.mark.parametrize("arms", ARMS)
+@pytest.mark.parametrize("state", STATES)
+async def test_pages_and_reports_say_it_too(run_suite, store, terminal, client, tmp_path, state, arms):
+    """The surfaces that take longer, by one metric in turn."""
+    metric = list(METRICS)[(STATES.index(state) + ARMS.index(arms)) % len(METRICS)]
+    run = decide_by(await world(run_suite, store, state, arms), metric)
+    truth, wanted = truth_of(terminal, run, metric), headline(run_leaderboard(run))
+    truth.holds(read(wanted))
+    export(run, tmp_path / "run.html")
+    said = {
+        "report": drawn((tmp_path / "run.html").read_text("utf-8")),
+        "page": drawn(client.get(f"/runs/{run.id}/result").text),
+    }
+    if state != "budget":  # the leaderboard leaves out runs that did not end
+        said["leaderboard"] = drawn(client.get("/board/standings", params={"suite": "test"}).text)
+    if len(truth.means) > 1:
+        said["comparison"] = drawn(client.get("/compare", params={"runs": run.id, "metric": metric, "wait": 1}).text)
+    for surface, (sentence, order) in said.items():
+        silent = surface == "leaderboard"  # it has the newest scores of every arm, and no failures
+        assert sentence == (wanted.partition("; ")[2] if silent and truth.silent else wanted), surface
+        known = [name for name in order if name in truth.means]
+        assert [truth.means[name] for name in known] == [truth.means[name] for name in truth.order[: len(known)]], (
+            surface
+        )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+async def test_two_runs_are_compared_from_the_earlier_to_the_later(run_suite, store, terminal, metric):
+    """Whichever is named first: the same sentence, about the change over time."""
+    first = decide_by(await world(run_suite, store, "apart", 3), metric)
+    second = decide_by(await world(run_suite, store, "level", 3), metric)
+    there, back = (
+        terminal("compare", *names, "--metric", metric or "score")
+        for names in ((first.id, second.id), (second.id, first.id))
+    )
+    sentence = printed(there)[0]
+    assert sentence == printed(back)[0] and f"from run {first.record.number} to run {second.record.number}" in sentence
+    document = terminal.document("compare", first.id, second.id, "--metric", metric or "score")
+    lower = metric in LOWER
+    moved = {arm: (sign, claim) for arm, sign, claim in moves(sentence)}
+    for pair in document["pairs"]:
+        arm = pair["a"].partition("@")[0]
+        if pair["verdict"] not in ("better", "worse"):
+            assert arm not in moved
+            continue
+        sign, claim = moved[arm]
+        assert sign == (1 if pair["verdict"] == "worse" else -1)  # the later run is the second of the pair
+        assert shows(claim.amount, abs(pair["difference"]))
+        gain = (-1 if lower else 1) * -pair["difference"]
+        assert (gain > 0) == (sign > 0)
+    assert moved or "Nothing moved" in sentence
