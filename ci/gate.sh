@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The gate in any CI: SUITE, and optionally AGAINST, COMMENT and ARGS, come from the environment.
-# Exit 0 passed, 100 blocked, 101 cannot tell, 1 something is wrong with the set-up.
+# Exit 0 passed, 100 blocked, 101 cannot tell (also while there is no baseline), 1 something is wrong with the set-up.
 set -u
 mkdir -p fairtrial-gate
 rm -f fairtrial-gate/gate.junit.xml fairtrial-gate/gate.json fairtrial-gate/report.html # of another suite in this job

@@ -90,19 +90,24 @@ async def test_the_life_of_a_pull_request(model, forge, repository, tmp_path):
     # A pull request before there is anything to compare with is not passed.
     change("main", suite_yaml=yaml.safe_dump(SUITE), prompt_md="Be kind.")
     done, _ = await job("main", merge_to="main")
-    assert done.code == 1 and "no baseline" in done.printed
-    assert "not run" in forge.comments[1]["body"]
+    assert done.code == 101 and "no baseline: there is no run for branch:main" in done.printed, done.printed
+    assert done.result == "result=cannot tell" and "Run the suite on `main` first" in done.printed
+    assert "cannot tell: there is no baseline" in forge.comments[1]["body"]
+    assert "no baseline: there is no run for branch:main" in forge.comments[1]["body"]
     (tmp_path / "cache" / "store").unlink()
 
+    # Nor is the first push: its run is what later ones are compared with. Who starts may let it through.
     done, calls = await job("main")
-    assert (done.code, calls) == (0, 40), done.printed
-    assert done.artefacts == ["gate.json", "gate.junit.xml", "report.html"] and done.result == "result=passed"
+    assert (done.code, calls) == (101, 40) and "From now on this run of `main` is one" in done.printed, done.printed
+    assert done.artefacts == ["gate.json", "gate.junit.xml", "report.html"] and done.result == "result=cannot tell"
+    done, calls = await job("main", args="--unsure pass")
+    assert (done.code, calls) == (0, 0) and done.result == "result=cannot tell", done.printed
 
     # An unchanged merge costs nothing and passes; its comment says so, in place of the first one.
     change("same", README_md="Only words.")
     done, calls = await job("same", merge_to="main")
     assert (done.code, calls) == (0, 0), done.printed
-    assert len(forge.comments) == 1
+    assert len(forge.comments) == 1 and "goes: main (GITHUB_BASE_REF)" in forge.comments[1]["body"]
     assert "Nothing was asked: all 40 answers are stored and were reused." in forge.comments[1]["body"]
 
     # One that breaks something is blocked, with both answers side by side, as text.

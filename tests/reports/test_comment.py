@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 
 from fairtrial.analyse.gate_changes import Changes, Worse
 from fairtrial.analyse.gate_result import Flaky, Gate, GateCheck, Settle
-from fairtrial.reports.comment import marker, not_run, render, run_of
+from fairtrial.reports.comment import marker, render, run_of
 from fairtrial.reports.markdown import plain
 
 NASTY = [
@@ -103,7 +103,11 @@ def test_what_it_says():
     assert "6 answers asked for; 4 that this change cannot affect were reused. Cost: ≥ $0.50." in body
     assert "--until-sure" in body and "●" in body and "−10.0 (−20.0 to −1.0)" in body
     assert "<th>before</th><th>now</th>" in body and "100.0 → 0.0" in body
-    assert "`refunds`: not run" in not_run("refunds", "01a", "no key")
+    alone = Gate(
+        run_ids=["01a"], against=[], baseline="no baseline: none yet", checks=gate("bot", "cannot tell").checks
+    )
+    body = render(alone, changes("bot"), suite="refunds", run_id="01a")
+    assert "### ❔ `refunds`: cannot tell: there is no baseline" in body
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from fairtrial.analyse.score_table import sources_of
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
-from fairtrial.workflows.baselines import NoBaselineError, find_baseline, keep_baseline, merged_into
+from fairtrial.workflows.baselines import NoBaselineError, find_baseline, keep_baseline
 from tests.analyse.test_compare import arm, cases
 
 
@@ -36,10 +36,7 @@ def commit(git, tmp_path):
 
 
 @pytest.mark.slow
-async def test_by_branch_tag_commit_file_and_note(run_suite, git, commit, store, tmp_path, monkeypatch):
-    for name in ("GITHUB_REF_TYPE", "CI_MERGE_REQUEST_IID", "CI_COMMIT_BRANCH"):
-        monkeypatch.delenv(name, raising=False)
-
+async def test_by_branch_tag_commit_file_and_note(run_suite, git, commit, store, tmp_path):
     def runs():
         return run_suite(targets=[arm("m", 8, 10)], cases=cases(10))
 
@@ -145,9 +142,3 @@ async def test_an_interrupted_run_in_a_file_is_no_baseline(run_suite, store, tmp
     store.set_run(broken.id, status="interrupted")
     found = find_baseline(f"file:{store.path}", store, run)
     assert [one.id for one in found.runs] == [first.id]
-
-
-def test_the_branch_that_a_merge_goes_to():
-    assert merged_into("auto", {}) is None and merged_into("main", {}) == "main"
-    assert merged_into("auto", {"GITHUB_BASE_REF": "main"}) == "branch:main"
-    assert merged_into("auto", {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "trunk"}) == "branch:trunk"

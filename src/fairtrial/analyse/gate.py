@@ -29,8 +29,12 @@ __all__ = ["Gate", "GateCheck", "Result", "Terms", "Unsure", "gate", "gate_line"
 _MOST_FLAKY = 200  # cases to list
 
 
-def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
-    """Check a run or series against its terms and, if given, against an earlier one."""
+def gate(source: Source, against: Source | None, terms: Terms, *, baseline: str = "", first: bool = False) -> Gate:
+    """Check a run or series against its terms and, if given, against an earlier one.
+
+    `baseline` says how the earlier one was found, or why there is none though one was asked for: then nobody can tell.
+    Nor can anybody where the terms need one and none was named, unless this is the `first`, which becomes one.
+    """
     check_terms(terms, against)
     if against is not None and {run.id for run in source.runs} & {run.id for run in against.runs}:
         raise FairtrialError("a run cannot be gated against itself: name an earlier run, or give that run a tag")
@@ -49,10 +53,8 @@ def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
     regression = _Regression([], [], "", [])
     if against is not None:
         regression = _regression(scores, own, against, terms)
-    elif terms.rules.categories or terms.rules.guards:
-        regression.notes.append("Categories and guards were not checked: they need a baseline (--against).")
-    if terms.min_score is None and against is None and not terms.rules.about_cases:
-        regression.notes.insert(0, "Only coverage was checked: --min-score and --against check more.")
+    elif baseline := baseline or ("" if first else _unchecked(terms)):
+        checks.append(_undecided("all arms", baseline))
     return Gate(
         run_ids=[run.id for run in source.runs],
         against=[run.id for run in against.runs] if against else [],
@@ -62,9 +64,21 @@ def gate(source: Source, against: Source | None, terms: Terms) -> Gate:
         flaky=flaky[:_MOST_FLAKY],
         flaky_count=len(flaky),
         quarantined=[scores.facts[row].id for row in left_out.tolist()],
+        baseline=baseline,
         method=regression.method,
         settle=regression.settle,
     )
+
+
+def _unchecked(terms: Terms) -> str:
+    """Say what a gate for which no baseline was named leaves open; empty if it checked all that it demands."""
+    if needed := terms.compared:
+        reason = f"{' and '.join(needed)} cannot be checked without one"
+    elif terms.min_score is None and terms.min_coverage is None and not terms.rules.about_cases:
+        reason = "only coverage was checked, and no minimum"
+    else:
+        return ""
+    return f"no baseline: {reason}. Say which run to compare with: --against auto, branch:main or a run"
 
 
 def _changed_terms(source: Source, against: Source | None) -> list[str]:
@@ -82,10 +96,10 @@ def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
         yield GateCheck(
             name="coverage",
             arm=entry.arm.name,
-            result="passed" if share >= terms.min_coverage - ROUNDING else "failed",
-            message=f"{entry.scored} of {entry.planned} trials have a score (at least {100 * terms.min_coverage:g} %)",
+            result="passed" if share >= terms.coverage - ROUNDING else "failed",
+            message=f"{entry.scored} of {entry.planned} trials have a score (at least {100 * terms.coverage:g} %)",
             value=share,
-            limit=terms.min_coverage,
+            limit=terms.coverage,
         )
 
 
@@ -247,7 +261,7 @@ def _doubt_about_pass(
 ) -> str:
     """Say why a regression may have gone unnoticed: too few common cases, or failed trials instead of wrong answers."""
     cases = _expected_cases(scores, after)
-    if pair.count < terms.min_coverage * min(cases, _expected_cases(scores, before)) * (1 - ROUNDING):
+    if pair.count < terms.coverage * min(cases, _expected_cases(scores, before)) * (1 - ROUNDING):
         return f"only {pair.count} of {cases} cases can be compared"
     if pair.failures is None:
         return ""

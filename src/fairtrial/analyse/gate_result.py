@@ -57,6 +57,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     flaky: list[Flaky] = []  # cases whose answers differ without any change, up to 200 of them
     flaky_count: int = 0
     quarantined: list[str] = []  # cases that the suite leaves out
+    baseline: str = ""  # which run it was compared with, and how that was found; or why there was none
     method: str = ""  # how several checks are adjusted together
     settle: list[Settle] = []  # what would decide the checks that are undecided
 
@@ -78,6 +79,16 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """Return `failed` if any check failed, else `cannot tell` if any check is undecided, else `passed`."""
         results = {check.result for check in self.checks}
         return "failed" if "failed" in results else "cannot tell" if "cannot tell" in results else "passed"
+
+    @property
+    def lacks_baseline(self) -> bool:
+        """Whether there was nothing to compare with, though that was needed."""
+        return bool(self.baseline) and not self.against
+
+    @property
+    def compared_with(self) -> str:
+        """Which run the baseline is; empty if there is none, which a check says."""
+        return "" if self.lacks_baseline else self.baseline
 
     @property
     def exit_code(self) -> int:

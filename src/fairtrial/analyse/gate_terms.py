@@ -23,7 +23,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     min_score: float | None = None
     margin: float | None = None
-    min_coverage: float = DEFAULT_COVERAGE
+    min_coverage: float | None = None
     metric: str = SCORE
     arms: tuple[str, ...] = ()
     these_cases: bool = False
@@ -31,6 +31,21 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     unsure: Unsure = "101"
     rules: GateSpec = GateSpec()  # about cases, categories and guards
     level: float = ALPHA  # of all statistical checks: less than 5 % for one of several looks
+
+    @property
+    def compared(self) -> list[str]:
+        """What only a comparison with a baseline can check."""
+        demands = {
+            "the margin": self.margin is not None,
+            "categories": self.rules.categories,
+            "guards": self.rules.guards,
+        }
+        return [name for name, demanded in demands.items() if demanded]
+
+    @property
+    def coverage(self) -> float:
+        """The share of trials that must have a score; asked for whether or not a person did."""
+        return DEFAULT_COVERAGE if self.min_coverage is None else self.min_coverage
 
     @property
     def interval(self) -> str:

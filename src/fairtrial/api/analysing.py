@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from fairtrial.analyse.items import CaseAnalysis
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
-    from fairtrial.analyse.score_table import Source
     from fairtrial.analyse.series import MultiRun
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.stats import RunMeansTest
@@ -96,7 +94,7 @@ def gate(
     min_score: float | None = None,
     against: AnyRuns | None = None,
     margin: float | None = None,
-    min_coverage: float = 95.0,
+    min_coverage: float | None = None,
     arms: Sequence[str] = (),
     metric: str = "",
     these_cases: bool = False,
@@ -107,34 +105,34 @@ def gate(
     `min_score`, `margin` and `min_coverage` are in points of 100, as on the command line; a metric is on its own scale.
     A minimum is met when the whole 95 % interval is above it; a regression against another run is ruled out when the
     whole interval of the difference lies above −margin. `result` is `passed`, `failed` or `cannot tell`. `against` may
-    also be `branch:main`, `commit:3f2a`, `file:baseline.db.gz` or `notes:`. What the suite says under `gate` holds too,
-    its baseline included.
+    also be `branch:main`, `commit:3f2a`, `file:baseline.db.gz`, `notes:` or `auto`; if there is no such run, nobody can
+    tell. At least 95 % of the trials must have a score, unless `min_coverage` says otherwise. What the suite says under
+    `gate` holds too, its baseline included.
     """
     from fairtrial.analyse.gate import Terms, gate_spec, terms_of
     from fairtrial.analyse.gate import gate as check
-    from fairtrial.workflows.baselines import find_baseline, merged_into
+    from fairtrial.store import Store
+    from fairtrial.workflows.baselines import Baseline, baseline_for
 
     source = one_source(run, store)
     given = Terms(
         min_score=min_score if min_score is None or metric else from_points("min_score", min_score, 1.0),
         margin=margin if margin is None or metric else from_points("margin", margin, FEWEST_POINTS),
-        min_coverage=min_coverage / 100,
+        min_coverage=None if min_coverage is None else min_coverage / 100,
         metric=metric,
         arms=tuple(arms),
         these_cases=these_cases,
     )
-    own = {"min_score": min_score, "margin": margin, "min_coverage": None if min_coverage == 95.0 else min_coverage}
+    own = {"min_score": min_score, "margin": margin, "min_coverage": min_coverage}
     terms = terms_of(source.runs[0], given, named=frozenset(name for name, value in own.items() if value is not None))
     spec = gate_spec(source.runs[0])
-    reference: Source | None
-    if against is None and spec is not None:
-        name = merged_into(spec.against, os.environ)
-        reference = None if name is None else find_baseline(name, source.runs[0].store, source.runs[0])
-    elif isinstance(against, str) and ":" in against and "@" not in against:
-        reference = find_baseline(against, source.runs[0].store, source.runs[0])
+    named = against if against is not None else spec.against if spec else None
+    if isinstance(named, str):
+        opened = source.runs[0].store if store is None else Store(store, create=False)
+        baseline = baseline_for(named, opened, source.runs[0])
     else:
-        reference = None if against is None else one_source(against, store)
-    return check(source, reference, terms)
+        baseline = Baseline(None if named is None else one_source(named, store), "")
+    return check(source, baseline.source, terms, baseline=baseline.words)
 
 
 @overload

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate, Terms
     from fairtrial.analyse.score_table import Source
     from fairtrial.store import Store
+    from fairtrial.workflows.baselines import Baseline
 
 NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 
@@ -33,7 +33,8 @@ NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 @option(
     "--against",
     metavar="RUN",
-    help="No arm may be worse than in this run, series or tag, or branch:main, commit:SHA, file:PATH, notes:, auto.",
+    help="No arm may be worse than in this run, series or tag, or branch:main, commit:SHA, file:PATH, notes:. "
+    "auto: the branch that the CI job's pull request goes to, else the default branch.",
 )
 @option("--margin", type=click.FloatRange(min=0), help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
 @option(
@@ -111,7 +112,8 @@ def command(
     """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
 
     RUN may be the file of a suite: then it is run first, with stored answers wherever the change cannot affect them.
-    What the suite says under `gate` holds too; options come before it.
+    What the suite says under `gate` holds too; options come before it. If there is no run to compare with, nobody can
+    tell.
 
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
     the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
@@ -120,10 +122,11 @@ def command(
     --plan and --aa take RUN as what is known about cases and noise: it needs two answers to a case (--repeats 2), or
     two runs (--runs 2). They try the gate on made-up merges, cost nothing, and exit 0.
     """
-    from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
+    from fairtrial.analyse.gate import Terms, gate, terms_of
     from fairtrial.analyse.score_table import find_sources
     from fairtrial.cli.gate_outputs import renderer
     from fairtrial.cli.gate_run import is_suite, run_for_gate
+    from fairtrial.workflows.baselines import Baseline
 
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
@@ -141,14 +144,15 @@ def command(
         margin=from_points(margin, metric),
         largest=from_points(largest, metric),
         unsure=unsure,
-        min_coverage=0.95 if min_coverage is None else min_coverage / 100,
+        min_coverage=None if min_coverage is None else min_coverage / 100,
         metric=metric,
         arms=arms,
         these_cases=these_cases,
     )
     named = frozenset(name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT)
-    opened, not_run = open_store(store, create=is_suite(run)), ""
+    opened, not_run, folder = open_store(store, create=is_suite(run)), "", Path()
     if is_suite(run):
+        folder = Path(run).parent
         ran = run_for_gate(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
         run, not_run = ran.run.id, ran.not_run
     source = find_sources([run], opened)[0]
@@ -156,41 +160,31 @@ def command(
     if plan or aa:
         _foresee(source, terms, plan=plan, aa=aa, repeats=repeats, as_json=as_json)
         return 0
+    baseline = Baseline(None, "")
     if not_run:
-        result, reference = _not_run(source, not_run, terms), None
+        result = _not_run(source, not_run, terms)
     else:
-        spec = gate_spec(source.runs[0])
-        baseline = against or (spec.against if spec else None)
-        if until_sure and baseline is None:
+        baseline = _baseline(against, source, opened, folder)
+        if until_sure and not baseline.words:
             raise click.UsageError("--until-sure needs a baseline: give --against")
-        reference = _baseline(baseline, source, opened, comment)
-        if until_sure and reference is not None and budget_usd is not None:
-            result, source = _until_sure(source, reference, terms, budget_usd, quiet=quiet or as_json)
+        if until_sure and baseline.source is not None and budget_usd is not None:
+            result, source = _until_sure(source, baseline, terms, budget_usd, quiet=quiet or as_json)
         else:
-            result = gate(source, reference, terms)
+            result = gate(source, baseline.source, terms, baseline=baseline.words, first=keep is not None)
     return _show(
-        result, source, reference, renderers=dict(zip(outputs, renderers, strict=True)), metric=metric, keep=keep,
+        result, source, baseline.source, renderers=dict(zip(outputs, renderers, strict=True)), metric=metric, keep=keep,
         comment=comment, report_url=report_url, as_json=as_json,
     )  # fmt: skip
 
 
-def _baseline(given: str | None, source: Source, opened: Store, comment: str | None) -> Source | None:
-    """Find the run to compare with; if there is none yet, the pull request is told so too."""
-    from fairtrial.workflows.baselines import NoBaselineError, find_baseline, merged_into
+def _baseline(given: str | None, source: Source, opened: Store, folder: Path) -> Baseline:
+    """Find the run to compare with, as the command or the suite names it."""
+    from fairtrial.analyse.gate import gate_spec
+    from fairtrial.workflows.baselines import Baseline, baseline_for
 
-    name, run = merged_into(given, os.environ), source.runs[0]
-    if name is None:
-        return None
-    try:
-        return find_baseline(name, opened, run)
-    except NoBaselineError as error:
-        if comment is not None:
-            from fairtrial.cli.gate_outputs import post_comment
-            from fairtrial.reports.comment import not_run
-
-            suite = run.record.suite_name
-            post_comment(not_run(suite, run.id, str(error)), suite, run.id, comment)
-        raise
+    spec = gate_spec(source.runs[0])
+    name = given or (spec.against if spec else None)
+    return Baseline(None, "") if name is None else baseline_for(name, opened, source.runs[0], folder)
 
 
 def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
@@ -202,9 +196,11 @@ def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
 
 
 def _until_sure(
-    source: Source, reference: Source, terms: Terms, budget_usd: float, *, quiet: bool
+    source: Source, baseline: Baseline, terms: Terms, budget_usd: float, *, quiet: bool
 ) -> tuple[Gate, Source]:
     """Ask more until the gate can tell; say what that took."""
+    import msgspec
+
     from fairtrial.analyse.score_table import find_sources
     from fairtrial.cli.options import load_dotenv_of
     from fairtrial.cli.watch import watcher
@@ -212,13 +208,15 @@ def _until_sure(
     from fairtrial.workflows.until_sure import abuy_until_sure
 
     run = source.runs[0]
+    assert baseline.source is not None
     load_dotenv_of(run.id, run.store)
     bought = run_coroutine(
-        abuy_until_sure(run, reference, terms, budget_usd=budget_usd, watch=lambda _: watcher(quiet=quiet))
+        abuy_until_sure(run, baseline.source, terms, budget_usd=budget_usd, watch=lambda _: watcher(quiet=quiet))
     )
     spent = f"{counted(bought.rounds, 'further round')} of answers, ${bought.usd:.2f}"
     click.echo(f"--until-sure: {spent}; {bought.ended}", err=True)
-    return bought.gate, find_sources([bought.series], run.store)[0]
+    gate = msgspec.structs.replace(bought.gate, baseline=baseline.words)
+    return gate, find_sources([bought.series], run.store)[0]
 
 
 def _show(
@@ -261,6 +259,8 @@ def _keep(result: Gate, source: Source, where: str) -> None:
 
     if result.exit_code or any(check.name == NOT_RUN for check in result.checks):
         why = "the gate blocked it" if result.result == "failed" else "the gate cannot tell whether it passes"
+        if result.lacks_baseline:
+            why += "; --unsure pass keeps it as the first one"
         click.echo(f"not kept as a baseline: {why}", err=True)
         return
     click.echo(f"kept as a baseline: {keep_baseline(source, where)}", err=True)

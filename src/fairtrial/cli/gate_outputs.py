@@ -115,6 +115,15 @@ def artefacts_of_job() -> str | None:
     return f"{job['CI_JOB_URL']}/artifacts/browse" if job.get("CI_JOB_URL") else None
 
 
+def _why_no_comment() -> str:
+    from fairtrial.toolbox.ci import GITHUB, GITLAB, ci_job
+
+    job = ci_job(os.environ)
+    if job is None or job.service in (GITHUB, GITLAB):
+        return "this job is not about a pull request"
+    return f"comments are written by jobs of {GITHUB} and {GITLAB}, and this is one of {job.service}"
+
+
 def post_comment(body: str, suite: str, run_id: str, service: str) -> None:
     """Create the comment or update it in place."""
     from fairtrial.core.errors import FairtrialError
@@ -124,7 +133,7 @@ def post_comment(body: str, suite: str, run_id: str, service: str) -> None:
     try:
         where = discussion(service, os.environ)
         if where is None:
-            click.echo("no comment: this job is not about a pull request", err=True)
+            click.echo(f"no comment: {_why_no_comment()}", err=True)
             return
         done = post(where, body, run_id=run_id, run_of=lambda text: run_of(text, suite))
     except FairtrialError as error:

@@ -26,8 +26,9 @@ def print_gate(result: Gate, changes: Changes | None = None) -> None:
         console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
     for line in _listed(result):
         console.print(Text(printable(line)))
-    if result.method:
-        console.print(Text(f"{result.method}.", style="dim"))
+    for line in (result.compared_with, result.method):
+        if line:
+            console.print(Text(printable(f"{line}."), style="dim"))
     for note in result.notes:
         console.print(Text(printable(note), style="yellow"))
     if changes is not None:

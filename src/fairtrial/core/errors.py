@@ -72,6 +72,10 @@ class BadRowError(StoreError):
     """A row that the store cannot hold; other rows are stored."""
 
 
+class NoSuchRunError(FairtrialError):
+    """A name that no run of the store has."""
+
+
 class TargetUnusableError(FairtrialError):
     """A target can never answer as configured."""
 

@@ -20,9 +20,9 @@ class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Cases are named by id, by a pattern such as `refund-*`, or as `tag:NAME` or `category:NAME`.
     """
 
-    against: Annotated[str | None, Meta(description="The baseline: a run or tag, branch:main, file:PATH, notes: …")] = (
-        None
-    )
+    against: Annotated[
+        str | None, Meta(description="The baseline: a run or tag, branch:main, file:PATH, notes:, auto …")
+    ] = None
     margin: Annotated[Loss | None, Meta(description="Acceptable loss of the mean, in points; default: 5.")] = None
     min_score: Annotated[Points | None, Meta(description="Minimum score of every arm.")] = None
     min_coverage: Annotated[Points | None, Meta(description="Minimum percentage of scored trials.")] = None

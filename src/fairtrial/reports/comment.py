@@ -48,7 +48,7 @@ def render(gate: Gate, changes: Changes, *, suite: str, run_id: str, report: str
     cost = f"{'' if changes.cost_known else '≥ '}${changes.cost_usd:.2f}"
     changed = ", ".join(code(part) for part in changes.changed) or "nothing that answers depend on"
     lines += ["", f"{reuse_words(changes)} Cost: {cost}. Changed: {changed}."]
-    lines += [f"- {code(note)}" for note in gate.notes]
+    lines += [f"- {code(note)}" for note in (gate.compared_with, *gate.notes) if note]
     lines += [f"- {gate.method}."] if gate.method else []
     link = f" · [report]({report})" if report and _is_link(report) else ""
     against = f" against {code(', '.join(gate.against))}" if gate.against else ""
@@ -62,12 +62,7 @@ def _headline(gate: Gate) -> str:
         return "blocked: something got worse" if "failed" in compared else "blocked: it does not fulfil a rule"
     if gate.result == "passed":
         return "passed: nothing got worse by more than it may" if compared else "passed; compared with nothing"
-    return "cannot tell yet"
-
-
-def not_run(suite: str, run_id: str, reason: str) -> str:
-    """Return the body of a comment that says that nothing was run."""
-    return "\n".join([marker(suite, run_id), f"### ❔ {code(suite)}: not run", "", code(reason), ""])
+    return "cannot tell: there is no baseline" if gate.lacks_baseline else "cannot tell yet"
 
 
 def _forest(gate: Gate) -> list[str]:

@@ -132,6 +132,7 @@ def render_gate(gate: Gate) -> str:
         flaky = ", ".join(f"{one.case} ({one.passed} of {one.answers})" for one in gate.flaky)
         lines += ["", f"Flaky without any change: {plain(flaky)}"]
     lines += ["", f"In quarantine, not counted: {plain(', '.join(gate.quarantined))}"] if gate.quarantined else []
+    lines += ["", f"{plain(gate.compared_with)}."] if gate.compared_with else []
     lines += ["", f"{gate.method}."] if gate.method else []
     lines += ["", *(f"> {plain(note)}" for note in gate.notes)] if gate.notes else []
     against = f" against {', '.join(gate.against)}" if gate.against else ""

@@ -12,7 +12,7 @@ import msgspec
 from filelock import Timeout
 from sqlalchemy import Connection, Select, and_, case, delete, func, insert, or_, select, tuple_, update
 
-from fairtrial.core.errors import FairtrialError, StoreError
+from fairtrial.core.errors import FairtrialError, NoSuchRunError, StoreError
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.place import COLUMNS, Place
 from fairtrial.core.variables import Variables
@@ -204,7 +204,7 @@ class Store:
         """Return the run with this id, tag, number or unambiguous id prefix, or the `latest`."""
         all_runs = self.runs()
         if not all_runs:
-            raise FairtrialError("there is no run in this store yet; `fairtrial run SUITE` creates one")
+            raise NoSuchRunError("there is no run in this store yet; `fairtrial run SUITE` creates one")
         if name == "latest":
             return all_runs[0]
         tagged = self.tags().get(name)
@@ -218,7 +218,7 @@ class Store:
             ids = ", ".join(run.id for run in series[::-1])
             raise FairtrialError(f"`{name}` is a series: choose one of its runs ({ids})")
         if not matches:
-            raise FairtrialError(f"there is no run `{name}` and no tag with that name; `fairtrial list` shows them all")
+            raise NoSuchRunError(f"there is no run `{name}` and no tag with that name; `fairtrial list` shows them all")
         ids = ", ".join(run.id for run in matches[:5])
         raise FairtrialError(f"`{name}` matches {len(matches)} runs ({ids}); give more of the id")
 

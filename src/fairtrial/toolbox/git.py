@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.toolbox.ci import Said, ci_job, short
 
 NOTES = "fairtrial"  # refs/notes/fairtrial
 _PATIENCE = 120.0  # seconds: machines can be very busy
 _MOST_ANCESTORS = 1000
+_USUAL = ("main", "master", "trunk")  # names of default branches
 
 
 class Git:
@@ -57,15 +59,21 @@ class Git:
     def branch(self, environment: Mapping[str, str] = os.environ) -> str:
         """Return the branch that is checked out, or that a CI job is about; empty if there is none.
 
-        A pull request has the name of its own reference, such as 12/merge: a fork may call its branch main.
+        A pull request is a branch of its own, such as pull/12: a fork may call its branch main.
         """
-        if environment.get("CI_MERGE_REQUEST_IID"):
-            return f"merge-requests/{environment['CI_MERGE_REQUEST_IID']}"
-        if environment.get("CI_COMMIT_BRANCH"):
-            return environment["CI_COMMIT_BRANCH"]
-        if environment.get("GITHUB_REF_TYPE") == "branch" and environment.get("GITHUB_REF_NAME"):
-            return environment["GITHUB_REF_NAME"]
-        return self._ask("symbolic-ref", "--short", "-q", "HEAD")
+        job = ci_job(environment)
+        if job is not None and job.pull:
+            return f"pull/{job.pull}"
+        return (job.branch if job else "") or self._ask("symbolic-ref", "--short", "-q", "HEAD")
+
+    def default_branch(self) -> Said:
+        """Return the default branch, and how that is known: by the remote, or because a branch has the usual name."""
+        if remote := self._ask("symbolic-ref", "--short", "-q", "refs/remotes/origin/HEAD"):
+            return Said(short(remote), "origin/HEAD")
+        for name in filter(None, (self._ask("config", "init.defaultBranch"), *_USUAL)):
+            if any(self.resolve(f"refs/{place}/{name}") for place in ("heads", "remotes/origin")):
+                return Said(name, "a branch of that name, and no origin/HEAD")
+        return Said()
 
     @property
     def changed(self) -> bool:

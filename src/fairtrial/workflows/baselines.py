@@ -5,7 +5,7 @@
     tag:v1 · commit:3f2a           the run of that commit, or with that tag in the store
     file:baseline.db.gz            the newest run of the suite in a store in a file, packed or not
     notes: · notes:main            the nearest earlier commit with a run in its git note, from here or another commit
-    auto                           in a CI job, the branch that a merge goes to; none where nothing is merged
+    auto                           the branch that the pull request of a CI job goes to, else the default branch
 
 A kept baseline is a store with one run, packed: everything that compares runs can read it.
 """
@@ -13,25 +13,26 @@ A kept baseline is a store with one run, packed: everything that compares runs c
 from __future__ import annotations
 
 import gzip
+import os
 import tempfile
 import weakref
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import Source, find_sources
-from fairtrial.core.errors import FairtrialError
+from fairtrial.core.errors import FairtrialError, NoSuchRunError
 from fairtrial.store import Store
 from fairtrial.store.copying import copy_runs
 from fairtrial.store.store import RunRecord
+from fairtrial.toolbox.ci import CiJob, Said, ci_job
 from fairtrial.toolbox.git import NOTES, Git
 
 AUTO = "auto"
-_TARGET_BRANCH = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
 KINDS = ("branch", "tag", "commit", "file", "notes")
 _USABLE = ("completed", "stopped", "incomplete")
 _MOST = 2**30  # bytes of a packed baseline: more is no baseline
@@ -41,19 +42,63 @@ class NoBaselineError(FairtrialError):
     """There is no run to compare with yet."""
 
 
-def merged_into(name: str | None, environment: Mapping[str, str]) -> str | None:
-    """Return the baseline that a name means in this job: `auto` is the branch that a merge goes to, if there is one."""
-    if name != AUTO:
-        return name
-    branch = next((environment[one] for one in _TARGET_BRANCH if environment.get(one)), None)
-    return None if branch is None else f"branch:{branch}"
+class Baseline(NamedTuple):
+    """The run to compare with and how it was found, or why there is none."""
+
+    source: Source | None
+    words: str
+
+
+def baseline_for(
+    name: str, store: Store, run: Run, folder: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Baseline:
+    """Return the baseline that a name means here. That there is none is no error: the gate cannot tell."""
+    source, because = None, ""
+    try:
+        if name == AUTO:
+            name, because = _meant_by_auto(environment, Git.of(folder or Path()))
+        source = find_baseline(name, store, run, folder)
+        words = _what(source)
+    except NoBaselineError as error:
+        words = str(error)
+    return Baseline(source, f"{words}. {because}" if because else words)
+
+
+def _what(source: Source) -> str:
+    """Say which run the baseline is."""
+    facts = facts_of(source.runs[0].record)
+    where = ", ".join(fact for fact in (facts["branch"], facts["commit"][:12]) if fact)
+    runs = f"run{'s' if len(source.runs) > 1 else ''} {', '.join(run.id for run in source.runs)}"
+    return f"Baseline: {runs}{f' ({where})' if where else ''}"
+
+
+def _meant_by_auto(environment: Mapping[str, str], git: Git | None) -> tuple[str, str]:
+    """Return the branch that `auto` means, and why: where the pull request goes, else the default branch."""
+    job = ci_job(environment)
+    if job is not None and job.target.branch:
+        target = job.target
+        return f"branch:{target.branch}", f"`auto` is where this pull request goes: {target.branch} ({target.by})"
+    default = job.default if job is not None and job.default.branch else git.default_branch() if git else Said()
+    if not default.branch:
+        raise NoBaselineError(_nothing_known(job, git))
+    merged = " names no target branch" if job is not None and job.pull else " names no pull request"
+    service = f"This job of {job.service}{merged}, so " if job else ""
+    return f"branch:{default.branch}", f"{service}`auto` is the default branch: {default.branch} ({default.by})"
+
+
+def _nothing_known(job: CiJob | None, git: Git | None) -> str:
+    said = (
+        f"{job.service} names no branch that this job is merged into" if job else "no variable of a CI service is set"
+    )
+    here = "git knows no default branch here" if git else "this folder is in no git repository"
+    return f"no baseline: `auto` found no branch, because {said}, and {here}. Name it: --against branch:main"
 
 
 def find_baseline(name: str, store: Store, run: Run, folder: Path | None = None) -> Source:
     """Return the run to compare with; `run` is the one that is gated, `folder` where its repository is."""
     kind, colon, value = name.partition(":")
     if not colon or kind not in KINDS:
-        return find_sources([name], store)[0]
+        return _named(name, store)
     if kind == "file":
         return _in_file(Path(value), run)
     git = Git.of(folder or Path())
@@ -63,13 +108,20 @@ def find_baseline(name: str, store: Store, run: Run, folder: Path | None = None)
     if kind == "branch":
         chosen = _of_branch(records, value, git)
     elif kind == "tag" and value in store.tags():
-        return find_sources([value], store)[0]
+        return _named(value, store)
     else:
         commit = (git.resolve(f"refs/tags/{value}" if kind == "tag" else value) if git else "") or value
         chosen = [record for record in records if len(commit) >= 4 and facts_of(record)["commit"].startswith(commit)]
     if not chosen:
-        raise NoBaselineError(_nothing_found(name, kind, value, records))
+        raise NoBaselineError(_nothing_found(name, kind, value, records, run))
     return _with_series(store, chosen[0], name)
+
+
+def _named(name: str, store: Store) -> Source:
+    try:
+        return find_sources([name], store)[0]
+    except NoSuchRunError as error:
+        raise NoBaselineError(f"no baseline: {error}") from None
 
 
 def _repository(git: Git | None, name: str) -> Git:
@@ -122,11 +174,24 @@ def _of_branch(records: Sequence[RunRecord], branch: str, git: Git | None) -> li
     return sorted(own, key=lambda record: order.get(facts_of(record)["commit"], len(order)))
 
 
-def _nothing_found(name: str, kind: str, value: str, records: Sequence[RunRecord]) -> str:
+def _nothing_found(name: str, kind: str, value: str, records: Sequence[RunRecord], run: Run) -> str:
     known = dict.fromkeys(facts_of(record)["branch" if kind == "branch" else "commit"][:12] for record in records)
-    listed = ", ".join(word for word in known if word)
-    hint = f"; there are runs of: {listed}" if listed else "; no run of this suite has recorded its commit"
-    return f"no baseline: there is no run for {name}{hint}. Run the suite on `{value}` first, with the same store"
+    if listed := ", ".join(word for word in known if word):
+        hint = f"there are runs of: {listed}"
+    elif records:
+        hint = "no run of this suite has recorded its commit"
+    else:
+        hint = f"this store has no other run of `{run.record.suite_name}` that can be one"
+    return f"no baseline: there is no run for {name}; {hint}. {_how_to_get_one(kind, value, run)}"
+
+
+def _how_to_get_one(kind: str, value: str, run: Run) -> str:
+    here = run.context.get("git") or {}
+    if kind != "branch" or here.get("branch") != value:
+        return f"Run the suite on `{value}` first, with the same store"
+    if here.get("changed"):
+        return f"Commit the changed files and run the suite on `{value}`: a run of changed files is no baseline"
+    return f"From now on this run of `{value}` is one: later commits are compared with it, in the same store"
 
 
 def _with_series(store: Store, record: RunRecord, label: str) -> Source:

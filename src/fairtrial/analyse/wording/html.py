@@ -118,7 +118,11 @@ def ranking_html(ranking: Ranking) -> str:
 def gate_html(gate: Gate) -> str:
     """Show a gate: its result and every check."""
     rows = [(check.arm, check.name, check.result, check.message) for check in gate.checks]
-    notes = [*gate.notes, *([f"{gate.method}."] if gate.method else [])]
+    notes = [
+        *([gate.compared_with] if gate.compared_with else []),
+        *gate.notes,
+        *([f"{gate.method}."] if gate.method else []),
+    ]
     return block(heading(f"gate {gate.result}"), table(("arm", "check", "result", "why"), rows), lines(notes))
 
 
