@@ -78,18 +78,91 @@ def test_many(trial, n):
 """
 
 
+def junit(folder):
+    """The counts of a JUnit file, and what it says about the gate."""
+    (suite,) = ET.parse(folder / "out.xml").getroot().iter("testsuite")
+    (gate,) = (case for case in suite.iter("testcase") if case.get("name") == "gate")
+    counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
+    return counts, gate.get("classname"), [(one.tag, one.get("message")) for one in gate]
+
+
 @pytest.mark.slow
-def test_a_gate_over_the_session(tmp_path):
-    said = plain_session(tmp_path, "fairtrial_min_score = 50\n", "-p", "xdist", "-n", "2")
-    assert "10 passed" in said.stdout and said.returncode == 0, said.stdout
-    assert "gate passed: mean 90.0, 95% CI [" in said.stdout and "n = 10, at least 50" in said.stdout
-    python = forks.programs() / "python"
-    said = plain_session(tmp_path, "", "--fairtrial-min-score=99.9", python=python)
-    assert said.returncode == 1 and "gate failed: mean 90.0" in said.stdout, said.stdout
-    said = plain_session(tmp_path, "", "--fairtrial-min-score=90", python=python)
-    assert said.returncode == 1 and "gate cannot tell" in said.stdout
-    unsure = "fairtrial_unsure = pass\nfairtrial_min_score = 90\n"
-    assert plain_session(tmp_path, unsure, python=python).returncode == 0
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "xdist"])
+def test_a_gate_over_the_session_is_a_test(tmp_path, workers):
+    python = sys.executable if workers else forks.programs() / "python"
+
+    def gated(least, *options):
+        said = plain_session(
+            tmp_path, f"fairtrial_min_score = {least}\n", "--junit-xml=out.xml", *options, *workers, python=python
+        )
+        return said, *junit(tmp_path)
+
+    said, counts, suite, found = gated(99.9)
+    assert said.returncode == 1 and "1 failed, 10 passed" in said.stdout, said.stdout
+    assert counts == {"tests": 11, "failures": 1, "errors": 0, "skipped": 0} and suite == "fairtrial"
+    ((tag, message),) = found
+    assert tag == "failure" and message.startswith(
+        "gate failed: mean 90.0 (95 % CI 55.5 to 99.7), n = 10, at least 99.9"
+    )
+    assert "0 of 100: test_own.py::test_many[0]: 'say 0', answered '0', expected 'x'" in message
+    assert "FAILED fairtrial::gate - gate failed" in said.stdout and "test_many[1]" not in message
+
+    said, counts, _, found = gated(50)
+    assert said.returncode == 0 and "11 passed" in said.stdout, said.stdout
+    assert counts == {"tests": 11, "failures": 0, "errors": 0, "skipped": 0} and not found
+    assert "gate passed: mean 90.0 (95 % CI 55.5 to 99.7), n = 10, at least 50" in said.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("unsure", "code", "outcome"),
+    [("", 1, "1 failed, 10 passed"), ("fail", 1, "1 failed, 10 passed"), ("skip", 0, "10 passed, 1 skipped"),
+     ("pass", 0, "11 passed")],
+)  # fmt: skip
+def test_a_session_that_nobody_can_tell_about(tmp_path, unsure, code, outcome):
+    ini = f"fairtrial_min_score = 90\n{f'fairtrial_unsure = {unsure}' if unsure else ''}\n"
+    said = plain_session(tmp_path, ini, "--junit-xml=out.xml", python=forks.programs() / "python")
+    assert said.returncode == code and outcome in said.stdout, said.stdout
+    assert "gate cannot tell: mean 90.0" in said.stdout
+    counts, _, found = junit(tmp_path)
+    assert counts["failures"] == ("failed" in outcome) and counts["skipped"] == ("skipped" in outcome)
+    assert all("gate cannot tell" in message for _, message in found)
+
+
+@pytest.mark.slow
+def test_no_selection_of_tests_opens_the_gate(tmp_path):
+    def gated(*options):
+        ini = "fairtrial_min_score = 99.9\n"
+        return plain_session(tmp_path, ini, "-p", "cacheprovider", *options, python=forks.programs() / "python")
+
+    said = gated()
+    assert said.returncode == 1 and "1 failed, 10 passed" in said.stdout, said.stdout
+    said = gated("--lf")  # only the gate failed: all questions are its test
+    assert said.returncode == 1 and "1 failed, 10 passed" in said.stdout, said.stdout
+    said = gated("-k", "2 or 3")
+    assert "fairtrial::gate" in said.stdout and "n = 2, at least 99.9" in said.stdout, said.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ini", "says"),
+    [
+        ("fairtrial_min_score = 0.9", "in points from 0 to 100, not 0.9; did you mean 90?"),
+        ("fairtrial_min_score = most", "is a number from 0 to 100, not `most`"),
+        ("fairtrial_unsure = 101", "must be `fail`, `skip` or `pass`, not `101`"),
+    ],
+)
+def test_a_gate_that_cannot_be_meant_is_refused_before_anything_is_asked(tmp_path, ini, says):
+    said = plain_session(tmp_path, f"{ini}\n", python=forks.programs() / "python")
+    assert said.returncode == pytest.ExitCode.USAGE_ERROR and says in said.stderr, said.stdout + said.stderr
+
+
+@pytest.mark.slow
+def test_a_session_that_was_stopped_is_not_passed(tmp_path):
+    tests = f"{MANY}\ndef test_other():\n    assert False\n\ndef test_last(trial):\n    trial('say x', expected='x')\n"
+    ini = "fairtrial_min_score = 50\n"
+    said = plain_session(tmp_path, ini, "-x", python=forks.programs() / "python", tests=tests)
+    assert said.returncode == 1 and "gate cannot tell: the session was stopped" in said.stdout, said.stdout
 
 
 @pytest.mark.slow

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
+from fairtrial.pytest_gate import QUESTION, SCORE, UNSURE, SessionGate, session_minimum
+
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
     from fairtrial.analyse.comparison import Comparison
@@ -33,12 +35,11 @@ _SETTINGS = {
     "fairtrial_judge": "The judge of the questions of `trial`, for scorers that need one.",
     "fairtrial_repeats": "How many times each question of `trial` is asked; default: 1.",
     "fairtrial_min_score": "Minimum mean score of all questions of `trial` together, 0 to 100.",
-    "fairtrial_unsure": "Whether the session fails or passes if nobody can tell: fail (default) or pass.",
+    "fairtrial_unsure": "What becomes of the test `fairtrial::gate` if nobody can tell: fail (default), skip or pass.",
 }
 _CASE_KEYS = ("vars", "attach", "weight", "tags", "category", "difficulty", "extract", "choices", "metadata")
 _NO_TARGET = 'no target: set fairtrial_target in the ini file, or add @pytest.mark.trial(target="openai:gpt-5-mini")'
-_SCORE = "fairtrial.score"
-_ASKED: pytest.StashKey[list[tuple[str, float]]] = pytest.StashKey()
+_LONGEST = 200  # characters of a question, an answer and what was expected
 _RUNS: pytest.StashKey[dict[tuple[str, str], Run]] = pytest.StashKey()
 
 
@@ -71,64 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "trial(**keys): the target, scorer, repeats and other keys of a suite for this test's questions"
     )
     config.stash[_RUNS] = {}
-    config.stash[_ASKED] = []
     if not hasattr(config, "workerinput"):  # the controller of xdist sees the reports of all its workers
-        config.pluginmanager.register(_Collector(config), "fairtrial-collector")
-
-
-class _Collector:
-    """Collects the scores of all questions from the reports of tests, which also come from other processes (xdist)."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._gate: tuple[str, str] | None = None
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the scores of one test."""
-        if report.when == "call":
-            scores = [float(str(value)) for name, value in report.user_properties if name == _SCORE]
-            self._config.stash[_ASKED] += [(report.nodeid, score) for score in scores]
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Decide the gate over all questions of the session."""
-        least = _least(self._config)
-        asked = self._config.stash[_ASKED]
-        if least is None or not asked:
-            return
-        from fairtrial.stats import aggregate
-
-        numbers = aggregate([score / 100 for _, score in asked], clusters=[test for test, _ in asked])
-        result, reason = _judged(numbers.mean, numbers.ci95, least / 100)
-        mean = 0.0 if numbers.mean is None else 100 * numbers.mean
-        message = f"gate {result}: mean {mean:.1f}, {reason}, n = {len(asked)}, at least {least:g}"
-        self._gate = (result, message)
-        unsure = self._config.getini("fairtrial_unsure") or "fail"
-        if (result == "failed" or (result == "cannot tell" and unsure != "pass")) and session.exitstatus == 0:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the gate with the numbers behind it."""
-        if self._gate is not None:
-            colours = {"passed": {"green": True}, "failed": {"red": True}}
-            terminalreporter.section("fairtrial")
-            terminalreporter.write_line(self._gate[1], **colours.get(self._gate[0], {"yellow": True}))
-
-
-def _judged(mean: float | None, interval: tuple[float, float] | None, least: float) -> tuple[str, str]:
-    """Return the result of the gate: the whole interval must be on one side of the minimum."""
-    if mean is None or interval is None:
-        return "cannot tell", "no interval"
-    low, high = interval
-    result = "passed" if low >= least - 1e-9 else "failed" if high < least - 1e-9 else "cannot tell"
-    return result, f"95% CI [{100 * low:.1f}, {100 * high:.1f}]"
-
-
-def _least(config: pytest.Config) -> float | None:
-    """Return the minimum of the session's gate, in points."""
-    option = config.getoption("--fairtrial-min-score")
-    setting = option if option is not None else config.getini("fairtrial_min_score")
-    return None if setting in (None, "") else float(setting)
+        config.pluginmanager.register(SessionGate(config), "fairtrial-session-gate")
 
 
 @pytest.fixture
@@ -188,8 +133,8 @@ class Trial:
             )
             run = api.run(suite, store=store_url(self._request.config), progress=False)
         except FairtrialError as error:
-            pytest.fail(str(error), pytrace=False)
-        return self._checked(run, min_score, _least(self._request.config) is None if check is None else check)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        return self._checked(run, min_score, session_minimum(self._request.config) is None if check is None else check)
 
     def _settings(self) -> dict[str, Any]:
         """Return the keys of a suite from the ini file, the markers of the test's folders and classes, and its own."""
@@ -217,7 +162,8 @@ class Trial:
                 pytest.fail(f"no score for {one.input!r} from {one.arm}: {reason} (run {run.id})", pytrace=False)
         scores = [100 * one.score for one in trials if one.score is not None]
         mean = sum(scores) / len(scores)
-        record.append((_SCORE, round(mean, 4)))
+        record.append((SCORE, round(mean, 4)))
+        record.append((QUESTION, _told(_worst(trials))))
         record.append(("fairtrial.answers", len(scores)))
         least = 100.0 if min_score is None else min_score
         if check and mean < least - 1e-9:
@@ -227,12 +173,26 @@ class Trial:
 
 
 def _why(trials: Sequence[TrialRecord], mean: float, least: float, run: str) -> str:
-    worst = min(trials, key=lambda one: one.score or 0.0)
+    worst = _worst(trials)
     head = f"score {mean:g} of 100, at least {least:g}, over {len(trials)} answer{'s' if len(trials) > 1 else ''}"
     lines = [head, f"  question: {worst.input}", f"  answer:   {worst.answer}"]
     lines += [f"  expected: {worst.expected}"] if worst.expected is not None else []
     lines += [f"  notes:    {worst.notes}"] if worst.notes else []
     return "\n".join([*lines, f"  run:      {run}"])
+
+
+def _worst(trials: Sequence[TrialRecord]) -> TrialRecord:
+    return min(trials, key=lambda one: one.score or 0.0)
+
+
+def _told(one: TrialRecord) -> str:
+    """Return a question with its answer and what was expected, on one line."""
+    from fairtrial.core.experiment import show_expected
+    from fairtrial.core.text import clipped, one_line, printable
+
+    texts = [one.input, one.answer or "", *([] if one.expected is None else [show_expected(one.expected)])]
+    shown = (repr(clipped(one_line(printable(text)), _LONGEST)) for text in texts)
+    return ", ".join(f"{said}{text}" for said, text in zip(("", "answered ", "expected "), shown, strict=False))
 
 
 def _target(name: str | None) -> list[str]:
@@ -282,7 +242,7 @@ class FairTrial:
                 load_dotenv(path)
                 runs[key] = api.run(pipeline.load(path, RunOptions(**options)), store=self._store_url())
             except FairtrialError as error:
-                pytest.fail(str(error), pytrace=False)
+                raise pytest.fail.Exception(str(error), pytrace=False) from None
         return runs[key]
 
     def open_run(self, name: str) -> Run:
@@ -297,41 +257,36 @@ class FairTrial:
         min_score: float | None = None,
         against: str | None = None,
         margin: float | None = None,
-        min_coverage: float = 95.0,
+        min_coverage: float | None = None,
         arms: Sequence[str] = (),
         metric: str = "",
         these_cases: bool = False,
-        unsure: Literal["fail", "skip", "pass"] = "fail",
+        unsure: Literal["fail", "skip", "pass"] | None = None,
         run: Run | None = None,
     ) -> None:
-        """Fail the test unless the run passes the gate; scores are 0–100 as on the command line, metrics on their own
-        scale. `unsure` says what to do if the gate cannot tell."""
+        """Fail the test unless the run passes the gate, as `fairtrial.gate` of Python decides it: scores are 0–100,
+        metrics on their own scale, and what the suite says under `gate` holds too. `unsure` says what to do if the gate
+        cannot tell; default: what the suite says, else fail."""
         __tracebackhide__ = True
-        from fairtrial.analyse.gate import Terms, gate, gate_line
-        from fairtrial.analyse.score_table import sources_of
+        from fairtrial import api
+        from fairtrial.analyse.gate import gate_line
         from fairtrial.core.errors import FairtrialError
-        from fairtrial.workflows.baselines import find_baseline
 
-        if unsure not in ("fail", "skip", "pass"):
+        if unsure is not None and unsure not in UNSURE:
             raise pytest.UsageError(f"unsure must be `fail`, `skip` or `pass`, not `{unsure}`")
         checked = run or self.run
-        terms = Terms(
-            min_score=None if min_score is None else min_score / (1 if metric else 100),
-            margin=None if margin is None else margin / (1 if metric else 100),
-            min_coverage=min_coverage / 100,
-            metric=metric,
-            arms=tuple(arms),
-            these_cases=these_cases,
-        )
         try:
-            reference = find_baseline(against, checked.store, checked) if against else None
-            outcome = gate(sources_of(checked)[0], reference, terms)
+            outcome = api.gate(
+                checked, min_score=min_score, against=against, margin=margin, min_coverage=min_coverage, arms=arms,
+                metric=metric, these_cases=these_cases,
+            )  # fmt: skip
         except FairtrialError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         details = "\n".join(gate_line(check) for check in outcome.checks if check.result != "passed")
-        if outcome.result == "failed" or (outcome.result == "cannot tell" and unsure == "fail"):
+        what = unsure or ("pass" if outcome.unsure == "pass" else "fail")
+        if outcome.result == "failed" or (outcome.result == "cannot tell" and what == "fail"):
             pytest.fail(f"run {checked.id}: gate {outcome.result}\n{details}", pytrace=False)
-        if outcome.result == "cannot tell" and unsure == "skip":
+        if outcome.result == "cannot tell" and what == "skip":
             pytest.skip(details)
 
     def compare(self, a: str, b: str, *, margin: float | None = None, run: Run | None = None) -> Comparison:

@@ -205,6 +205,34 @@ def test_plug_in(pytester):
     assert len(Store(f"sqlite:///{pytester.path}/.fairtrial/fairtrial.db").runs()) == 1  # shared by the tests
 
 
+RULES = """
+import pytest
+
+@pytest.mark.fairtrial("suite.yaml")
+def test_rules_of_the_suite(fairtrial):
+    fairtrial.gate(min_score=2)
+
+@pytest.mark.fairtrial("suite.yaml")
+def test_nothing_to_compare_with(fairtrial):
+    fairtrial.gate(arms=["echo"], against="auto")
+
+@pytest.mark.fairtrial("suite.yaml")
+def test_not_yet(fairtrial):
+    fairtrial.gate(arms=["echo"], against="golden", unsure="skip")
+"""
+
+
+@pytest.mark.slow
+def test_the_gate_of_pytest_is_the_gate_of_the_command(pytester):
+    pytester.makefile(".yaml", suite=f"{SUITE}gate: {{must_pass: [case-1]}}\n")
+    pytester.makepyfile(RULES)
+    found = pytester.run(forks.programs() / "python", "-m", "pytest", "-p", "no:cacheprovider", "-rs")
+    found.assert_outcomes(failed=2, skipped=1)
+    found.stdout.fnmatch_lines(["*failed: must_pass of mute: every answer must pass on 1 case; not on case-1*"])
+    found.stdout.fnmatch_lines(["*gate cannot tell*", "*regression of all arms: no baseline: `auto` found no branch*"])
+    found.stdout.fnmatch_lines(["*SKIPPED*no baseline: there is no run `golden`*"])
+
+
 @pytest.mark.slow
 async def test_a_minimum_of_what_should_be_small(run_suite):
     run = await run_suite(targets=[arm("m", 30)], cases=cases())
