@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -22,7 +23,7 @@ from fairtrial.optim import formula, sample
 from fairtrial.optim.algebra import Sum, add, functions
 from fairtrial.optim.answer import read_answer
 from fairtrial.optim.arrays import FormulaError
-from fairtrial.optim.catalogue import baselines, shipped
+from fairtrial.optim.catalogue import baselines, known_baseline, shipped
 from fairtrial.optim.certify import baseline, check_solved
 from fairtrial.optim.export import problem_yaml
 from fairtrial.optim.families import DEFAULT, FAMILIES, can_make, make
@@ -427,6 +428,17 @@ class TestBaselines:
         second = baselines([problem], tmp_path, time_limit=1.1)[0]
         assert second.time_limit == 1.1 and second.objective <= first.objective and second.bound >= first.bound
         assert second.random_objective == first.random_objective is not None
+
+    def test_a_cached_point_is_believed_only_if_the_problem_agrees(self, tmp_path):
+        """Another version wrote it, perhaps one that computed objectives or constraints otherwise."""
+        problem = read_problem(EXAMPLES / "wyndor.yaml")
+        right = baselines([problem], tmp_path, time_limit=60)[0]
+        (file,) = tmp_path.glob("*.json")
+        assert known_baseline(problem, tmp_path) == right
+        for wrong in ({"objective": right.objective + 1}, {"x": right.x[:-1]}, {"x": tuple(9 * v for v in right.x)}):
+            file.write_bytes(msgspec.json.encode(msgspec.structs.replace(right, **wrong)))
+            assert known_baseline(problem, tmp_path) is None
+            assert baselines([problem], tmp_path, time_limit=60)[0].objective == right.objective
 
     def test_without_an_optimum_or_a_point(self):
         endless = parse_problem("variables: [{name: x}, {name: y, lower: 0}]\nobjective: x + y", default_id="p")

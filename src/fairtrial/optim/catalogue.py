@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from fairtrial.core.registry import nearest
 from fairtrial.optim.families import DEFAULT, FAMILIES, FIXED, SMALL, can_make, make
 from fairtrial.optim.model import pyomo
 from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
+from fairtrial.optim.solve import CERTIFIED
 
 SHIPPED = Path(__file__).parent / "baselines.json"
 _LABEL = re.compile(r"P([1-9][0-9]?)-([1-9][0-9]{0,3})-([1-9][0-9]{0,3})")
@@ -124,9 +126,10 @@ def baselines(
     from what is known.
     """
     digests = [problem_digest(problem) for problem in problems]
-    known = {digest: one for digest in digests if (one := shipped().get(digest) or _cached(cache, digest))}
+    given = dict(zip(digests, problems, strict=True))
+    known = {key: one for key, problem in given.items() if (one := shipped().get(key) or _cached(cache, key, problem))}
     done = {digest: one for digest, one in known.items() if one.certified or one.time_limit >= time_limit}
-    missing = {digest: problem for problem, digest in zip(problems, digests, strict=True) if digest not in done}
+    missing = {digest: problem for digest, problem in given.items() if digest not in done}
     if missing:
         pyomo()  # if it is missing, fail here with a clear message rather than in the pool
     tasks = [(problem, known.get(digest)) for digest, problem in missing.items()]
@@ -144,7 +147,7 @@ def baselines(
 def known_baseline(problem: Problem, cache: Path | None = None) -> Baseline | None:
     """Return the shipped or cached baseline of a problem; None if it would have to be solved."""
     digest = problem_digest(problem)
-    found = shipped().get(digest) or _cached(cache, digest)
+    found = shipped().get(digest) or _cached(cache, digest, problem)
     return None if found is None else msgspec.structs.replace(found, problem=problem.id)
 
 
@@ -170,14 +173,28 @@ def _in_parallel(tasks: Sequence[Task], time_limit: float) -> Iterator[Baseline]
             yield future.result()
 
 
-def _cached(cache: Path | None, digest: str) -> Baseline | None:
+def _cached(cache: Path | None, digest: str, problem: Problem) -> Baseline | None:
     path = cache / f"{digest}.json" if cache else None
     if path is None or not path.exists():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Baseline)
+        found = msgspec.json.decode(path.read_bytes(), type=Baseline)
     except msgspec.DecodeError:
         return None  # a partly written file from a killed process: solve again
+    return found if _holds(problem, found) else None
+
+
+def _holds(problem: Problem, found: Baseline) -> bool:
+    """Return whether a point has the objective that was stored with it, perhaps by another version, and is feasible.
+
+    Unlike numbers about runs it is not thrown away with every change of the code: it is part of the cases of plans.
+    """
+    if found.x is None or found.objective is None:
+        return True
+    x = np.asarray(found.x)
+    if len(x) != problem.n or not math.isclose(problem.value(x), found.objective, rel_tol=1e-9, abs_tol=1e-9):
+        return False
+    return not found.certified or problem.violations(x).largest <= 2 * CERTIFIED
 
 
 def _write_to_cache(cache: Path | None, baseline: Baseline) -> None:

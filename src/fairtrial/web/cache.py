@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
-from importlib.metadata import version
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -17,11 +16,11 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.store import Store
 from fairtrial.store.browsing import stamp
-from fairtrial.store.cache import cached, keep
+from fairtrial.store.cache import cached, drop_other_code, keep
 from fairtrial.web.compute import ComputeProcess
+from fairtrial.web.sources import code_key
 
 T = TypeVar("T")
-_VERSION = f"{version('fairtrial')}/8"  # raise the number whenever a computation changes
 _MAX_REMEMBERED = 200
 _MAX_DRAWN = 20
 _LARGE = 2000  # trials; numbers about more are computed in a separate process
@@ -43,6 +42,7 @@ class NumberCache:
         self._remembered: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._pending: dict[tuple[str, str], Future[Any]] = {}
         self._drawn: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
+        self._codes: set[str] = set()  # whose numbers are in use
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-digest")
         self._process = ComputeProcess(store.address)
@@ -59,11 +59,12 @@ class NumberCache:
         """Return a named number about these runs as they are now, or None if computing it takes longer than `wait`.
 
         `compute` is a module-level function that takes the runs and the arguments. If it raises a FairtrialError, every
-        call raises it.
+        call raises it. A stored number is used only if the same code computed it.
         """
+        code = code_key(compute.__module__)
         running = any(run.status == "running" for run in runs)
         moment = f"running/{time.monotonic() // _FRESH}" if running else ""
-        key = (name, moment or "|".join([_VERSION, *(stamp(self._store, run.record) for run in runs)]))
+        key = (name, moment or "|".join([code, *(stamp(self._store, run.record) for run in runs)]))
         with self._lock:
             value = self._remembered.get(key)
             future = self._pending.get(key)
@@ -74,7 +75,7 @@ class NumberCache:
             if body is not None:
                 with suppress(msgspec.MsgspecError):  # unreadable entries are computed again
                     return self._remember(key, msgspec.msgpack.decode(body, type=kind))
-            future = self._start(key, runs, kind, compute, args)
+            future = self._start(key, code, runs, kind, compute, args)
         if wait <= PATIENCE and _is_large(runs):
             wait = 0.0  # it would not be ready in time
         try:
@@ -106,6 +107,7 @@ class NumberCache:
     def _start(
         self,
         key: tuple[str, str],
+        code: str,
         runs: Sequence[Run],
         kind: type[T],
         compute: Callable[..., T],
@@ -114,13 +116,13 @@ class NumberCache:
         def work() -> T:
             try:
                 if _is_large(runs):
-                    packed = self._process.compute(compute, [run.id for run in runs], args)
+                    packed = self._process.compute(compute, code, [run.id for run in runs], args)
                     value = msgspec.msgpack.decode(packed, type=kind)
                 else:
                     value = compute(runs, *args)
                     packed = msgspec.msgpack.encode(value)
                 if not any(run.status == "running" for run in runs):
-                    keep(self._store, key[0], runs[0].id, key[1], packed)
+                    self._keep(key, code, runs[0].id, packed)
                 return self._remember(key, value)
             finally:
                 with self._lock:
@@ -130,6 +132,12 @@ class NumberCache:
             if key not in self._pending:
                 self._pending[key] = self._pool.submit(work)
             return self._pending[key]
+
+    def _keep(self, key: tuple[str, str], code: str, run_id: str, packed: bytes) -> None:
+        if code not in self._codes:
+            self._codes.add(code)
+            drop_other_code(self._store, self._codes)
+        keep(self._store, key[0], run_id, key[1], packed)
 
     def _remember(self, key: tuple[str, str], value: T) -> T:
         with self._lock:

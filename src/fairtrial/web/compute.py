@@ -18,6 +18,7 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
+from fairtrial.web.sources import code_key
 
 Compute = Callable[..., Any]  # a module-level function of runs and arguments whose result msgspec can encode
 
@@ -30,13 +31,16 @@ class ComputeProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def compute(self, function: Compute, runs: Sequence[str], args: tuple[Any, ...]) -> bytes:
-        """Return the encoded result of a function of these runs; raise FairtrialError with the reason if it fails."""
+    def compute(self, function: Compute, code: str, runs: Sequence[str], args: tuple[Any, ...]) -> bytes:
+        """Return the encoded result of a function of these runs; raise FairtrialError with the reason if it fails.
+
+        `code` is the key of the sources that compute: the process refuses if it was started from others.
+        """
         with self._lock:
             process = self._running_process()
             assert process.stdin is not None and process.stdout is not None
             try:
-                pickle.dump((function, self._store, list(runs), args), process.stdin)
+                pickle.dump((function, code, self._store, list(runs), args), process.stdin)
                 process.stdin.flush()
                 reason, body = pickle.load(process.stdout)  # noqa: S301  # our own process wrote it
             except (OSError, EOFError, pickle.UnpicklingError):
@@ -69,11 +73,13 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     stores: dict[str, Store] = {}
     while True:
         try:
-            function, path, runs, args = pickle.load(requests)  # noqa: S301  # our own parent wrote it
+            function, code, path, runs, args = pickle.load(requests)  # noqa: S301  # our own parent wrote it
         except EOFError:
             return
         store = stores.setdefault(path, Store(path, create=False))
         try:
+            if code_key(function.__module__) != code:
+                raise FairtrialError("fairtrial has been updated since this server started; restart `fairtrial serve`")
             result = function([Run(store, store.run_of_id(run)) for run in runs], *args)
             reply = ("", msgspec.msgpack.encode(result))
         except FairtrialError as error:

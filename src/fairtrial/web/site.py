@@ -27,10 +27,12 @@ from fairtrial.core.money import Cost
 from fairtrial.core.text import printable
 from fairtrial.providers import models
 from fairtrial.store import Store
+from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
 from fairtrial.web.markdown import render_markdown
 from fairtrial.web.orders import CaseOrders
 from fairtrial.web.preview import Previews
+from fairtrial.web.sources import code_key
 from fairtrial.web.tasks import Tasks
 
 PAGES = Path(__file__).parent / "pages"
@@ -47,10 +49,11 @@ class Site:
         self.before_visits: list[Callable[[], Any]] = []  # what sections load while nobody waits for it
 
     def warm_up(self) -> None:
-        """Load what the first visitor would otherwise wait for: templates, prices, parsers."""
+        """Load what the first visitor would otherwise wait for: templates, prices, parsers, the key of the code."""
         templates = _templates()
         for name in templates.list_templates(extensions=["j2"]):
             templates.get_template(name)
+        code_key(numbers.__name__)
         models.search("")
         render_markdown("")
         Editor("name: warm").set(("name",), "hot")
