@@ -19,7 +19,7 @@ from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.files import attachments, contents, kept_workspaces
 from fairtrial.store.opinions import reasonings
-from fairtrial.store.rows import decode, read_cost
+from fairtrial.store.rows import StoredFields, decode, read_cost
 from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
 from fairtrial.store.turns import turn_rows
@@ -89,12 +89,8 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     missing: str  # what the condition requires but the answer lacks
 
 
-# Columns that are shown as they are stored.
-_PLAIN_FIELDS = tuple(
-    name
-    for name in TrialRecord.__struct_fields__
-    if name in schema.trials.c and name not in ("repeat", "answer", "tried", "trace", "cost_usd")
-)
+_OF_TRIAL = StoredFields(TrialRecord, schema.trials, ("repeat", "answer", "tried", "cost_usd"))
+_OF_SCORE = StoredFields(TrialRecord, schema.scores, ("repeat", "metrics"), prefix="score_")
 
 
 class JudgeComment(NamedTuple):
@@ -317,21 +313,13 @@ class Run:
             category=case.category,
             difficulty=case.difficulty,
             score=row["score_value"],
-            scorer=row["score_scorer"],
-            confidence=row["score_confidence"],
-            raw=row["score_raw"],
-            max=row["score_max"],
-            notes=row["score_notes"],
-            details=decode(row["score_details"]),
             metrics={name: value for name, (value, _, _) in (decode(row["score_metrics"]) or {}).items()},
-            unscored_kind=row["score_unscored_kind"],
-            unscored_message=row["score_unscored_message"],
             answer=None if row["answer"] is None else display(row["answer"]),
             tried=decode(row["tried"]) or [],
-            trace=decode(row["trace"]),
             cost_usd=read_cost(row).usd,
             missing=self._missing(row, arm),
-            **{name: row[name] for name in _PLAIN_FIELDS},
+            **_OF_SCORE.read(row),
+            **_OF_TRIAL.read(row),
         )
 
     def _turns(self, case: Case, place: Place) -> list[Exchange]:

@@ -6,13 +6,18 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from operator import itemgetter
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
+import sqlalchemy
+from sqlalchemy import Table
 
 from fairtrial.core.answer import Answer, Failure, Outcome, Turn, Usage
 from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
-from fairtrial.core.file import Attachment, File
+from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, Scale, Score, Unscored
@@ -24,21 +29,14 @@ from fairtrial.workspace.changes import with_texts
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
+_USAGE = tuple(name.removesuffix("_tokens") for name in schema.TOKENS)
+_token_counts = itemgetter(*schema.TOKENS)
 WORKSPACE = "workspace"  # the name of an attachment with what an agent changed
 _MAX_TOKENS = 2**53
-_CASE_TEXTS = ("id", "input", "category", "difficulty", "cluster")
-_CASE_JSON = ("tags", "scorer", "extract", "params", "metadata", "vars", "turns", "attach", "targets", "conditions")
-_CASE_LISTS = ("tags", "turns", "targets", "conditions")
 
 # Every row has every column, so that one statement works for all rows.
 _EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
 _EMPTY_TURN: dict[str, Any] = dict.fromkeys(schema.turns.c.keys())
-# Numbers and names in an answer that are stored as they are.
-_PLAIN_ANSWER_FIELDS = tuple(
-    name
-    for name in Answer.__struct_fields__
-    if name in schema.trials.c and name not in ("model", "reasoning", "trace", "cost_usd")
-)
 _EMPTY_SCORE: dict[str, Any] = {**dict.fromkeys(schema.scores.c.keys()), "automatic": False, "retryable": False}
 
 
@@ -73,6 +71,75 @@ def decode(value: bytes | None) -> Any:
     return None if value is None else msgspec.json.decode(value)
 
 
+class StoredFields:
+    """The fields of a struct that are columns of a table: a new one is written and read back without more ado.
+
+    Args:
+        apart: Fields that are converted by hand.
+        prefix: What the names of the columns begin with in the rows that are read.
+    """
+
+    def __init__(
+        self, kind: type[msgspec.Struct], table: Table, apart: tuple[str, ...] = (), *, prefix: str = ""
+    ) -> None:
+        fields = [f for f in msgspec.structs.fields(kind) if f.name in table.c and f.name not in apart]
+        types = {field.name: table.c[field.name].type for field in fields}
+        hints = get_type_hints(kind)
+        required = [field for field in fields if NoneType not in get_args(hints[field.name])]
+        blanks = {field.name: "" for field in required}
+        self.names = tuple(types)
+        self._values = itemgetter(*(prefix + name for name in types))  # of at least two columns
+        self._json = tuple((name, _converter(hints[name])) for name in types if isinstance(types[name], schema.Json))
+        self._texts = tuple((n, blanks.get(n)) for n in types if isinstance(types[n], sqlalchemy.Text))
+        self._plain = tuple(name for name in types if name not in {**dict(self._json), **dict(self._texts)})
+        self._defaults = tuple((field.name, field) for field in required if not field.required)
+
+    def write(self, struct: msgspec.Struct, variables: Variables) -> dict[str, Any]:
+        """Return the columns, with values of variables hidden in texts and JSON."""
+        row = {name: getattr(struct, name) for name in self._plain}
+        for name, blank in self._texts:
+            text = getattr(struct, name)
+            row[name] = variables.hide(clean(text)) if text else blank
+        for name, _ in self._json:
+            value = getattr(struct, name)
+            row[name] = encode(variables.hide_all(value)) if value else None
+        return row
+
+    def read(self, row: Any) -> dict[str, Any]:
+        """Return the fields; where a column is empty and its field cannot be, the field's default."""
+        fields = dict(zip(self.names, self._values(row), strict=True))
+        for name, convert in self._json:
+            if fields[name] is not None:
+                fields[name] = convert(msgspec.json.decode(fields[name]))
+        for name, field in self._defaults:
+            if fields[name] is None:
+                fields[name] = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        return fields
+
+
+def _converter(hint: Any) -> Callable[[Any], Any]:
+    """Return what makes a field's value of decoded JSON: mappings and lists stay as they were stored."""
+    (kind,) = [one for one in get_args(hint) if one is not NoneType] if NoneType in get_args(hint) else [hint]
+    if (get_origin(kind) or kind) in (dict, list, str):
+        return lambda value: value
+    return tuple if kind == tuple[str, ...] else partial(msgspec.convert, type=kind)
+
+
+_ANSWER = StoredFields(Answer, schema.trials, ("cost_usd",))
+_TURN_ANSWER = StoredFields(Answer, schema.turns, ("cost_usd",))
+_SCORE = StoredFields(Score, schema.scores, ("metrics",))
+# What a verdict took is not taken again when it is kept.
+_VERDICT = StoredFields(Judgement, schema.judgements, ("asked", "prompt_tokens", "completion_tokens"))
+_CASE_JSON = {
+    column.name: _converter(get_type_hints(Case)[column.name])
+    for column in schema.cases.c
+    if isinstance(column.type, schema.Json)
+}
+_CASE_TEXTS = tuple(
+    column.name for column in schema.cases.c if isinstance(column.type, sqlalchemy.Text) and column.name != "expected"
+)
+
+
 def case_row(plan_id: str, case: Case, variables: Variables) -> dict[str, Any]:
     """Return a case's row: with templates, never with values of variables."""
     fields = msgspec.structs.asdict(case)
@@ -99,16 +166,11 @@ def read_case(row: Any, variables: Variables | None) -> Case:
     for name in _CASE_TEXTS:
         if name in fields:
             fields[name] = fill(fields[name])
-    for name in _CASE_JSON:
+    for name, convert in _CASE_JSON.items():
         if name in fields:
             blob = fields.pop(name)
             if value := decode(blob):
-                fields[name] = variables.reveal_all(value) if variables and b"${" in blob else value
-    for name in _CASE_LISTS:
-        if name in fields:
-            fields[name] = tuple(fields[name])
-    if "attach" in fields:
-        fields["attach"] = msgspec.convert(fields["attach"], tuple[Attachment, ...])
+                fields[name] = convert(variables.reveal_all(value) if variables and b"${" in blob else value)
     return Case(**fields, expected=_read_expected(several, expected, fill))
 
 
@@ -168,7 +230,7 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Vari
         **place(trial),
         "number": number,
         "question": variables.template(turn.question),
-        **{name: value for name, value in _answer_columns(turn.answer, variables).items() if name in _EMPTY_TURN},
+        **_answer_columns(turn.answer, variables, _TURN_ANSWER),
         **_usage_columns(turn.answer.usage),
         **cost_columns(turn.cost),
         "reply": None if turn.reply is None else variables.template(clean(turn.reply)),
@@ -178,7 +240,7 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Vari
 
 def read_turn(row: Any, variables: Variables) -> Turn:
     """Read a stored turn with its variables filled in."""
-    answer = read_answer({**row, "cached": True}, variables)  # its cost is not that of a trial
+    answer = _read_answer(row, variables, _TURN_ANSWER, None)  # its cost is not that of a trial
     reply = None if row["reply"] is None else variables.reveal(row["reply"])
     question = variables.reveal(row["question"])
     return Turn(question=question, answer=answer, cost=read_cost(row), reply=reply, user_cost=read_user_cost(row))
@@ -205,14 +267,8 @@ def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
     return {"tool_calls": used.calls, "tool_errors": used.errors, "tools": encode(used.tools) if used.tools else None}
 
 
-def _answer_columns(answer: Answer, variables: Variables) -> dict[str, Any]:
-    return {
-        **{name: getattr(answer, name) for name in _PLAIN_ANSWER_FIELDS},
-        "answer": variables.conceal(clean(answer.text)),
-        "model": variables.hide(clean(answer.model)) if answer.model else None,
-        "reasoning": variables.hide(clean(answer.reasoning)) if answer.reasoning else None,
-        "trace": encode(variables.hide_all(answer.trace)) if answer.trace else None,
-    }
+def _answer_columns(answer: Answer, variables: Variables, stored: StoredFields = _ANSWER) -> dict[str, Any]:
+    return {**stored.write(answer, variables), "answer": variables.conceal(clean(answer.text))}
 
 
 def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
@@ -226,7 +282,7 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
 def _usage_columns(usage: Usage | None) -> dict[str, Any]:
     if usage is None:
         return {}
-    counts = (usage.prompt, usage.completion, usage.cache_read, usage.cache_write, usage.reasoning)
+    counts = [getattr(usage, name) for name in _USAGE]
     if min(counts) < 0 or max(counts) >= _MAX_TOKENS:
         return {}  # these counts cannot be right
     return dict(zip(schema.TOKENS, counts, strict=True))
@@ -234,26 +290,15 @@ def _usage_columns(usage: Usage | None) -> dict[str, Any]:
 
 def read_answer(row: Any, variables: Variables) -> Answer:
     """Read a stored answer with its variables filled in."""
-    usage = None
+    return _read_answer(row, variables, _ANSWER, None if row["cached"] else read_cost(row).usd)
+
+
+def _read_answer(row: Any, variables: Variables, stored: StoredFields, cost_usd: float | None) -> Answer:
+    fields = stored.read(row)
+    fields["text"], fields["cost_usd"] = variables.reveal(row["answer"]), cost_usd
     if row["prompt_tokens"] is not None:
-        usage = Usage(
-            prompt=row["prompt_tokens"],
-            completion=row["completion_tokens"],
-            cache_read=row["cache_read_tokens"],
-            cache_write=row["cache_write_tokens"],
-            reasoning=row["reasoning_tokens"],
-        )
-    return Answer(
-        text=variables.reveal(row["answer"]),
-        finish_reason=row["finish_reason"],
-        model=row["model"],
-        usage=usage,
-        latency_ms=row["latency_ms"],
-        first_token_ms=row["first_token_ms"],
-        reasoning=row["reasoning"],
-        trace=decode(row["trace"]),
-        cost_usd=None if row["cached"] else read_cost(row).usd,
-    )
+        fields["usage"] = Usage(**dict(zip(_USAGE, _token_counts(row), strict=True)))
+    return Answer(**fields)
 
 
 def score_row(
@@ -275,18 +320,10 @@ def score_row(
         "scored_at": time.time(),
     }
     if isinstance(result, Score):
-        return row | {
-            "value": result.value,
-            "confidence": result.confidence,
-            "raw": result.raw,
-            "max": result.max,
-            "notes": variables.hide(clean(result.notes)),
-            "automatic": result.automatic,
-            "details": encode(variables.hide_all(result.details)) if result.details else None,
-            "metrics": encode({n: [v, *(scales or {}).get(n, ANY)] for n, v in result.metrics.items()})
-            if result.metrics
-            else None,
-        }
+        row |= _SCORE.write(result, variables)
+        if result.metrics:
+            row["metrics"] = encode({n: [v, *(scales or {}).get(n, ANY)] for n, v in result.metrics.items()})
+        return row
     return row | {
         "unscored_kind": result.kind,
         "unscored_message": message(result.message, variables),
@@ -321,28 +358,17 @@ def judgement_row(
     run_id: str, trial: Trial, scoring: int, judgement: Judgement, variables: Variables
 ) -> dict[str, Any]:
     """Return the row of a judge's verdict, with the whole reply."""
-    hide = variables.hide_all
     return {
         "run_id": run_id,
         "scoring": scoring,
         **place(trial),
+        **_VERDICT.write(judgement, variables),
         "judge": variables.hide(judgement.judge),
-        "judge_key": judgement.judge_key,
-        "number": judgement.number,
-        "value": judgement.value,
-        "metrics": encode(judgement.metrics) if judgement.metrics else None,
-        "reasoning": encode(hide(judgement.reasoning)) if judgement.reasoning else None,
-        "claims": encode(hide(judgement.claims)) if judgement.claims else None,
-        "reply": variables.hide(clean(judgement.reply)),
-        "model": variables.hide(judgement.model) if judgement.model else None,
-        "params": encode(hide(judgement.params)),
-        "prompt_hash": judgement.prompt_hash,
+        "params": encode(variables.hide_all(judgement.params)),
         "asked": judgement.asked,
         "prompt_tokens": judgement.prompt_tokens,
         "completion_tokens": judgement.completion_tokens,
         **cost_columns(judgement.cost),
-        "latency_ms": judgement.latency_ms,
-        "failure_kind": judgement.failure_kind,
         "failure_message": message(judgement.failure_message, variables) if judgement.failure_message else None,
         "judged_at": time.time(),
     }
@@ -350,19 +376,4 @@ def judgement_row(
 
 def read_judgement(row: Any) -> Judgement:
     """Read a stored, usable verdict."""
-    return Judgement(
-        judge=row["judge"],
-        judge_key=row["judge_key"] or "",
-        number=row["number"],
-        value=row["value"],
-        metrics=decode(row["metrics"]) or {},
-        reasoning=decode(row["reasoning"]) or {},
-        claims=tuple(decode(row["claims"]) or ()),
-        prompt_hash=row["prompt_hash"],
-        reply=row["reply"] or "",
-        model=row["model"],
-        params=decode(row["params"]) or {},
-        latency_ms=row["latency_ms"],
-        asked=0,
-        stored=row["scoring"],
-    )
+    return Judgement(**_VERDICT.read(row), asked=0, stored=row["scoring"])

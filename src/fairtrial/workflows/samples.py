@@ -11,6 +11,8 @@ from fairtrial.core.score import Scale, Score
 from fairtrial.results import Contestant, Question, Sample
 from fairtrial.store import rows
 
+_OF_ANSWER = tuple(set(Answer.__struct_fields__) & set(Sample.__struct_fields__) - {"cost_usd"})  # an outcome's
+
 
 def score_of(value: float, scale: Scale, notes: str) -> Score:
     """Return a value on a scale as a score."""
@@ -60,15 +62,7 @@ def outcome_of(sample: Sample) -> Outcome:
     """Return how a sample ended, as the outcome of a trial."""
     cost = sample.cost_usd
     known = Cost(known=cost, charged=cost) if cost is not None and 0 <= cost < 1e9 else Cost(unknown=1)
-    result = sample.failure or Answer(
-        text=sample.answer or "",
-        finish_reason=sample.finish_reason,
-        usage=sample.usage,
-        model=sample.model,
-        latency_ms=sample.latency_ms,
-        reasoning=sample.reasoning,
-        trace=sample.trace,
-    )
+    result = sample.failure or Answer(text=sample.answer or "", **{name: getattr(sample, name) for name in _OF_ANSWER})
     if sample.failure is not None:
         result = msgspec.structs.replace(sample.failure, usage=sample.usage, trace=sample.trace)
     return Outcome(
