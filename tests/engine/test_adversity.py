@@ -86,7 +86,7 @@ class TestSecrets:
 
     async def test_values_are_hidden_before_messages_are_cut(self, run_suite, monkeypatch):
         monkeypatch.setenv("MYKEY", KEY)
-        code = f"import sys; sys.stderr.write('x' * 7995 + '{KEY}' * 300); sys.exit(1)"
+        code = "import os, sys; sys.stderr.write('x' * 7995 + os.environ['A'] * 300); sys.exit(1)"
         target = {
             "id": "c",
             "target": "command",

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairtrial.agent.notes import Notes
 from fairtrial.core.experiment import McpServer
-from fairtrial.core.secrets import is_credential
+from fairtrial.core.secrets import is_private
 from fairtrial.core.workspace import Workspace
 from fairtrial.toolbox.supervised import supervised_config
 from fairtrial.workspace.servers import is_sandboxed, moved_server
@@ -31,7 +31,7 @@ def server_configs(
     servers: Iterable[McpServer], notes: Notes | None, environment: Mapping[str, str], workspace: Workspace | None
 ) -> dict[str, dict[str, Any]]:
     """Return how an agent starts or reaches each server; of the agent's environment, servers never see credentials."""
-    keep = [name for name in environment if not is_credential(name)]
+    keep = [name for name, value in environment.items() if not is_private(name, value)]
     configs = {}
     for server in servers:
         notes_file = notes.file(server.name) if notes else None

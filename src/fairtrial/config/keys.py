@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.secrets import is_credential
+from fairtrial.core.secrets import is_private
 from fairtrial.core.variables import Variables
 
 _NAME = ".env"
@@ -39,7 +39,7 @@ class EnvFile(NamedTuple):
     @property
     def process_values(self) -> dict[str, str]:
         """The values passed to child processes: keys and addresses."""
-        return {name: value for name, value in self.values.items() if is_credential(name) or _ADDRESS.fullmatch(name)}
+        return {n: value for n, value in self.values.items() if is_private(n, value) or _ADDRESS.fullmatch(n)}
 
     @property
     def notices(self) -> list[str]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from fairtrial.config.source import Source
 from fairtrial.core.options import Path
-from fairtrial.core.secrets import Secret, is_credential, looks_secret, secrets_in_url
+from fairtrial.core.secrets import Secret, is_credential, keys_in, looks_secret, secrets_in_url
 from fairtrial.core.variables import Variables
 
 _SERVERS = ("providers", "mcp_servers", "mcpServers")
-_SCHEME = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
+_SCHEME = re.compile(r"\A(?:bearer|basic|token)\s+", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"([\w-]+)[\"']?\s*[=:]\s*[\"']?((?:(?:bearer|basic|token)\s+)?[^\s\"'&]+)", re.IGNORECASE)
 _LONG = 20  # a value of this length is a key even without digits
 
@@ -67,7 +67,7 @@ def _keys_in(path: Path, text: str) -> Iterator[tuple[str, str]]:
         key = _SCHEME.sub("", value.strip(), count=1)
         if (is_credential(candidate) or key != value.strip()) and _is_key(key):
             yield candidate, key
-    yield from ((name, value) for value in secrets_in_url(text) if _is_key(value))
+    yield from ((name, value) for value in (*secrets_in_url(text), *keys_in(text)) if _is_key(value))
 
 
 def _is_key(value: str) -> bool:

@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+from fairtrial.core.key_forms import ADDRESS, ASSIGNMENT, FORMS, HEADER, LONGEST_NAME, NAME, is_key
+
 SHORTEST = 8  # shorter values are not secrets, and hiding them would garble texts
 _SHORTEST_NAMED = 4  # the same for variables named in a suite
 _SHORTEST_PREFIX = 20  # of a truncated secret: a shorter prefix may be common to all keys of a provider
 _SHORTEST_RANDOM = 16
+_SHORTEST_KEY = 12  # with what it is known by
+_LONG = 20  # a value of this length is a key even without digits
 _CREDENTIAL = re.compile(
     r"(?:KEY|TOKEN|PASS(?:WORD|WD|PHRASE|CODE)?|PWD|AUTH(?:ORIZATION|ENTICATION)?|COOKIE|DSN)S?\d*(?:_|$)"
     r"|(?:^|_)PAT(?:_|$)|SECRET|CREDENTIAL|BEARER"
@@ -32,6 +36,11 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def is_credential(name: str) -> bool:
     """Return whether a variable, key or header of this name holds a secret: OPENAI_API_KEY, apiKey, X-Auth-Token."""
     return bool(_CREDENTIAL.search(_HUMP.sub("_", name).replace("-", "_").upper()))
+
+
+def is_private(name: str, value: str) -> bool:
+    """Return whether a variable holds a secret, by its name or because its value is a key."""
+    return is_credential(name) or is_key(value)
 
 
 def looks_secret(value: str) -> bool:
@@ -60,6 +69,56 @@ def secrets_in_url(value: str) -> Iterator[str]:
     yield from (text for text in (password, *query_secrets) if looks_secret(text))
 
 
+def key_spans(text: str) -> list[tuple[int, int]]:
+    """Return where keys are in a text, in order and without overlaps."""
+    if len(text) < _SHORTEST_KEY:
+        return []
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(_all_key_spans(text)):
+        if spans and start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def _all_key_spans(text: str) -> Iterator[tuple[int, int]]:
+    for form in FORMS:
+        if form.is_possible(text):
+            yield from (match.span() for match in form.pattern.finditer(text))
+    if HEADER.is_possible(text):
+        yield from (match.span("key") for match in HEADER.pattern.finditer(text))
+    if ADDRESS.is_possible(text):
+        yield from (match.span("key") for match in ADDRESS.pattern.finditer(text) if looks_secret(match["key"]))
+    if ASSIGNMENT.is_possible(text):
+        yield from (match.span("key") for match in ASSIGNMENT.pattern.finditer(text) if _assigns_key(match))
+
+
+def keys_in(text: str) -> Iterator[str]:
+    """Yield the keys in a text."""
+    return (text[start:end] for start, end in key_spans(text))
+
+
+def without_keys(text: str, instead: str) -> tuple[str, int]:
+    """Return a text with something else in place of every key, and how many there were."""
+    spans = key_spans(text)
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{instead}{text[end:]}"
+    return text, len(spans)
+
+
+def _assigns_key(match: re.Match[str]) -> bool:
+    """Return whether a name stands before the value and the value can be a key: not `api_key=config.api_key`."""
+    name = NAME.pattern.search(match.string, max(0, match.start() - LONGEST_NAME), match.start())
+    if name is None:
+        return False
+    value = match["key"]
+    if name["vague"]:
+        return looks_random(value)
+    varied = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return looks_secret(value) and "${" not in value and (varied or (len(value) >= _LONG and value.isalnum()))
+
+
 class Secret(NamedTuple):
     """A value to hide.
 
@@ -77,7 +136,7 @@ class Secret(NamedTuple):
 def ambient_secrets(environment: Mapping[str, str], files: Mapping[str, str]) -> Iterator[Secret]:
     """Yield the secrets to hide even if no suite names them: credentials in the environment, all of `.env` files."""
     for name, value in {**files, **environment}.items():
-        if (name in files or is_credential(name)) and looks_secret(value):
+        if (name in files or is_private(name, value)) and looks_secret(value):
             yield Secret(name, value)
         for part in secrets_in_url(value):
             yield Secret(name, part, variable=False)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.secrets import is_credential
+from fairtrial.core.secrets import is_private
 from fairtrial.core.text import name_problem
 from fairtrial.importers import FileRef, Imported, expecting, read_text
 from fairtrial.importers._promptfoo.asked import Asked, prompt_fits
@@ -115,7 +115,7 @@ class _Reader:
     def _environment(self, given: Any) -> dict[str, Any]:
         """Return the values that the configuration sets; keys stay in the environment."""
         values = given if isinstance(given, dict) else {}
-        if secret := sorted(name for name in values if is_credential(str(name))):
+        if secret := sorted(name for name, value in values.items() if is_private(str(name), str(value))):
             self.notes.differs(
                 f"`env`: keys are not copied; set {', '.join(secret)} in the environment or in a .env file"
             )

@@ -14,7 +14,7 @@ import msgspec
 
 from fairtrial.core.answer import Failure, Usage
 from fairtrial.core.experiment import Expected, read_expected
-from fairtrial.core.secrets import is_credential
+from fairtrial.core.secrets import is_credential, without_keys
 from fairtrial.core.text import one_line
 from fairtrial.core.trace import ToolCall, Trace, short
 
@@ -32,21 +32,12 @@ _KINDS = (
     ("connection", re.compile(r"connection|ECONN|getaddrinfo|network", re.IGNORECASE)),
 )
 _BIDI = re.compile("[\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-# Keys and what carries them, in any text: the prefix of a provider, or the name of a header before the value.
-_KEY = re.compile(
-    r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|\bAIza[0-9A-Za-z_-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bgsk_[A-Za-z0-9]{20,}"
-    r"|(?i:\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}"
-    r"|(?i:(?:authorization|x-api-key|api[-_]?key|set-cookie)[\"']?\s*[:=]\s*[\"']?)"
-    r"(?!\[)[^\s\"',;&}]{8,}(?: [A-Za-z0-9._~+/=-]{12,})?"
-)
 _HIDDEN = "[key hidden]"
-_SHORTEST_KEY = 12
 
 
 def scrub(text: str) -> str:
     """Hide what looks like a key or a header with one."""
-    return text if len(text) < _SHORTEST_KEY else _KEY.sub(_HIDDEN, text)
+    return without_keys(text, _HIDDEN)[0]
 
 
 def name_of(value: Any) -> str:

@@ -8,15 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.secrets import without_keys
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
-_KEY = re.compile(
-    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe, Langfuse
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|xox[abprs]-|pylf_)[A-Za-z0-9_-]{16,}"
-    r"|\bA(?:KIA|SIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}"
-    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"  # JSON web tokens
-    r"|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{16,}"
-)
 _CARD = re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-]?\d)")
 _PHONE = re.compile(
     r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){5,12}"
@@ -44,7 +38,7 @@ class Redactor:
             return text
         for pattern in self._own:
             text = self._replaced(pattern, "redacted", text)
-        text = self._replaced(_KEY, "API key", text)
+        text = self._counted("API key", *without_keys(text, "[API key]"))
         text = self._replaced(_EMAIL, "e-mail address", text)
         text = _CARD.sub(self._card, text)
         return self._replaced(_PHONE, "phone number", text)
@@ -58,7 +52,9 @@ class Redactor:
         return [self.all(item) for item in value] if isinstance(value, list | tuple) else value
 
     def _replaced(self, pattern: re.Pattern[str], kind: str, text: str) -> str:
-        text, count = pattern.subn(f"[{kind}]", text)
+        return self._counted(kind, *pattern.subn(f"[{kind}]", text))
+
+    def _counted(self, kind: str, text: str, count: int) -> str:
         if count:
             self.counts[kind] += count
         return text

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import Attachment, File
-from fairtrial.core.secrets import is_credential
+from fairtrial.core.secrets import is_private
 from fairtrial.core.skill import FOLDER as SKILLS
 from fairtrial.core.workspace import ARCHIVE, Enclosed, Network, WorkspaceSpec
 from fairtrial.toolbox.process import Ended, run
@@ -104,7 +104,7 @@ class LiveWorkspace:
         """Return the environment of setup commands and checks: in a sandbox little of ours, and never a credential."""
         if self.spec.sandbox != "none":
             return {**basic_environment(), "FAIRTRIAL_WORKSPACE": str(self.folder)}
-        ours = {name: value for name, value in os.environ.items() if not is_credential(name)}
+        ours = {name: value for name, value in os.environ.items() if not is_private(name, value)}
         return {**ours, "FAIRTRIAL_WORKSPACE": str(self.folder)}
 
     def servers(self, servers: Sequence[McpServer]) -> tuple[McpServer, ...]:
