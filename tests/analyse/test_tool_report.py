@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import update
 
 from fairtrial import pipeline
 from fairtrial.analyse.offered import OfferedServer, OfferedTool, Offers, added
@@ -14,6 +17,7 @@ from fairtrial.cli.main import _run
 from fairtrial.core.calls import Call, expected_calls
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.stats import aggregate
+from fairtrial.store import schema
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tools" / "suite.yaml"
 TEXT = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
@@ -104,6 +108,149 @@ class TestCounts:
         counts = ArmCounts(offers("s.a"))
         counts.add(case(), None, [])
         assert (counts.trials, counts.unknown, counts.unneeded.chances) == (0, 1, 0)
+
+
+def naive(trials, offered):
+    """The same counts without any state: every tool that is offered, called or asked for, over all trials."""
+    known = [(case, calls, wanted) for case, calls, wanted in trials if calls is not None]
+    asked = {one.name for _, _, wanted in known for one in wanted or ()}
+    named = {ask: [name for name in offered if ask in (name, name.partition(".")[2])] for ask in asked}
+    whole = {ask: found[0] if len(found) == 1 else ask for ask, found in named.items()}
+    found = {}
+    for tool in {*offered, *whole.values(), *(one.name for _, calls, _ in known for one in calls)}:
+        wanted_by = [
+            [any(one.name == ask or one.tool == ask for one in calls) for ask in {one.name for one in wanted or ()} if whole[ask] == tool]
+            for _, calls, wanted in known
+        ]  # fmt: skip
+        used = [any(one.name == tool for one in calls) for _, calls, _ in known]
+        own = [one for _, calls, _ in known for one in calls if one.name == tool]
+        found[tool] = (
+            (sum(use or any(asks) for use, asks in zip(used, wanted_by, strict=True)), len(known)),
+            (sum(not one.error for one in own), len(own)),
+            (sum(map(any, wanted_by)), sum(map(bool, wanted_by))),
+        )
+    return found
+
+
+NAMES = st.sampled_from(["s.a", "s.b", "r.a", "Bash", "x.made_up", "made_up"])
+TRIALS = st.lists(
+    st.tuples(
+        st.integers(0, 3).map(case),
+        st.none() | st.lists(st.builds(call, NAMES, error=st.booleans()), max_size=4),
+        st.none() | st.lists(NAMES | st.sampled_from(["a", "b"]), max_size=3, unique=True).map(
+            lambda names: [ExpectedCall(name=name) for name in names]
+        ),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+class TestOrder:
+    """The trials of a run can be counted in any order."""
+
+    @given(TRIALS, st.randoms(use_true_random=False))
+    @settings(max_examples=300)
+    def test_every_order_gives_the_naive_count(self, trials, random):
+        expected = naive(trials, ["s.a", "s.b", "r.a"])
+        for _ in range(2):
+            counts = ArmCounts(offers("s.a", "s.b", "r.a"))
+            for one in trials:
+                counts.add(*one)
+            assert {
+                name: tuple((share.hits, share.chances) for share in (own.use, own.success, own.chosen))
+                for name, own in counts.tools.items()
+            } == expected
+            random.shuffle(trials)
+
+    def test_intervals_do_not_depend_on_the_order_either(self):
+        trials = [(case(n, cluster=str(n % 3)), [call("Bash")] * (n % 2), None) for n in range(6)]
+        found = []
+        for order in (trials, trials[::-1]):
+            counts = ArmCounts(offers("s.a"))
+            for one in order:
+                counts.add(*one)
+            found.append(counts.tools["Bash"].use.aggregate())
+        assert found[0] == found[1] and found[0].count == 6
+
+    def test_a_tool_that_is_asked_for_but_not_offered(self):
+        """It was counted from its first mention on: 0 of 1, of 4 trials."""
+        counts = ArmCounts(offers("s.a"))
+        wanted = [None, None, [ExpectedCall(name="web.search")], None]
+        for position, calls in enumerate(wanted):
+            counts.add(case(position), [call("s.a", x="1")], calls)
+        use = counts.tools["web.search"].use
+        assert (use.hits, use.chances) == (0, 4) and use.aggregate().mean == 0
+
+    def test_a_tool_that_a_case_asks_for_twice_is_one_trial(self):
+        counts = ArmCounts(offers("s.a"))
+        wanted = [ExpectedCall(name="s.a", arguments={"x": x}) for x in ("1", "2")]
+        counts.add(case(0), [call("s.a", x="1"), call("s.a", x="2")], wanted)
+        counts.add(case(1), [call("s.a", x="1")], wanted)
+        counts.add(case(2), [], wanted)
+        own = counts.tools["s.a"]
+        assert [(share.hits, share.chances) for share in (own.chosen, own.arguments)] == [(2, 3), (1, 2)]
+        assert dict(counts.confusion) == {("s.a", "s.a"): 2, ("s.a", NONE): 1}
+
+    def test_a_name_with_a_star_is_used_where_one_of_its_tools_is(self):
+        counts = ArmCounts(offers("s.a", "s.b"))
+        for position, name in enumerate(["s.a", "s.b", "Bash"]):
+            counts.add(case(position), [call(name, x="1")], [ExpectedCall(name="s.*")])
+        own = counts.tools["s.*"]
+        assert [(share.hits, share.chances) for share in (own.use, own.chosen)] == [(2, 3), (2, 3)]
+
+
+@pytest.mark.slow
+async def test_every_surface_has_the_same_denominators(run_suite, store, tmp_path, capsys):
+    """A tool that only the third case asks for, another that only the last trial called: both of all trials."""
+    from starlette.testclient import TestClient
+
+    from fairtrial.reports.export import export
+    from fairtrial.web.app import make_app
+    from fairtrial.web.site import Site
+
+    run = await run_suite(
+        targets=[{"id": "agent", "target": "mock:agent", "options": {"answer": "x"}}],
+        conditions={"with": {"skills": [str(_skill(tmp_path))]}},
+        cases=[
+            {"id": str(n), "input": f"q{n}", "expected": "x", "tools": [{"name": "web.search"}] if n == 2 else None}
+            for n in range(4)
+        ],
+    )
+    with store.writing() as connection:
+        for n in range(4):
+            calls = [{"tool": "Bash", "arguments": {}}] if n == 3 else []
+            trace = json.dumps({"tool_calls": calls}).encode()
+            connection.execute(update(schema.trials).where(schema.trials.c.case_position == n).values(trace=trace))
+    assert _run(["tools", run.id, "--store", store.address]) == 0
+    terminal = capsys.readouterr().out
+    assert _run(["tools", run.id, "--store", store.address, "--json"]) == 0
+    (arm,) = json.loads(capsys.readouterr().out)["arms"]
+    assert {one["name"]: (one["use"]["count"], one["use"]["of"]) for one in arm["tools"]} == {
+        "Bash": (1, 4),
+        "web.search": (0, 4),
+    }
+    assert _run(["tools", run.id, "--store", store.address, "-o", "-"]) == 0
+    markdown = capsys.readouterr().out
+    export(run, tmp_path / "report.html")
+    export(run, tmp_path / "report.md")
+    site = Site(store, tmp_path)
+    page = TestClient(make_app(site), headers={"origin": "http://testserver"}).get(f"/runs/{run.id}/result?wait=1").text
+    site.close()
+    assert "1/4" in terminal and "0/4" in terminal
+    for text in (
+        markdown,
+        (tmp_path / "report.html").read_text("utf-8"),
+        (tmp_path / "report.md").read_text("utf-8"),
+        page,
+    ):
+        assert "1 of 4" in text and "0 of 4" in text
+
+
+def _skill(folder: Path) -> Path:
+    made = folder / "count"
+    made.mkdir()
+    (made / "SKILL.md").write_text("---\nname: count\ndescription: counts\n---\nCount.\n")
+    return made
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,16 @@ _OWN = frozenset({*_READS, _PROMPT, _SKILL, "ListMcpResourcesTool", "list_mcp_re
 
 
 class Share:
-    """A share with its interval: hits and chances by case, as the trials of a case are not independent."""
+    """A share with its interval: hits and chances by case, as the trials of a case are not independent.
 
-    def __init__(self) -> None:
+    Args:
+        of: A share of the same chances: what is mentioned late is not counted from then on only.
+    """
+
+    def __init__(self, of: Share | None = None) -> None:
         self._hits: Counter[int] = Counter()
-        self._chances: Counter[int] = Counter()
-        self._clusters: dict[int, str] = {}
+        self._chances: Counter[int] = of._chances if of else Counter()
+        self._clusters: dict[int, str] = of._clusters if of else {}
 
     def add(self, case: Case, *, hits: int, of: int = 1) -> None:
         """Add the hits of a trial, of so many chances."""
@@ -31,6 +35,10 @@ class Share:
             self._hits[case.position] += hits
             self._chances[case.position] += of
             self._clusters[case.position] = case.cluster or f"\0{case.position}"
+
+    def hit(self, case: Case) -> None:
+        """Add a hit, of chances that are counted elsewhere."""
+        self._hits[case.position] += 1
 
     @property
     def hits(self) -> int:
@@ -44,7 +52,7 @@ class Share:
 
     def aggregate(self) -> Aggregate:
         """Return the share over all chances: each case has the weight of its chances."""
-        cases = list(self._chances)
+        cases = sorted(self._chances)
         clustered = len(set(self._clusters.values())) < len(cases)
         return aggregate(
             [self._hits[case] / self._chances[case] for case in cases],
@@ -54,10 +62,10 @@ class Share:
 
 
 class ToolCounts:
-    """What was done with one tool."""
+    """What was done with one tool in all trials of an arm."""
 
-    def __init__(self) -> None:
-        self.use, self.success, self.valid = Share(), Share(), Share()  # of trials, of calls, of calls
+    def __init__(self, trials: Share) -> None:
+        self.use, self.success, self.valid = Share(of=trials), Share(), Share()  # of trials, of calls, of calls
         self.chosen, self.arguments = Share(), Share()  # of trials whose cases ask for it
 
 
@@ -67,9 +75,9 @@ class ArmCounts:
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
         self._validators = {name: _validator(tool.schema) for name, tool in offers.tools.items()}
-        self.tools: dict[str, ToolCounts] = {name: ToolCounts() for name in offers.tools}
-        self.skills: dict[str, Share] = {skill.name: Share() for skill in offers.skills if not skill.as_text}
         self.recovered, self.unneeded, self.any_use = Share(), Share(), Share()
+        self.tools: dict[str, ToolCounts] = {name: ToolCounts(self.any_use) for name in offers.tools}
+        self.skills: dict[str, Share] = {skill.name: Share() for skill in offers.skills if not skill.as_text}
         self.confusion: Counter[tuple[str, str]] = Counter()
         self.resources: Counter[str] = Counter()
         self.prompts: Counter[str] = Counter()
@@ -90,19 +98,15 @@ class ArmCounts:
             self._add_expected(case, tools, expected)
 
     def _add_calls(self, case: Case, calls: Sequence[Call]) -> None:
-        made = Counter(call.name for call in calls)
-        for name in made:
-            self.tools.setdefault(name, ToolCounts())
-        for name, counts in self.tools.items():
-            counts.use.add(case, hits=int(name in made))
-        self.any_use.add(case, hits=int(bool(made)))
-        for name in made:
-            own = [call for call in calls if call.name == name]
-            self.tools[name].success.add(case, hits=sum(not call.error for call in own), of=len(own))
+        self.any_use.add(case, hits=int(bool(calls)))
+        for name in _names(calls):
+            own, counts = [call for call in calls if call.name == name], self._tool(name)
+            counts.use.hit(case)
+            counts.success.add(case, hits=sum(not call.error for call in own), of=len(own))
             validator = self._validators.get(name)
             if validator is not None:
                 reasons = [_reason(validator, call.arguments) for call in own]
-                self.tools[name].valid.add(case, hits=reasons.count(""), of=len(own))
+                counts.valid.add(case, hits=reasons.count(""), of=len(own))
                 self.invalid.update((name, reason) for reason in reasons if reason)
 
     def _add_recovery(self, case: Case, calls: Sequence[Call]) -> None:
@@ -131,15 +135,26 @@ class ArmCounts:
             self.confusion.update((NONE, name) for name in _names(calls) or [NONE])
             return
         others = [name for name in _names(calls) if not any(self._is(name, one, calls) for one in expected)]
+        asked: dict[str, list[ExpectedCall]] = {}  # a case may ask for a tool several times: it is one trial
         for one in expected:
-            name = self._name(one.name)
-            counts = self.tools.setdefault(name, ToolCounts())
-            own = [call for call in calls if is_named(call, one.name)]
+            asked.setdefault(self._name(one.name), []).append(one)
+        for name, wanted in asked.items():
+            counts = self._tool(name)
+            own = [call for call in calls if any(is_named(call, one.name) for one in wanted)]
+            if own and name not in _names(calls):  # it has a star or no server, and so it is no tool's whole name
+                counts.use.hit(case)
             counts.chosen.add(case, hits=int(bool(own)))
-            if own and one.arguments is not None:
-                counts.arguments.add(case, hits=int(any(fits(call, one) for call in own)))
+            given = [one for one in wanted if one.arguments is not None]
+            if own and given:
+                right = all(any(fits(call, one) for call in own) for one in given)
+                counts.arguments.add(case, hits=int(right))
             mistaken = [] if own else others or [NONE]
             self.confusion.update((name, called) for called in ([name] if own else mistaken))
+
+    def _tool(self, name: str) -> ToolCounts:
+        if name not in self.tools:
+            self.tools[name] = ToolCounts(self.any_use)
+        return self.tools[name]
 
     def _name(self, expected: str) -> str:
         """Return the whole name of an expected tool: a case may leave out its server."""
