@@ -36,7 +36,7 @@ async def test_it_is_shown_and_a_hot_judge_is_named(run_suite):
     cases = [{"input": f"Say {n}", "expected": f"Say {n}"} for n in range(3)]
     run = await run_suite(judge=judge, scorer="golden_judge", cases=cases, repeats=2)
     summary = run.summary()
-    assert any("± 0.00 within a case" in line for line in metric_lines(summary.arms[0]))
+    assert any("sd 0.00 within a case" in line for line in metric_lines(summary.arms[0]))
     assert document(summary)["arms"][0]["metrics"]["completeness"]["repeat_sd"] == 0.0
     assert any("Judge mock:judge had a temperature of 0.7" in note for note in notes(summary))
     cool = await run_suite(judge={**judge, "temperature": 0}, scorer="golden_judge", cases=cases)

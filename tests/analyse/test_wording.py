@@ -8,7 +8,7 @@ import pytest
 import fairtrial as ft
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.series import MultiRun
-from fairtrial.analyse.series_summary import series_line
+from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.analyse.wording.cases import case_lines
 from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, pair_columns, sentence
 from fairtrial.analyse.wording.comparisons import subject_line as headline_of_comparisons
@@ -105,10 +105,12 @@ def test_what_repeats_say_of_a_judge():
     def said(**keys):
         return " ".join(judging_notes(Judging(judges=[], **keys)))
 
-    assert "Answering the same case again moves a score by ±12.0" in said(repeat_sd=0.12)
+    assert "Answering the same case again moves a score (sd 12.0, the judge's own noise included)" in said(
+        repeat_sd=0.12
+    )
     assert said() == ""
     both = said(judge_sd=0.05, answer_sd=0.1, repeat_sd=0.12)
-    assert "Judging the same answer again moves a score by ±5.0" in both and "±12.0" not in both
+    assert "Judging the same answer again moves a score (sd 5.0)" in both and "12.0" not in both
 
 
 @pytest.mark.parametrize(
@@ -137,8 +139,8 @@ def test_a_metric_says_when_its_interval_is_rough():
         metric = SimpleNamespace(mean=4.2, std_dev=0.4, ci95=(3.9, 4.5), scale=(1.0, 5.0), rough=False, repeat_sd=None)
         return metric_lines(SimpleNamespace(metrics={"tone": SimpleNamespace(**{**vars(metric), **keys})}))
 
-    assert line() == ["tone: 4.20 ± 0.40 (95 % CI 3.90 to 4.50, scale 1–5)"]
-    assert line(rough=True)[0].endswith("3.90 to 4.50, rough: few cases account for the spread, scale 1–5)")
+    assert line() == ["tone: 4.20 ± 0.30 (95 % CI 3.90 to 4.50, sd 0.40, scale 1–5)"]
+    assert line(rough=True)[0].endswith("3.90 to 4.50, sd 0.40, rough: few cases account for the spread, scale 1–5)")
 
 
 def test_gains_over_the_baseline():
@@ -201,11 +203,13 @@ async def test_run_means_that_never_vary_cannot_be_tested(run_suite):
 
 def test_an_arm_over_runs():
     def said(**keys):
-        return series_line("a", MultiRun(run_ids=(), scores=(), mean=0.85, min=0.8, max=0.9, **keys))
+        cells = series_cells("a", MultiRun(run_ids=(), scores=(), mean=0.85, min=0.8, max=0.9, **keys))
+        return dict(zip(SERIES_COLUMNS, cells, strict=True))
 
-    assert said(std_dev=0.031, ci95=(0.821, 0.883)) == "a: 85.0 ± 3.1 (95% CI: [82.1, 88.3])"
-    assert said(std_dev=0.0, ci95=(0.85, 0.85)) == "a: 85.0 ± 0.0 (95% CI: no run differed)"
-    assert said(std_dev=None, ci95=None) == "a: 85.0 (95% CI: n = 1)"
+    assert said(std_dev=0.02, ci95=(0.821, 0.883))["sd"] == "2.0"
+    assert said(std_dev=0.02, ci95=(0.821, 0.883))["95 % CI"] == "82.1 to 88.3"
+    assert said(std_dev=0.0, ci95=(0.85, 0.85))["95 % CI"] == "no run differed"
+    assert (said(std_dev=None, ci95=None)["sd"], said(std_dev=None, ci95=None)["95 % CI"]) == ("–", "n = 1")
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_the_tutorial_runs_as_it_stands(followed):
     assert json.loads((folder / "baseline.json").read_text())["status"] == "optimal"
     assert "nothing was run" in said[4] and "90 trials" in said[4]
     assert "compares the styles" in said[5]
-    assert "on composite" in said[6] and "quality composite" in said[6] and "±" in said[6]
+    assert "on composite" in said[6] and "quality composite" in said[6] and re.search(r"sd 0\.\d\d", said[6])
     assert "n = " not in said[7] and "nothing else" in said[7] and "wordings are a sample" in said[7].replace("\n", " ")
     assert (folder / "answers" / "original-2" / "polite_5.json").is_file()
     assert "the problem is known" in said[10]
@@ -110,7 +110,7 @@ def test_the_report_is_the_guides_table(followed, report):
     assert headline(report).replace("_", "\\_") in page
     for words in ("composite: the guide's", "quality composite: ours", "p (Holm)", "Methods", "Citation", "seeds 1"):
         assert words in page, words
-    assert re.search(r"\| \d+ ± \d+ \\\[\d+, \d+\\\] \|", page)  # mean ± deviation with its interval
+    assert re.search(r"\| \d+ \(sd \d+\) \\\[\d+, \d+\\\] \|", page)  # mean and deviation with the interval
     rows = list(csv.DictReader(StringIO((folder / "report.csv").read_text())))
     means = {(row["style"], row["measure"]): row for row in rows if row["row"] == "mean" and row["by"] == "all"}
     for arm in report.arms:
@@ -141,7 +141,7 @@ def test_html_needs_nothing_and_shows_every_figure(followed):
 
 
 COMMANDS = {
-    "documentclass", "usepackage", "begin", "end", "section", "subsection", "textbf", "emph", "centering", "footnotesize",
+    "documentclass", "usepackage", "begin", "end", "section", "subsection", "textbf", "emph", "centering", "footnotesize", "scriptsize",
     "setlength", "tabcolsep", "toprule", "midrule", "bottomrule", "multicolumn", "caption", "label", "textbackslash",
     "textasciicircum", "textasciitilde", "textless", "textgreater", "textbar", "textquotedbl", "textasciigrave",
     "textquotesingle", "ensuremath", "pm", "times", "geq", "leq", "textendash", "textemdash", "ldots",

@@ -874,7 +874,7 @@ async def test_case_by_case(run_suite, tmp_path, capsys):
     assert case["metrics"]["completeness"] == {"mean": 3.5, "std_dev": pytest.approx(2.1213, abs=1e-3), "count": 2}
     assert case["claims"] == ["It rains."] and (case["case_id"], case["arm"], case["trials"]) == ("code", "t", 2)
     assert _run(["show", "--cases", "--store", run.store.address]) == 0
-    assert "62.5 ± 53.0" in capsys.readouterr().out
+    assert "62.5 (sd 53.0)" in capsys.readouterr().out
     assert _run(["show", "--cases", "--json", "--store", run.store.address]) == 0
     assert json.loads(capsys.readouterr().out)["cases"] == [case]
 

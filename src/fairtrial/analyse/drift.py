@@ -130,7 +130,7 @@ def drift_line(arm: ArmDrift) -> str:
     word = "worse" if alarm.smoothed < 0 else "better"
     return (
         f"{arm.arm} has drifted: {word} since {alarm.run} "
-        f"({scale.signed(alarm.smoothed)} points, smoothed; up to ±{scale.plain(alarm.limit)} is chance)"
+        f"({scale.signed(alarm.smoothed)} points, smoothed; up to {scale.plain(alarm.limit)} either way is chance)"
     )
 
 

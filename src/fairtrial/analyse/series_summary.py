@@ -48,14 +48,6 @@ def _comparisons(runs: Sequence[Run]) -> Comparisons | None:
         return None
 
 
-def series_line(arm: str, multi: MultiRun) -> str:
-    """Summarise an arm over runs in one line: `Model X: 85.2 ± 3.1 (95% CI: [82.1, 88.3])`."""
-    spread = "" if multi.std_dev is None else f" ± {number(multi.std_dev)}"
-    bounds = _bounds(multi)
-    shown = f"[{', '.join(bounds.split(' to '))}]" if " to " in bounds else bounds
-    return f"{arm}: {number(multi.mean)}{spread} (95% CI: {shown})"
-
-
 def _bounds(multi: MultiRun) -> str:
     if multi.ci95 is None:
         return "n = 1"
@@ -64,7 +56,7 @@ def _bounds(multi: MultiRun) -> str:
     return f"{number(multi.ci95[0])} to {number(multi.ci95[1])}"
 
 
-SERIES_COLUMNS = ("arm", "runs", "mean", "± sd", "95 % CI", "min", "max")
+SERIES_COLUMNS = ("arm", "runs", "mean", "sd", "95 % CI", "min", "max")
 
 
 def series_cells(arm: str, multi: MultiRun) -> list[str]:

@@ -152,7 +152,7 @@ def print_calibration(result: Calibration) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.wording.numbers import money, number
+    from fairtrial.analyse.wording.numbers import deviation, money, number
     from fairtrial.cli.console import Console
     from fairtrial.core.text import printable
 
@@ -171,7 +171,7 @@ def print_calibration(result: Calibration) -> None:
         f"\n{summary.judge}: {summary.passed} of {summary.total} within tolerance, mean error "
         f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
         f"bias {number(summary.bias)}, correlation {correlation}"
-        + (f", spread between runs {number(summary.spread)}" if summary.spread is not None else "")
+        + (f", asked again {deviation(summary.spread)}" if summary.spread is not None else "")
         + f"; {summary.calls} calls, {money(summary.cost_usd)}"
     )
     console.print(Text(printable(line)))

@@ -70,7 +70,7 @@ def _print(found: Drift) -> None:
                 point.run,
                 scale.signed(point.difference),
                 scale.signed(point.smoothed),
-                f"± {scale.plain(point.limit)}",
+                scale.plain(point.limit),
                 "alarm" if point.alarm else "",
             ]
             for point in arm.points

@@ -13,6 +13,7 @@ from fairtrial.analyse.wording.optimisation import (
     kind_words,
     length_lines,
     second_opinion,
+    shown_cells,
     warnings,
 )
 from fairtrial.cli.compare_page import print_comparisons
@@ -20,7 +21,8 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
 from fairtrial.core.text import printable
 
-_COLUMNS = ("arm", "followed", "feasible", "gap", "composite", "quality comp.")
+_COLUMNS = ("arm", "followed %", "feasible %", "gap", "composite", "quality comp.")
+_DIGITS = 2  # a terminal has no room for more
 
 
 def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
@@ -33,7 +35,7 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
     for kind in report.kinds(by) if by else ():
         console.print(Text(printable(f"\n{kind_words(by or '', kind)}"), style="bold"))
         _print_slices(console, [(arm.arm, arm.by[by][kind]) for arm in report.arms if by and kind in arm.by[by]])
-    console.print(Text("mean ± deviation between problems; gap: 0 is the optimum, 1 chance", style="dim"))
+    console.print(Text("mean, sd between problems and 95 % CI; gap: 0 is the optimum, 1 chance", style="dim"))
     for line in (composite_words(report), second_opinion(report)):
         console.print(Text(printable(line), style="dim"))
     for line in warnings(report):
@@ -48,26 +50,8 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
 
 
 def _print_slices(console: Console, parts: list[tuple[str, Slice]]) -> None:
-    rows = [
-        [
-            name,
-            _shown(part, "instruction_following", 100, 0, " %"),
-            _shown(part, "feasible", 100, 0, " %"),
-            _shown(part, "normalised_gap", 1, 2),
-            _shown(part, "composite", 1, 2),
-            _shown(part, "quality composite", 1, 2),
-        ]
-        for name, part in parts
-    ]
+    rows = [[name, *("\n".join(filter(None, cell)) for cell in shown_cells(part, _DIGITS))] for name, part in parts]
     console.print(table(_COLUMNS, rows))
-
-
-def _shown(part: Slice, measure: str, factor: float, digits: int, unit: str = "") -> str:
-    cell = part.cells.get(measure)
-    if cell is None or cell.mean is None:
-        return "–"
-    deviation = "" if cell.std_dev is None else f" ± {factor * cell.std_dev:.{digits}f}"
-    return f"{factor * cell.mean:.{digits}f}{deviation}{unit}"
 
 
 def _print_format(console: Console, report: OptimisationReport) -> None:

@@ -89,7 +89,7 @@ def _print_pair(pair: PairPower, power: float) -> None:
     console.print(table(columns, rows, names=(NEEDED,)))
     for row in pair.for_margin:
         console.print(
-            f"If they do not differ: {row.equivalent:,} cases show equivalence within ±{number(row.margin)}, "
+            f"If they do not differ: {row.equivalent:,} cases show equivalence within {number(row.margin)} points, "
             f"{row.gate:,} pass a gate with that margin"
             + (
                 f"; the present {pair.count} pass it in {100 * row.chance:.0f} % of runs."

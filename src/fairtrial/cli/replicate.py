@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.replication import Replication, TonePair
     from fairtrial.config import RunOptions, Suite
 
-_TONES = ("tone", "accuracy", "± sd", "worst run", "best run")
+_TONES = ("tone", "accuracy", "sd", "worst run", "best run")
 _PAIRS = ("tones", "points", "p, runs", "95 % CI", "p, questions")
 _DIFFERENCES = (
     "p, runs: paired t-test of the run means, unadjusted, as in the papers. Its sample are runs of the same questions: "

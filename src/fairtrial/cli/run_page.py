@@ -118,7 +118,7 @@ def _detail_lines(arms: Sequence[ArmSummary]) -> list[Text]:
     """Return what the picture has no room for, as a table."""
     rows = {
         "arm": short_names([arm.arm for arm in arms], _LONG_NAME),
-        "± sd": [number(arm.aggregate.std_dev) for arm in arms],
+        "sd": [number(arm.aggregate.std_dev) for arm in arms],
         "cases": [str(arm.aggregate.count) for arm in arms],
         "scored": [f"{arm.scored}/{arm.trials}" for arm in arms],
         "cost": [money(arm.cost) for arm in arms],

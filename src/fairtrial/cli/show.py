@@ -226,7 +226,7 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) ->
 def _print_cases(run: Run) -> None:
     """Print means over repeats with their standard deviation, to show how reliable each arm is on each case."""
     from fairtrial.analyse.cases import case_results
-    from fairtrial.analyse.wording.numbers import number
+    from fairtrial.analyse.wording.numbers import with_deviation
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
 
@@ -236,12 +236,10 @@ def _print_cases(run: Run) -> None:
     for result in results:
         score = result.score
         cells = [result.case_id, result.arm, f"{score.count if score else 0}/{result.trials}"]
-        spread = "" if score is None or score.std_dev is None else f" ± {number(score.std_dev)}"
-        cells.append("–" if score is None else f"{number(score.mean)}{spread}")
+        cells.append("–" if score is None else with_deviation(score.mean, score.std_dev))
         for name in names:
             metric = result.metrics.get(name)
-            spread = "" if metric is None or metric.std_dev is None else f" ± {metric.std_dev:.1f}"
-            cells.append("–" if metric is None else f"{metric.mean:.1f}{spread}")
+            cells.append("–" if metric is None else with_deviation(metric.mean, metric.std_dev, "{:.1f}".format))
         rows.append(cells)
     columns = ("case", "arm", "scored", "score", *(name.replace("_", "\n") for name in names))
     Console(highlight=False).print(table(columns, rows, names=("case", "arm")))

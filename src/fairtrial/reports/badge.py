@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.wording.numbers import plus_minus
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.charts.svg import tag, words
 from fairtrial.core.text import one_line
@@ -21,19 +22,17 @@ def badge_words(board: Leaderboard) -> str:
     first = board.places[0]
     name = one_line(first.label)
     name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-    value = signs(Scale(board.metric).plain(first.aggregate.mean))
     by = f" {board.metric}" if board.metric else ""
-    return f"{name} {value}{_spread(board)}{by}{_standing(board)}"
+    return f"{name} {_value(board)}{by}{_standing(board)}"
 
 
-def _spread(board: Leaderboard) -> str:
+def _value(board: Leaderboard) -> str:
     numbers, scale = board.places[0].aggregate, Scale(board.metric)
-    if numbers.ci95 is None or numbers.mean is None:
-        return ""
-    below, above = numbers.mean - numbers.ci95[0], numbers.ci95[1] - numbers.mean
-    if abs(above - below) > _LOPSIDED * (above + below):
-        return f" ({interval_words(numbers.ci95, board.metric)})"
-    return f" ± {scale.plain((above + below) / 2)}"
+    if numbers.ci95 is not None and numbers.mean is not None:
+        below, above = numbers.mean - numbers.ci95[0], numbers.ci95[1] - numbers.mean
+        if abs(above - below) > _LOPSIDED * (above + below):
+            return signs(f"{scale.plain(numbers.mean)} ({interval_words(numbers.ci95, board.metric)})")
+    return signs(plus_minus(numbers.mean, numbers.ci95, scale.plain))
 
 
 def _standing(board: Leaderboard) -> str:

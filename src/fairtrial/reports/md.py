@@ -65,7 +65,7 @@ def _arms(summary: RunSummary, board: Leaderboard | None) -> list[str]:
     """Return the table of arms, the best first."""
     places = {one.label: one for one in board.places} if board else {}
     order = {label: number for number, label in enumerate(places)}
-    columns = [*(["rank"] if places else []), "arm", "score", "95 % CI", "± sd", "cases", "scored"]
+    columns = [*(["rank"] if places else []), "arm", "score", "95 % CI", "sd", "cases", "scored"]
     paid = any(arm.cost_usd != 0 for arm in summary.arms)
     columns += [*(["cost"] if paid else []), "latency"]
     rows = []

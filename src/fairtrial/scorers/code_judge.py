@@ -47,7 +47,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="four criteria 0–100, weighed 40/30/20/10",
-        reproducibility="varies by ±5–15 points",
+        reproducibility="varies by about 5–15 points between runs",
         best_for="front-end code: is the page what was asked for, and well made?",
         runs="3–5",
     )

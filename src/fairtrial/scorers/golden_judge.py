@@ -56,7 +56,7 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="three metrics 1–5, shown as 0–100",
-        reproducibility="varies, typically by ±5–10 points",
+        reproducibility="varies by about 5–10 points between runs",
         best_for="agents and open answers with a golden answer",
         runs="3–5",
     )

@@ -42,7 +42,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="0–100, graded",
-        reproducibility="varies, typically by ±5–10 points",
+        reproducibility="varies by about 5–10 points between runs",
         best_for="open answers: explanations, style, usefulness",
         runs="3–5",
     )

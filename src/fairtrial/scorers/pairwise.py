@@ -26,7 +26,7 @@ class Pairwise(Scorer, frozen=True, kw_only=True):
 
     guide: ClassVar = Guide(
         scale="0, 50 or 100: worse, a tie, better",
-        reproducibility="varies, typically by ±5–10 points",
+        reproducibility="varies by about 5–10 points between runs",
         best_for="is it better than what we have? Compares with your own answer or another model's",
         runs="3–5",
     )

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.wording.numbers import PLUS_MINUS
 from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.badge import badge
@@ -27,7 +28,7 @@ from fairtrial.reports.export import export
 from fairtrial.reports.formats import FORMATS, SINGLE, Format
 from fairtrial.reports.site import write_site
 from fairtrial.web import numbers
-from fairtrial.web.cache import LONG
+from fairtrial.web.cache import LONG, patience
 from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site
 
@@ -50,7 +51,8 @@ class Share:
 
     def _show(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
-        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary)
+        wait = patience(request.query_params)
+        summary = self._site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary, wait=wait)
         return self._site.page(
             request,
             "share.html.j2",
@@ -60,6 +62,7 @@ class Share:
             commands=_commands(run, self._site.store.path),
             citation=_citation(run),
             lines=[reporting_line(arm) for arm in summary.arms] if summary else [],
+            plus_minus=PLUS_MINUS,
             context=run.context,
         )
 

@@ -10,7 +10,7 @@ from fairtrial.analyse.figures.leaders import Figure, Links
 from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import Spread
 from fairtrial.analyse.summary import Metric, RunSummary
-from fairtrial.analyse.wording.numbers import milliseconds, money
+from fairtrial.analyse.wording.numbers import deviation, milliseconds, money
 from fairtrial.analyse.wording.runs import scale_words
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.charts import Box, ForestRow, boxes, shares, small_forest
@@ -51,7 +51,7 @@ def _metric_row(arm: str, metric: Metric, links: Links) -> ForestRow:
     digits = 2 if max(map(abs, _ends(metric.scale))) <= 10 else 1
     bounds = "" if metric.ci95 is None else signs(f"{metric.ci95[0]:.{digits}f} to {metric.ci95[1]:.{digits}f}")
     shown, within = f"{metric.mean:.{digits}f}", metric.repeat_sd
-    spread = "" if within is None else f"± {within:.{digits}f} within a case"
+    spread = "" if within is None else f"{deviation(within, lambda value: f'{value:.{digits}f}')} within a case"
     return ForestRow(arm, metric.mean, metric.ci95, signs(shown), bounds, rank=spread, href=links.arm(arm))
 
 

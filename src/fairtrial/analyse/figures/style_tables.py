@@ -12,7 +12,7 @@ from fairtrial.charts.svg import safe, tag, words
 
 
 def guide_table(groups: Sequence[Group]) -> Markup:
-    """Return the guide's table: every style on all problems and on each kind, mean ± deviation above the interval."""
+    """Return the guide's table: every style on all problems and on each kind, mean and deviation above the interval."""
     heads = ["Style", "Answers", *(measure.name.capitalize() for measure in MEASURES), "Median gap"]
     bodies = [tag("tbody", _title(group.title, len(heads)), *map(_row, group.rows)) for group in groups]
     return _table(heads, bodies, text_columns=1)

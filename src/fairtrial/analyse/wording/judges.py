@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.analyse.wording.numbers import number
+from fairtrial.analyse.wording.numbers import deviation, number
 from fairtrial.analyse.wording.scale import signs
 
 if TYPE_CHECKING:
@@ -93,16 +93,15 @@ def agreement_notes(judging: Judging) -> list[str]:
             shown = _with_interval(kappa.agreement)
             notes.append(f"{kappa.one} and {kappa.other}: weighted κ {shown}.")
     if judging.judge_sd is not None:
-        noise = f"Judging the same answer again moves a score by ±{number(judging.judge_sd)}"
+        noise = f"Judging the same answer again moves a score ({deviation(judging.judge_sd)})"
         if judging.answer_sd is not None:
-            noise += (
-                f"; answering the same case again moves it by ±{number(judging.answer_sd)} (without the judges' noise)"
-            )
+            shown = deviation(judging.answer_sd)
+            noise += f"; answering the same case again moves it too ({shown}, without the judges' noise)"
         notes.append(f"{noise}.")
     elif judging.repeat_sd is not None:
         notes.append(
-            f"Answering the same case again moves a score by ±{number(judging.repeat_sd)}, including the judge's own "
-            "noise; `panel: {judgements: 3}` would separate the two."
+            f"Answering the same case again moves a score ({deviation(judging.repeat_sd)}, the judge's own noise "
+            "included); `panel: {judgements: 3}` would separate the two."
         )
     return notes
 
@@ -186,7 +185,7 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         words = next(words for least, words in _ORDER if summary.correlation >= least)
         lines.append(f"{words} (correlation {summary.correlation:.2f})".replace("-", "−"))
     if summary.spread is not None:
-        lines.append(f"asked again, a mark moves by ±{round(100 * summary.spread)}")
+        lines.append(f"asked again, a mark moves ({deviation(summary.spread)})")
     if summary.unscored:
         lines.append(f"no verdict on {summary.unscored} of {summary.total}")
     return lines

@@ -10,6 +10,7 @@ from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard
 from fairtrial.analyse.optimisation import COMPOSITE, QUALITY_COMPOSITE, Cell, OptimisationReport, Slice, in_order
 from fairtrial.analyse.wording.comparisons import p_words
 from fairtrial.analyse.wording.leaderboards import headline_parts
+from fairtrial.analyse.wording.numbers import deviation
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.analyse.wording.verdicts import Part
 from fairtrial.core.text import counted
@@ -50,10 +51,16 @@ MEASURES = (
 
 
 class Shown(NamedTuple):
-    """One cell: mean ± deviation, and below it the interval."""
+    """One cell: a mean, its deviation between problems, and its interval; empty where there is none."""
 
-    main: str
-    interval: str
+    mean: str
+    deviation: str = ""
+    interval: str = ""
+
+    @property
+    def main(self) -> str:
+        """Return the mean with its deviation: `0.84 (sd 0.21)`."""
+        return f"{self.mean} ({self.deviation})" if self.deviation else self.mean
 
 
 class Row(NamedTuple):
@@ -152,22 +159,29 @@ def _row(arm: str, part: Slice) -> Row:
     return Row(
         arm,
         str(part.trials),
-        [_shown(part.cells.get(measure.key), measure) for measure in MEASURES],
+        shown_cells(part),
         f"{part.median_normalised_gap:.2f}",
     )
 
 
-def _shown(cell: Cell | None, measure: Measure) -> Shown:
+def shown_cells(part: Slice, most_digits: int = 9) -> list[Shown]:
+    """Return a style's cell for every measure, with at most so many digits."""
+    return [
+        _shown(part.cells.get(measure.key), measure.factor, min(measure.digits, most_digits)) for measure in MEASURES
+    ]
+
+
+def _shown(cell: Cell | None, factor: float, digits: int) -> Shown:
+    def number(value: float) -> str:
+        return signs(f"{round(factor * value, digits) + 0.0:.{digits}f}")
+
     if cell is None or cell.mean is None:
-        return Shown("–", "")
-    mean = _number(cell.mean, measure)
-    deviation = "" if cell.std_dev is None else f" ± {_number(cell.std_dev, measure)}"
-    bounds = "" if cell.ci95 is None else f"[{_number(cell.ci95[0], measure)}, {_number(cell.ci95[1], measure)}]"
-    return Shown(f"{mean}{deviation}", bounds)
-
-
-def _number(value: float, measure: Measure) -> str:
-    return signs(f"{round(measure.factor * value, measure.digits) + 0.0:.{measure.digits}f}")
+        return Shown("–")
+    return Shown(
+        number(cell.mean),
+        "" if cell.std_dev is None else deviation(cell.std_dev, number),
+        "" if cell.ci95 is None else f"[{number(cell.ci95[0])}, {number(cell.ci95[1])}]",
+    )
 
 
 def measure_notes(report: OptimisationReport) -> list[str]:
@@ -176,8 +190,8 @@ def measure_notes(report: OptimisationReport) -> list[str]:
 
 
 TABLE_NOTE = (
-    "Mean ± standard deviation between problems, and the 95 % interval of the mean over families of problems. "
-    "The deviation between answers to one problem is in the CSV file."
+    "The mean, its standard deviation between problems (sd), and the 95 % interval of the mean over families of "
+    "problems. The deviation between answers to one problem is in the CSV file."
 )
 DIFFERENCE_NOTE = (
     "Differences are paired by problem. Intervals and p-values hold for all pairs together (Holm), by the composite "

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairtrial.analyse.wording.numbers import milliseconds, money, number
+from fairtrial.analyse.wording.numbers import deviation, money, number, plus_minus
 from fairtrial.analyse.wording.scale import Scale as DifferenceScale
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.core.money import total
@@ -35,20 +35,20 @@ def reporting_line(arm: ArmSummary) -> str:
     numbers = arm.aggregate
     if numbers.mean is None:
         return f"{arm.arm}: no score"
-    spread = "" if numbers.std_dev is None else f" ± {number(numbers.std_dev)}"
-    return f"{arm.arm}: {number(numbers.mean)}{spread} (95% CI: {interval(arm)})"
+    return f"{arm.arm}: {plus_minus(numbers.mean, numbers.ci95)} (95% CI: {interval(arm)})"
 
 
 def metric_lines(arm: ArmSummary) -> list[str]:
-    """Summarise each metric on its own scale: `completeness: 4.2 ± 0.4 (95 % CI 3.9 to 4.5, scale 1–5)`."""
+    """Summarise each metric on its own scale: `tone: 4.20 ± 0.30 (95 % CI 3.90 to 4.50, sd 0.92, scale 1–5)`."""
     lines = []
     for name, metric in arm.metrics.items():
-        spread = "" if metric.std_dev is None else f" ± {_on_own_scale(metric.std_dev)}"
+        shown = plus_minus(metric.mean, metric.ci95, _on_own_scale)
         bounds = "" if metric.ci95 is None else f"95 % CI {signs(' to '.join(map(_on_own_scale, metric.ci95)))}, "
         rough = "rough: few cases account for the spread, " if metric.rough else ""
-        within = "" if metric.repeat_sd is None else f"± {_on_own_scale(metric.repeat_sd)} within a case, "
-        details = f"{bounds}{within}{rough}{scale_words(metric.scale)}".removesuffix(", ")
-        lines.append(f"{name}: {_on_own_scale(metric.mean)}{spread}" + (f" ({details})" if details else ""))
+        spread = "" if metric.std_dev is None else f"{deviation(metric.std_dev, _on_own_scale)}, "
+        within = "" if metric.repeat_sd is None else f"{deviation(metric.repeat_sd, _on_own_scale)} within a case, "
+        details = f"{bounds}{spread}{within}{rough}{scale_words(metric.scale)}".removesuffix(", ")
+        lines.append(f"{name}: {shown}" + (f" ({details})" if details else ""))
     if len(lines) > _MOST_METRICS:
         return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics, in the JSON export"]
     return lines
@@ -149,29 +149,6 @@ def failure_line(failure: tuple[str, str, int]) -> str:
     return f"{count} × {kind}: {one_line(message)}"
 
 
-def arm_columns(summary: RunSummary) -> list[str]:
-    """Return the columns that this run's table needs."""
-    columns = ["arm", "score", "± sd", "95% CI", "cases", "scored"]
-    if any(arm.cost_usd != 0 for arm in summary.arms):
-        columns.append("cost")
-    return [*columns, "latency"]
-
-
-def arm_cells(summary: RunSummary, arm: ArmSummary) -> list[str]:
-    """Return one arm as a table row, in the order of `arm_columns`."""
-    cells = {
-        "arm": arm.arm,
-        "score": number(arm.aggregate.mean),
-        "± sd": number(arm.aggregate.std_dev),
-        "95% CI": interval(arm),
-        "cases": str(arm.aggregate.count),
-        "scored": f"{arm.scored}/{arm.trials}",
-        "cost": money(arm.cost),
-        "latency": milliseconds(arm.latency_ms.p50),
-    }
-    return [cells[name] for name in arm_columns(summary)]
-
-
 def run_notes(summary: RunSummary) -> list[str]:
     """Return what a reader should know before trusting the table."""
     notes = []
@@ -238,7 +215,7 @@ def noise_words(arms: Sequence[ArmSummary]) -> str:
     ]
     if not half_widths:
         return "How much another run would differ is not known: three repeats or runs measure it."
-    return f"Going by its repeats, the means of another run would differ by up to ±{number(max(half_widths))} points."
+    return f"Going by its repeats, the means of another run would differ by up to {number(max(half_widths))} points."
 
 
 def _cost_notes(summary: RunSummary) -> list[str]:

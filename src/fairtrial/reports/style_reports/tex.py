@@ -128,9 +128,16 @@ def _group(group: Group, columns: int) -> list[str]:
 
 
 def _row(row: Row) -> list[str]:
-    first = [row.arm, row.answers, *(one.main for one in row.cells), row.median_gap]
-    below = [rf"{{\footnotesize {escaped(one.interval)}}}" if one.interval else "" for one in row.cells]
-    return [_line([escaped(text) for text in first]), _line(["", "", *below, ""])]
+    main = [f"{escaped(one.mean)} {_small(f'({one.deviation})' if one.deviation else '')}".strip() for one in row.cells]
+    below = [_small(one.interval) for one in row.cells]
+    return [
+        _line([escaped(row.arm), escaped(row.answers), *main, escaped(row.median_gap)]),
+        _line(["", "", *below, ""]),
+    ]
+
+
+def _small(text: str) -> str:
+    return rf"{{\scriptsize {escaped(text)}}}" if text else ""
 
 
 def _difference_table(report: OptimisationReport) -> str:
@@ -155,7 +162,7 @@ def _table(columns: str, names: Sequence[str], lines: Sequence[str], caption: st
     return "\n".join(
         [
             r"\begin{table}[htbp]",
-            r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
+            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             _line([escaped(name) for name in names]),
