@@ -120,24 +120,9 @@ async def test_a_pair_keeps_the_interval_that_it_has_among_all(run_suite, client
     page = words(client.get(f"/compare?runs={run.id}&a={pair[0]}&b={pair[1]}&wait=1").text)
     (found,) = [one for one in ft.compare(run).pairs if {one.a, one.b} == set(pair)]
     if (found.a, found.b) != pair:
-        found = _swapped(found)
+        found = found.turned()
     assert pair_sentence(found) in page and "all 3 pairs together" in page
     assert f"ahead on {found.ahead}" in page and f"behind on {found.behind}" in page
-
-
-def _swapped(pair):
-    import msgspec
-
-    turned = {"better": "worse", "worse": "better"}
-    return msgspec.structs.replace(
-        pair,
-        a=pair.b,
-        b=pair.a,
-        verdict=turned.get(pair.verdict, pair.verdict),
-        difference=-pair.difference,
-        ci95=(-pair.ci95[1], -pair.ci95[0]),
-        ahead=pair.behind,
-    )
 
 
 async def test_controls_of_the_comparison_are_there_before_its_numbers(run_suite, client, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -11,6 +11,7 @@ from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
+_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 def opposite(verdict: Verdict) -> Verdict:
@@ -53,6 +54,10 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
 
     against_a: Bound  # failed trials of a get the worst score, those of b the best
     against_b: Bound
+
+    def turned(self) -> Failures:
+        """Return the same for b − a."""
+        return Failures(against_a=_turned(self.against_b), against_b=_turned(self.against_a))
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +137,55 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """Return the number of cases on which b is better."""
         return self.count - self.ahead - self.tied
 
+    def turned(self) -> Comparison:
+        """Return the same comparison with the arms the other way round: b − a."""
+        judged, runs = self.as_judged, self.run_means
+        return msgspec.structs.replace(
+            _turned(self),
+            a=self.b,
+            b=self.a,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            ahead=self.behind,
+            effect_size=_negative(self.effect_size),
+            superiority=None if self.superiority is None else 1 - self.superiority,
+            failures=self.failures and self.failures.turned(),
+            as_judged=judged
+            and msgspec.structs.replace(judged, difference=_negative(judged.difference), ci95=_mirrored(judged.ci95)),
+            robustness=[msgspec.structs.replace(line, ci95=_mirrored(line.ci95)) for line in self.robustness],
+            groups=[_turned(group) for group in self.groups],
+            run_means=runs
+            and msgspec.structs.replace(
+                runs,
+                mean_a=runs.mean_b,
+                mean_b=runs.mean_a,
+                score_diff=-runs.score_diff,
+                t_statistic=-runs.t_statistic,
+                effect_size=-runs.effect_size,
+            ),
+        )
+
+
+Part = TypeVar("Part", Bound, Group, Comparison)
+
+
+def _turned(part: Part) -> Part:
+    """Return a difference the other way round, with the verdict on the other arm."""
+    return msgspec.structs.replace(
+        part,
+        verdict=_OPPOSITE.get(part.verdict, part.verdict),
+        difference=_negative(part.difference),
+        ci95=_mirrored(part.ci95),
+    )
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value  # 0 stays 0
+
+
+def _mirrored(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if bounds is None else (0.0 - bounds[1], 0.0 - bounds[0])
+
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One arm by itself."""
@@ -178,6 +232,12 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return (
             f"<Comparisons of {len(self.pairs)} pairs: {', '.join(f'{p.a} {p.verdict} {p.b}' for p in self.pairs[:5])}>"
+        )
+
+    def turned(self) -> Comparisons:
+        """Return the same comparisons with the arms of every pair the other way round."""
+        return msgspec.structs.replace(
+            self, pairs=[pair.turned() for pair in self.pairs], metrics=[pair.turned() for pair in self.metrics]
         )
 
     def _repr_html_(self) -> str:

@@ -54,7 +54,7 @@ def command(
 
     RUNS are runs, series or tags; NAME@STORE reads one from another store. In one run, every pair of arms is compared;
     in several runs, the same arm in each of them. Two --arms that are in several runs are compared over all of them.
-    Differences are first minus second, on the cases that both have.
+    Differences are first minus second, on the cases that both have; of two arms, the better one is printed first.
     """
     from fairtrial.analyse.compare import compare
     from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores

@@ -13,7 +13,7 @@ from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Distance, Leaderboard, comparison_leaderboard
 from fairtrial.analyse.wording.changes import (
     comparison_headline,
-    later_is_second,
+    is_turned,
     pair_name,
     source_name,
     uncompared_words,
@@ -70,6 +70,8 @@ def print_comparisons(
     """
     console = Console()
     board = comparison_leaderboard(comparisons)
+    if is_turned(comparisons):
+        comparisons, flips = comparisons.turned(), [flip.turned() for flip in flips]  # as the headline has them
     if titled:
         print_wrapped(console, comparison_headline(comparisons), "bold")
     if len(comparisons.pairs) == 1:
@@ -123,9 +125,7 @@ def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard 
 
 
 def _pair_row(pair: Comparison, comparisons: Comparisons) -> Row:
-    """Return a pair as a row; the same arm in two runs as its change from the earlier to the later one."""
-    row = Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
-    return row.turned() if later_is_second(pair, comparisons) else row
+        return Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
 
 
 def _decided(comparisons: Comparisons) -> str:

@@ -28,14 +28,6 @@ class Row(NamedTuple):
     ci95: tuple[float, float] | None
     metric: str
 
-    def turned(self) -> Row:
-        """Return the difference the other way round."""
-        return self._replace(
-            verdict=opposite(self.verdict),
-            difference=None if self.difference is None else -self.difference,
-            ci95=None if self.ci95 is None else (-self.ci95[1], -self.ci95[0]),
-        )
-
 
 def difference_lines(by: str, rows: Sequence[Row], width: int, *, plain: bool) -> list[Text]:
     """Return differences with their intervals, drawn on a common axis if there is room."""

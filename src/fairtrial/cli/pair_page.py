@@ -9,7 +9,7 @@ from rich.text import Text
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Leaderboard
-from fairtrial.analyse.wording.changes import later_is_second, two_times
+from fairtrial.analyse.wording.changes import two_times
 from fairtrial.analyse.wording.comparisons import brief_lines, method_words, why_undecided
 from fairtrial.analyse.wording.leaderboards import settle_words
 from fairtrial.analyse.wording.scale import Scale, signs
@@ -29,17 +29,11 @@ _WIDE = 118  # from here on, there is room for both answers
 def print_pair(
     console: Console, comparisons: Comparisons, board: Leaderboard | None, flips: Sequence[Flip], *, plain: bool
 ) -> None:
-    """Print the only pair of a comparison, the better arm first."""
+    """Print the only pair of a comparison."""
     pair = comparisons.pairs[0]
-    times = two_times(comparisons)
-    turned = (
-        later_is_second(pair, comparisons)
-        if times
-        else board is not None and bool(board.places) and board.places[0].label == pair.b
-    )
-    names = (pair.b, pair.a) if turned else (pair.a, pair.b)
     width = console.page_width
-    print_block(console, _balance_lines(pair, width, turned=turned, plain=plain, over_time=times is not None))
+    over_time = two_times(comparisons) is not None
+    print_block(console, _balance_lines(pair, width, plain=plain, over_time=over_time))
     lines = _method_lines(pair, board)
     if lines:
         console.print()
@@ -49,34 +43,27 @@ def print_pair(
         groups = [group for group in pair.groups if group.by == by]
         largest = sorted(groups, key=lambda group: -group.count)[:_MAX_KINDS]
         rows = [Row(g.value, g.count, g.verdict, g.difference, g.ci95, pair.metric) for g in groups if g in largest]
-        print_block(console, difference_lines(by, _turn(rows, turned=turned), width, plain=plain))
+        print_block(console, difference_lines(by, rows, width, plain=plain))
         if len(groups) > len(rows):
             console.print(Text(f" and {len(groups) - len(rows)} smaller groups: --details shows them", QUIET))
     rows = [Row(m.metric or "score", None, m.verdict, m.difference, m.ci95, m.metric) for m in comparisons.metrics]
     if rows:
-        print_block(
-            console, difference_lines("other metrics", _turn(rows[:MAX_METRICS], turned=turned), width, plain=True)
-        )
+        print_block(console, difference_lines("other metrics", rows[:MAX_METRICS], width, plain=True))
     if len(rows) > MAX_METRICS:
         console.print(Text(f" and {len(rows) - MAX_METRICS} more metrics: --details shows them", QUIET))
-    _print_flips(console, flips, names, pair.metric, turned=turned)
+    _print_flips(console, flips, (pair.a, pair.b), pair.metric)
 
 
-def _turn(rows: Sequence[Row], *, turned: bool) -> list[Row]:
-    return [row.turned() for row in rows] if turned else list(rows)
-
-
-def _balance_lines(pair: Comparison, width: int, *, turned: bool, plain: bool, over_time: bool) -> list[Text]:
+def _balance_lines(pair: Comparison, width: int, *, plain: bool, over_time: bool) -> list[Text]:
     """Return on how many cases the first arm is ahead, level and behind, or better and worse than before."""
     if pair.count < 2 or pair.labels:  # with labels, these counts would be the uncorrected judgements
         return []
-    ahead, behind = (pair.behind, pair.ahead) if turned else (pair.ahead, pair.behind)
     more, less = ("better", "worse") if over_time else ("ahead", "behind")
-    left, right = f"{more} on {ahead}", f"{less} on {behind}"
+    left, right = f"{more} on {pair.ahead}", f"{less} on {pair.behind}"
     if plain or width < NARROW:
         return [Text(f" {left}, level on {pair.tied}, {right}")]
     room = width - len(left) - len(right) - 6
-    bar = split([ahead, pair.tied, behind], "█▒░", room)
+    bar = split([pair.ahead, pair.tied, pair.behind], "█▒░", room)
     counts = [bar.count(mark) for mark in "█▒░"]
     drawn = Text.assemble(("█" * counts[0], FIRST), ("▒" * counts[1], QUIET), ("░" * counts[2], LOUD))
     first = Text.assemble(f" {left}  ", drawn, f"  {right}")
@@ -99,7 +86,7 @@ def _method_lines(pair: Comparison, board: Leaderboard | None) -> list[str]:
     return [*lines, *(f"{line[:1].upper()}{line[1:]}." for line in rest)]
 
 
-def _print_flips(console: Console, flips: Sequence[Flip], names: tuple[str, str], metric: str, *, turned: bool) -> None:
+def _print_flips(console: Console, flips: Sequence[Flip], names: tuple[str, str], metric: str) -> None:
     """Print the cases on which the two arms differ most, with both values and the question."""
     if not flips:
         return
@@ -109,8 +96,6 @@ def _print_flips(console: Console, flips: Sequence[Flip], names: tuple[str, str]
     def shown(value: float) -> str:
         return f"{100 * value:.0f}" if whole else signs(scale.plain(value))
 
-    if turned:
-        flips = [flip.turned() for flip in flips]
     flips = sorted(flips, key=lambda flip: flip.a < flip.b)  # where the first arm has the higher value come first
     pairs = [(flip.a, flip.b) for flip in flips]
     columns = [

@@ -12,8 +12,9 @@ from starlette.routing import Route
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.figures import Links, difference_histogram, kind_differences, leaders, pair_matrix
 from fairtrial.analyse.figures.pairs import pair_differences
+from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.score_table import SCORE, find_sources
-from fairtrial.analyse.wording.changes import change_title, comparison_headline, comparison_parts
+from fairtrial.analyse.wording.changes import change_title, comparison_headline, comparison_parts, is_turned
 from fairtrial.analyse.wording.comparisons import (
     basis_words,
     brief_lines,
@@ -122,11 +123,13 @@ class Compare:
         }
         if compared.cases is not None:
             return {**view, **self._pair(comparisons.pairs[0], compared.cases, comparisons, params)}
-        return {**view, **self._all_pairs(compared, params)}
+        shown = comparisons.turned() if is_turned(comparisons) else comparisons
+        return {**view, **self._all_pairs(shown, compared.leaderboard, params)}
 
-    def _all_pairs(self, compared: Compared, params: QueryParams) -> dict[str, Any]:
+    def _all_pairs(
+        self, comparisons: Comparisons, leaderboard: Leaderboard | None, params: QueryParams
+    ) -> dict[str, Any]:
         """Return every pair: the headline and the matrix where all arms are compared with each other, else a table."""
-        comparisons, leaderboard = compared.comparisons, compared.leaderboard
         kept = {"runs": params.getlist("runs"), "metric": comparisons.metric, "margin": params.get("margin", "")}
         links = Links(
             arm=lambda arm: url("/compare", **kept, a=leaderboard.places[0].label if leaderboard else "", b=arm),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from fairtrial.analyse.comparison import Comparison, Comparisons, opposite
+from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.figures.leaders import TONES, Figure, Links
-from fairtrial.analyse.wording.changes import later_is_second, pair_name
+from fairtrial.analyse.wording.changes import pair_name
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.analyse.wording.verdicts import WORDS
 from fairtrial.charts import ForestRow, balance, histogram, small_forest
@@ -33,28 +33,22 @@ def difference_histogram(pair: Comparison, counts: Sequence[int], *, largest: fl
 
 
 def pair_differences(comparisons: Comparisons, links: Links) -> Markup:
-    """Return the difference of every pair, first minus second or later minus earlier, the largest first."""
+    """Return the difference of every pair, first minus second, the largest first."""
     scale = Scale(comparisons.metric)
     pairs = sorted(comparisons.pairs, key=lambda pair: -abs(pair.difference or 0.0))[:_MOST_PAIRS]
-    rows = []
-    for pair in pairs:
-        turned = later_is_second(pair, comparisons)
-        sign = -1 if turned else 1
-        difference = None if pair.difference is None else sign * pair.difference
-        bounds = pair.ci95 if pair.ci95 is None or not turned else (-pair.ci95[1], -pair.ci95[0])
-        verdict = opposite(pair.verdict) if turned else pair.verdict
-        rows.append(
-            ForestRow(
-                pair_name(pair, comparisons),
-                None if difference is None else scale.factor * difference,
-                None if bounds is None else (scale.factor * bounds[0], scale.factor * bounds[1]),
-                signs(scale.signed(difference)),
-                interval_words(bounds, pair.metric, comparisons.margin) if bounds else "",
-                rank=WORDS[verdict],
-                href=links.pair(pair.a, pair.b),
-                tone=TONES[verdict],
-            )
+    rows = [
+        ForestRow(
+            pair_name(pair, comparisons),
+            None if pair.difference is None else scale.factor * pair.difference,
+            None if pair.ci95 is None else (scale.factor * pair.ci95[0], scale.factor * pair.ci95[1]),
+            signs(scale.signed(pair.difference)),
+            interval_words(pair.ci95, pair.metric, comparisons.margin) if pair.ci95 else "",
+            rank=WORDS[pair.verdict],
+            href=links.pair(pair.a, pair.b),
+            tone=TONES[pair.verdict],
         )
+        for pair in pairs
+    ]
     return safe(small_forest(rows, name="Pair", number_name="Difference", zero=0.0))
 
 

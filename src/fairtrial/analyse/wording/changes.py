@@ -66,11 +66,16 @@ def change_title(comparisons: Comparisons) -> str:
     return f"From {times[0].name} to {times[1].name}, on the cases that both have, with 95 % intervals"
 
 
-def later_is_second(pair: Comparison, comparisons: Comparisons) -> bool:
-    """Return whether a table turns a pair round, to show the change from the earlier to the later run."""
-    times = two_times(comparisons)
+def is_turned(comparisons: Comparisons) -> bool:
+    """Return whether a page has to turn its pairs round to say what the headline says.
+
+    Two runs are compared from the earlier to the later one; of two arms, the better one is the subject.
+    """
+    pair, times = comparisons.pairs[0], two_times(comparisons)
+    if times is None:
+        return len(comparisons.pairs) == 1 and lead_of(pair).one == pair.b
     source_of = {one.label: one.source for one in comparisons.standings}
-    return times is not None and source_of[pair.b] == times[1].label
+    return source_of[pair.b] == times[1].label
 
 
 def source_name(label: str, comparisons: Comparisons) -> str:

@@ -10,7 +10,7 @@ from fairtrial.core.text import counted
 from fairtrial.stats.planning import fewest_cases
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness
+    from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness, Verdict
 
 ALPHA = 0.05
 
@@ -194,12 +194,17 @@ def _failure_lines(pair: Comparison) -> list[str]:
     assert failures is not None
     return [
         f"if every failed trial {what}: {scale.signed(bound.difference)}, 95 % CI "
-        f"{scale.words(bound.ci95, _margin(pair))}, {bound.count} cases: {WORDS[bound.verdict]}"
+        f"{scale.words(bound.ci95, _margin(pair))}, {counted(bound.count, 'case')}: {_verdict(pair, bound.verdict)}"
         for what, bound in (
             (f"counted against {pair.a}", failures.against_a),
             (f"counted against {pair.b}", failures.against_b),
         )
     ]
+
+
+def _verdict(pair: Comparison, verdict: Verdict) -> str:
+    """Name the arm that a verdict is about, which signs alone do not: of some metrics, less is better."""
+    return f"{pair.a} is {verdict} than {pair.b}" if verdict in ("better", "worse") else WORDS[verdict]
 
 
 def detail_lines(pair: Comparison) -> list[str]:
