@@ -391,7 +391,7 @@ async def test_automatic_passes_are_said(run_suite):
     from fairtrial.analyse.wording.runs import run_notes
 
     run = await run_suite(cases=[{"input": "q"}], scorer={"type": "boolean", "pass_if_blank": True})
-    assert "1 answers passed automatically: their cases have no expected text." in run_notes(run.summary())
+    assert "1 answer passed automatically: its case has no expected text." in run_notes(run.summary())
 
 
 def test_more_of_yaml():

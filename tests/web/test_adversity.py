@@ -266,9 +266,9 @@ async def test_what_is_added_to_a_run_changes_its_numbers(client: TestClient, ru
     after = client.get(f"/runs/{run.id}/result").text
     assert "100.0" in after and before != after
     client.post(f"/runs/{run.id}/label", data={"place": "0.0.0", "by": "me", "mark": "40"})
-    assert "1 human labels" in client.get(f"/runs/{run.id}/result").text
+    assert "1 human label:" in client.get(f"/runs/{run.id}/result").text
     client.post(f"/runs/{run.id}/label", data={"place": "0.0.0", "by": "me", "undo": "1"})
-    assert "human labels" not in client.get(f"/runs/{run.id}/result").text
+    assert "human label" not in client.get(f"/runs/{run.id}/result").text
 
 
 async def test_a_run_on_fewer_cases_does_not_stand_on_the_board(client: TestClient, run_suite: Any) -> None:

@@ -6,12 +6,12 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from fairtrial.core.text import counted
 from fairtrial.stats import Aggregate, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 def opposite(verdict: Verdict) -> Verdict:
@@ -173,7 +173,7 @@ def _turned(part: Part) -> Part:
     """Return a difference the other way round, with the verdict on the other arm."""
     return msgspec.structs.replace(
         part,
-        verdict=_OPPOSITE.get(part.verdict, part.verdict),
+        verdict=opposite(part.verdict),
         difference=_negative(part.difference),
         ci95=_mirrored(part.ci95),
     )
@@ -230,9 +230,8 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
     uncompared: list[Standing] = []  # arms that are in no pair, because no other source has them
 
     def __repr__(self) -> str:
-        return (
-            f"<Comparisons of {len(self.pairs)} pairs: {', '.join(f'{p.a} {p.verdict} {p.b}' for p in self.pairs[:5])}>"
-        )
+        first = ", ".join(f"{pair.a} {pair.verdict} {pair.b}" for pair in self.pairs[:5])
+        return f"<Comparisons of {counted(len(self.pairs), 'pair')}: {first}>"
 
     def turned(self) -> Comparisons:
         """Return the same comparisons with the arms of every pair the other way round."""

@@ -15,6 +15,7 @@ from fairtrial.analyse.rank import better_than
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.folding import bare, fold
+from fairtrial.core.text import counted
 from fairtrial.stats.items import Subset, closest, items, subsets
 from fairtrial.stats.units import Measured
 
@@ -49,7 +50,7 @@ class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     cheapest: int | None  # fewest cases that keep the order of the arms in 95 % of draws; None if only all do
 
     def __repr__(self) -> str:
-        return f"<CaseAnalysis of {len(self.cases)} cases>"
+        return f"<CaseAnalysis of {counted(len(self.cases), 'case')}>"
 
     def _repr_html_(self) -> str:
         from fairtrial.analyse.wording.html import cases_html

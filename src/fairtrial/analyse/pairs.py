@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.money import Cost
+from fairtrial.core.text import counted
 from fairtrial.stats.one_arm import Aggregate
 from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.store.rows import read_cost
@@ -50,7 +51,7 @@ class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
     exhausted: bool = False  # the budget was reached before all pairs were judged
 
     def __repr__(self) -> str:
-        return f"<Pairwise {self.run_id}: {len(self.pairs)} pairs, {len(self.judges)} judges>"
+        return f"<Pairwise {self.run_id}: {counted(len(self.pairs), 'pair')}, {counted(len(self.judges), 'judge')}>"
 
     def _repr_html_(self) -> str:
         from fairtrial.analyse.wording.html import pairs_html

@@ -15,6 +15,7 @@ from fairtrial.analyse.compare import decided
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.mean import ALPHA
@@ -61,7 +62,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         places = ", ".join(f"{place.rank} {place.label}" for place in self.places)
-        return f"<Ranking by {self.by} on {self.cases} cases: {places}>"
+        return f"<Ranking by {self.by} on {counted(self.cases, 'case')}: {places}>"
 
     def _repr_html_(self) -> str:
         from fairtrial.analyse.wording.html import ranking_html

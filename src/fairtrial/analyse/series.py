@@ -8,6 +8,7 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 from fairtrial.stats.one_arm import aggregate
 from fairtrial.stats.runs import RunMeansTest, multi_run, run_means_test
 from fairtrial.stats.units import Interval, Measured
@@ -90,7 +91,7 @@ class RunSeries(list[Run]):
         return self[0].record.series_id or self[0].id
 
     def __repr__(self) -> str:
-        return f"<Series {self.id}: {len(self)} runs of {self[0].record.suite_name}>"
+        return f"<Series {self.id}: {counted(len(self), 'run')} of {self[0].record.suite_name}>"
 
     def _repr_html_(self) -> str:
         from fairtrial.analyse.wording.html import series_html

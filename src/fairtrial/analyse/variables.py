@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from fairtrial.analyse.run import Run
+from fairtrial.core.text import counted
 from fairtrial.store.outcomes import case_scorers
 from fairtrial.store.rows import decode
 from fairtrial.store.scorings import scoring_choice
@@ -34,7 +35,7 @@ def _fixed(run: Run) -> Iterator[Variable]:
     yield Variable(
         name="dataset",
         control="fixed",
-        value=", ".join([f"{plan.case_count} cases", *_revision(run), f"SHA-256 {plan.dataset_sha256[:16]}…"]),
+        value=", ".join([counted(plan.case_count, "case"), *_revision(run), f"SHA-256 {plan.dataset_sha256[:16]}…"]),
         impact="different cases give a different result",
         mitigation="stored with the run; comparisons use common cases only",
     )
@@ -119,10 +120,11 @@ def _judges(run: Run) -> Iterator[Variable]:
 
 def _chance(run: Run) -> Iterator[Variable]:
     repeats = sorted({arm.repeats for arm in run.plan_arms})
+    shown = counted(repeats[0], "repeat") if repeats[0] == repeats[-1] else f"{repeats[0]}–{repeats[-1]} repeats"
     yield Variable(
         name="chance",
         control="uncontrolled",
-        value=f"{'–'.join(map(str, dict.fromkeys((repeats[0], repeats[-1]))))} repeats per case",
+        value=f"{shown} per case",
         impact="the same question gets different answers",
         mitigation="repeats are independent and averaged first; intervals are over cases; several runs make a series",
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fairtrial.charts.axis import Axis, linear_axis
 from fairtrial.charts.marks import Interval, drawing, key_line
 from fairtrial.charts.svg import label, line, percent, tag, words
+from fairtrial.core.text import counted
 
 _HEIGHT = 230
 
@@ -53,7 +54,7 @@ def histogram(
     parts.append(line(50, 50, 0, _HEIGHT, "g0"))
     if mean is not None:
         parts.append(_mean(x_axis, mean, ci))
-    says = f"Differences between {a} and {b}, case by case: {sum(counts)} cases differ."
+    says = f"Differences between {a} and {b}, case by case: {counted(sum(counts), 'case')} with a difference."
     left, right = (a, b) if lower_is_better else (b, a)
     ends = tag("p", tag("span", f"← {words(left)} better"), tag("span", f"{words(right)} better →"), class_="ends")
     return tag("div", drawing(_HEIGHT, *parts, says=says, interactive=True), ends, class_="plotbox hist chart")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import json_option, option, print_json, print_plain_json
+from fairtrial.core.text import significant
 
 if TYPE_CHECKING:
     from fairtrial.optim.problem import Baseline, Problem
@@ -101,10 +102,11 @@ def _baseline_line(baseline: Baseline) -> str:
         solver = f"{baseline.solver} {baseline.version}"
         return f"{baseline.problem}: infeasible, proved by {solver} in {baseline.seconds:.1f} s"
     how = f"{baseline.solver} {baseline.version}, {baseline.seconds:.1f} s"
+    objective = "none" if baseline.objective is None else significant(baseline.objective, 12)
     if baseline.certified:
-        return f"{baseline.problem}: objective {baseline.objective}, gap {baseline.gap:.1e}, certified ({how})"
+        return f"{baseline.problem}: objective {objective}, gap {baseline.gap:.1e}, certified ({how})"
     bound = "no bound is known" if baseline.bound is None else f"the bound is {baseline.bound}, gap {baseline.gap:.1e}"
-    return f"{baseline.problem}: best known {baseline.objective}, not certified: {bound} ({how})"
+    return f"{baseline.problem}: best known {objective}, not certified: {bound} ({how})"
 
 
 def _list(*, as_json: bool) -> int:
@@ -141,7 +143,7 @@ def _list(*, as_json: bool) -> int:
             problem.family,
             str(problem.n),
             problem.difficulty,
-            "–" if baseline.objective is None else f"{baseline.objective if abs(baseline.objective) > 1e-9 else 0:.6g}",
+            "–" if baseline.objective is None else significant(baseline.objective),
             baseline.status,
             "–" if baseline.gap is None else f"{baseline.gap:.0e}",
         ]

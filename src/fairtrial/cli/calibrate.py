@@ -154,7 +154,7 @@ def print_calibration(result: Calibration) -> None:
 
     from fairtrial.analyse.wording.numbers import deviation, money, number
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.core.text import counted, printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("sample", "right", "given", "error", ""):
@@ -172,7 +172,7 @@ def print_calibration(result: Calibration) -> None:
         f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
         f"bias {number(summary.bias)}, correlation {correlation}"
         + (f", asked again {deviation(summary.spread)}" if summary.spread is not None else "")
-        + f"; {summary.calls} calls, {money(summary.cost_usd)}"
+        + f"; {counted(summary.calls, 'call')}, {money(summary.cost_usd)}"
     )
     console.print(Text(printable(line)))
     style = {"excellent": "green", "good": "green", "fair": "yellow"}.get(result.rating, "red")

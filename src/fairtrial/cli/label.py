@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -67,12 +68,12 @@ def command(
         if as_json:
             print_json({"run_id": stored_run.id, "file": str(output), "answers": count})
         else:
-            click.echo(f"written: {output}, {count} answers to label")
+            click.echo(f"written: {output}, {counted(count, 'answer')} to label")
             click.echo(f"next: fairtrial label {stored_run.id} --import {output}")
         return
     if file is not None:
         count = add_labels(stored_run, read_labels(file), by=by)
-        click.echo(f"{count} answers labelled", err=True)
+        click.echo(f"{counted(count, 'answer')} labelled", err=True)
     if trial is not None and score is not None:
         add_labels(stored_run, [Label(trial, read_mark(score), note)], by=by)
     if renew:

@@ -9,6 +9,7 @@ import click
 from fairtrial.cli.optim_generate import command as generate
 from fairtrial.cli.options import json_option, open_store, option, print_plain_json, store_option
 from fairtrial.cli.run import run_options
+from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
     from fairtrial.analyse.optimisation import OptimisationReport
@@ -139,7 +140,7 @@ def export(run: str, folder: str, store: str | None) -> None:
     from fairtrial.workflows.folders import write_folder
 
     count = write_folder(Run.find(run, open_store(store)), Path(folder))
-    click.echo(f"{count} answers written to {folder}", err=True)
+    click.echo(f"{counted(count, 'answer')} written to {folder}", err=True)
 
 
 @command.command("evaluate")

@@ -98,14 +98,14 @@ def print_pairs(summary: PairsSummary) -> None:
     from fairtrial.analyse.wording.numbers import money
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
-    from fairtrial.core.text import printable
+    from fairtrial.core.text import counted, printable
 
     console = Console(highlight=False)
     if not summary.pairs:
         console.print("nothing to compare: no case was answered by two of these arms")
         return
     for judge in summary.judges:
-        heading = f"judged by {judge.judge}, {judge.calls} calls, {money(judge.cost)}"
+        heading = f"judged by {judge.judge}, {counted(judge.calls, 'call')}, {money(judge.cost)}"
         console.print(Text(printable(heading), style="bold"))
         rows = (pair_cells(pair) for pair in summary.pairs if pair.judge == judge.judge)
         console.print(table(_COLUMNS, rows, names=("arm", "against")))

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.core.text import counted
 
 
 @click.command()
@@ -32,11 +33,11 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
 
     stored_run = Run.find(run, open_store(store))
     voter = by or _user()
-    click.echo(f"{Poll(stored_run, voter).remaining} pairs to vote on in run {stored_run.id}", err=True)
+    click.echo(f"{counted(Poll(stored_run, voter).remaining, 'pair')} to vote on in run {stored_run.id}", err=True)
     path = f"runs/{stored_run.id}/vote?{urlencode({'by': voter})}"
     asyncio.run(serve("127.0.0.1", port, Path(), None, store, opens=opens, path=path))
-    remaining = Poll(stored_run, voter).remaining
-    click.echo(f"{remaining} pairs left; `fairtrial rank {stored_run.id} --by votes` shows the ranking", err=True)
+    remaining = counted(Poll(stored_run, voter).remaining, "pair")
+    click.echo(f"{remaining} left; `fairtrial rank {stored_run.id} --by votes` shows the ranking", err=True)
 
 
 def _user() -> str:

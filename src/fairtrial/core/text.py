@@ -41,6 +41,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def significant(value: float, digits: int = 6) -> str:
+    """Return a number with so many digits; 0 where a solver or rounding left a trace of it, such as 8e-30."""
+    return f"{value if abs(value) > 1e-9 else 0:.{digits}g}"
+
+
 def estimated_tokens(text: str) -> int:
     """Return about how many tokens a text takes: four characters each, whatever the model."""
     return (len(text) + 3) // 4

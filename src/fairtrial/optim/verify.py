@@ -7,6 +7,7 @@ import math
 import msgspec
 import numpy as np
 
+from fairtrial.core.text import significant
 from fairtrial.optim.answer import Answered
 from fairtrial.optim.problem import Baseline, Floats, Problem
 
@@ -99,7 +100,8 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
         misreported_violations=None,
         status_right=None,
         beaten=False,
-        note=f"against baseline.json alone: claims {answered.objective:.6g}, baseline {baseline.objective:.6g}",
+        note=f"against baseline.json alone: claims {significant(answered.objective)}, "
+        f"baseline {significant(baseline.objective)}",
     )
 
 
@@ -121,7 +123,7 @@ def _compare_values(right: float, claimed: float, *, certified: bool) -> Verifie
         misreported_violations=None,
         status_right=None,
         beaten=False,
-        note=f"value {claimed:.6g}, {'optimum' if certified else 'published'} {right:.6g}",
+        note=f"value {significant(claimed)}, {'optimum' if certified else 'published'} {significant(right)}",
     )
 
 
@@ -156,9 +158,9 @@ def _differs(claimed: float | None, truth: float, tolerance: float) -> bool | No
 
 def _note(objective: float, best: float, violation: float, *, feasible: bool, beaten: bool) -> str:
     if beaten:
-        return f"BASELINE BEATEN: {objective:.8g} is better than {best:.8g}, and feasible"
+        return f"BASELINE BEATEN: {significant(objective, 8)} is better than {significant(best, 8)}, and feasible"
     where = "feasible" if feasible else f"infeasible by {violation:.3g}"
-    return f"{where}, objective {objective:.6g}, baseline {best:.6g}"
+    return f"{where}, objective {significant(objective)}, baseline {significant(best)}"
 
 
 def _infeasible(answered: Answered) -> Verified:

@@ -23,6 +23,7 @@ from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.wording.numbers import PLUS_MINUS
 from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 from fairtrial.reports.badge import badge
 from fairtrial.reports.export import export
 from fairtrial.reports.formats import FORMATS, SINGLE, Format
@@ -161,7 +162,7 @@ def _citation(run: Run) -> str:
         f"@misc{{fairtrial-{run.id},\n"
         f"  title = {{{title}}},\n"
         f"  year = {{{made.year}}}, month = {{{made.month}}},\n"
-        f"  note = {{{run.plan.case_count} cases, {len(run.plan_arms)} arms; dataset SHA-256 "
+        f"  note = {{{counted(run.plan.case_count, 'case')}, {counted(len(run.plan_arms), 'arm')}; dataset SHA-256 "
         f"{run.plan.dataset_sha256}; suite SHA-256 {run.plan.suite_sha256}; "
         f"evaluated with fairtrial {run.context['packages'].get('fairtrial', version('fairtrial'))}}}\n}}"
     )

@@ -24,7 +24,7 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.money import Cost
-from fairtrial.core.text import printable
+from fairtrial.core.text import printable, significant
 from fairtrial.providers import models
 from fairtrial.store import Store
 from fairtrial.web import numbers
@@ -108,7 +108,7 @@ def _templates() -> Environment:
     templates.filters.update(
         score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
         shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
-        minus=signs, sd=deviation,
+        minus=signs, sd=deviation, significant=significant,
     )  # fmt: skip
     templates.globals.update(url=url)
     return templates

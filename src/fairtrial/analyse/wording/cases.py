@@ -7,6 +7,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.analyse.wording.numbers import number
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 
 CASE_COLUMNS = ("case", "mean score", "discrimination", "")
 _MOST = 8
@@ -24,8 +25,9 @@ def case_findings(run: Run) -> list[str]:
 def case_headline(analysis: CaseAnalysis) -> str:
     """Describe what was analysed: how many cases, arms and cases left out."""
     arms = f"{len(analysis.arms)} arm{'s' if len(analysis.arms) != 1 else ''}"
-    left_out = f"; {analysis.left_out} cases without a score from every arm are left out" if analysis.left_out else ""
-    return f"{len(analysis.cases)} cases, analysed by the scores of {arms}{left_out}"
+    missing = counted(analysis.left_out, "case")
+    left_out = f"; left out: {missing} without a score from every arm" if analysis.left_out else ""
+    return f"{counted(len(analysis.cases), 'case')}, analysed by the scores of {arms}{left_out}"
 
 
 def case_cells(case: CaseItem) -> list[str]:

@@ -147,7 +147,7 @@ def _as_judged_line(pair: Comparison) -> str:
     scale, uncorrected = Scale(pair.metric), pair.as_judged
     assert uncorrected is not None
     return (
-        f"corrected by human labels on {pair.labels} cases; as the judges scored it: "
+        f"corrected by human labels on {counted(pair.labels, 'case')}; as the judges scored it: "
         f"{scale.signed(uncorrected.difference)}, 95 % CI {scale.words(uncorrected.ci95)}"
     )
 
@@ -183,9 +183,8 @@ def metric_lines(comparisons: Comparisons, pair: Comparison, *, details: bool) -
 def _metric_line(item: Comparison) -> str:
     scale = Scale(item.metric)
     bounds = f", 95 % CI {scale.words(item.ci95)}, p {p_words(item.p_adjusted)}" if item.ci95 else ""
-    return (
-        f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {item.count} cases: {WORDS[item.verdict]}"
-    )
+    cases = counted(item.count, "case")
+    return f"{item.metric or 'score'}: {scale.signed(item.difference)}{bounds}, {cases}: {WORDS[item.verdict]}"
 
 
 def _failure_lines(pair: Comparison) -> list[str]:

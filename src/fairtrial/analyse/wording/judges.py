@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairtrial.analyse.wording.numbers import deviation, number
 from fairtrial.analyse.wording.scale import signs
+from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ def label_lines(arm: ArmSummary) -> list[str]:
             f", α {agreement.value:.2f}{_bounds(agreement.ci95)}" if agreement and agreement.value is not None else ""
         )
         lines.append(
-            f"{labels.answers} human labels: the judge marks {abs(100 * labels.bias):.1f} points "
+            f"{counted(labels.answers, 'human label')}: the judge marks {abs(100 * labels.bias):.1f} points "
             f"{'higher' if labels.bias >= 0 else 'lower'}{alpha}"
         )
     for corrected in labels.corrected:
@@ -39,7 +40,7 @@ def label_lines(arm: ArmSummary) -> list[str]:
         low, high = corrected.ci95
         lines.append(f"corrected by labels: {number(corrected.mean)} (95 % CI {number(low)} to {number(high)})")
     if labels.stale:
-        lines.append(f"{labels.stale} stale labels (given for another judge or prompt) are not used")
+        lines.append(f"not used: {counted(labels.stale, 'stale label')} (given for another judge or prompt)")
     return lines
 
 
@@ -56,7 +57,7 @@ def labels_sentence(arms: Mapping[int, ArmLabels]) -> str:
         if round(abs(bias)) == 0
         else f"{abs(bias):.0f} points {'higher' if bias > 0 else 'lower'} than people"
     )
-    on = f"on {answers} labelled answer{'' if answers == 1 else 's'}, the scores are {how}"
+    on = f"on {counted(answers, 'labelled answer')}, the scores are {how}"
     so_far = f"; {corrected} of {len(known)} means are corrected by labels" if corrected else ""
     return f"{on[0].upper()}{on[1:]}{so_far}."
 
@@ -68,7 +69,7 @@ def corrected_words(labels: ArmLabels) -> str:
             return f"{number(one.uncorrected)}, not corrected yet: {one.refused}"
         bounds = f"95 % CI {number(one.ci95[0])} to {number(one.ci95[1])}"
         return f"{number(one.uncorrected)} becomes {number(one.mean)} ({bounds})"
-    return f"{labels.stale} labels belong to another judge or prompt and are not used" if labels.stale else ""
+    return f"not used: {counted(labels.stale, 'label')} of another judge or prompt" if labels.stale else ""
 
 
 def judging_notes(judging: Judging | None) -> list[str]:

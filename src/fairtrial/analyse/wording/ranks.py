@@ -6,6 +6,7 @@ from fairtrial.analyse.rank import RankedArm, Ranking, Style
 from fairtrial.analyse.wording.leaderboards import first_parts
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.analyse.wording.verdicts import joined
+from fairtrial.core.text import counted
 
 COLUMNS = ("rank", "arm", "score", "95 % CI", "rating", "rating 95 % CI", "Elo")
 _BY = {
@@ -21,10 +22,10 @@ _FAR = 1000.0
 def ranking_headline(ranking: Ranking) -> str:
     """Say what was ranked and what the ratings are based on."""
     if ranking.by_pairs:
-        return f"ranked by {_BY[ranking.by]}, on {ranking.cases} common cases"
+        return f"ranked by {_BY[ranking.by]}, on {counted(ranking.cases, 'common case')}"
     return (
         f"{ranking.metric or 'score'}, with ranks from the verdicts of `compare` on every pair; ratings from "
-        f"{_BY[ranking.by]}, on {ranking.cases} common cases"
+        f"{_BY[ranking.by]}, on {counted(ranking.cases, 'common case')}"
     )
 
 

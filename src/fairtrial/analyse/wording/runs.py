@@ -86,7 +86,7 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
         if paired.ci95 is not None:
             shown += f" (95 % CI {DifferenceScale(lift.metric).words(paired.ci95)})"
         what = f"{lift.metric} over" if lift.metric else "over"
-        lines.append(f"{what} {lift.baseline}: {shown}, {paired.count} cases")
+        lines.append(f"{what} {lift.baseline}: {shown}, {counted(paired.count, 'case')}")
     return lines
 
 
@@ -113,19 +113,19 @@ def tool_lines(arm: ArmSummary) -> list[str]:
     if tools is None or not tools.answers + tools.unknown:
         return []
     if not tools.answers:
-        return [f"tool use is unknown: the target does not report it ({tools.unknown} answers)"]
+        return [f"tool use is unknown: the target does not report it ({counted(tools.unknown, 'answer')})"]
     failed = f", {tools.errors} failed" if tools.errors else ""
     which = ", ".join(f"{name} {calls}" for name, (calls, _) in tools.tools.items())
-    line = (
-        f"tools used in {tools.used} of {tools.answers} answers ({100 * tools.rate:.0f} %), {tools.calls} calls{failed}"
-    )
+    answers, calls = counted(tools.answers, "answer"), counted(tools.calls, "call")
+    line = f"tools used in {tools.used} of {answers} ({100 * tools.rate:.0f} %), {calls}{failed}"
     lines = [f"{line}: {which}" if which else line]
     if 0 < tools.used < tools.answers:
         mean, bounds = tools.when_used.mean, tools.when_used.ci95
         shown = "" if bounds is None else f" (95 % CI {number(bounds[0])} to {number(bounds[1])})"
         lines.append(f"where a tool was used: {number(mean)}{shown}")
     if tools.marked:
-        lines.append(f"{tools.marked} answers lack the tool use that the condition requires")
+        lack = "lacks" if tools.marked == 1 else "lack"
+        lines.append(f"{counted(tools.marked, 'answer')} {lack} the tool use that the condition requires")
     return lines
 
 
@@ -165,20 +165,22 @@ def run_notes(summary: RunSummary) -> list[str]:
     waiting = sum(arm.waiting for arm in summary.arms)
     if summary.status == "stopped":
         notes.append(
-            f"Stopped as soon as it was sure, {waiting} trials early; calls in progress were finished. The intervals "
-            "are valid whenever it stopped; among runs that stop early, differences are still too large on average."
+            f"Stopped as soon as it was sure, {counted(waiting, 'trial')} early; calls in progress were finished. "
+            "The intervals are valid whenever it stopped; among runs that stop early, differences are still too large "
+            "on average."
         )
     elif waiting:
-        notes.append(f"{waiting} trials have not been run.")
+        notes.append("1 trial has not been run." if waiting == 1 else f"{waiting} trials have not been run.")
     coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
     if len(coverages) > 1:
         notes.append("The arms have scores for different shares of their trials: compare them with care.")
     automatic = sum(arm.passed_automatically for arm in summary.arms)
     if automatic:
-        notes.append(f"{automatic} answers passed automatically: their cases have no expected text.")
+        have = "its case has" if automatic == 1 else "their cases have"
+        notes.append(f"{counted(automatic, 'answer')} passed automatically: {have} no expected text.")
     truncated = sum(arm.truncated for arm in summary.arms)
     if truncated:
-        notes.append(f"{truncated} answers were cut off at max_tokens.")
+        notes.append(f"{counted(truncated, 'answer')} {'was' if truncated == 1 else 'were'} cut off at max_tokens.")
     notes += _judge_notes(summary)
     notes += _unseen_notes(summary)
     return [*notes, *_cost_notes(summary), *origin_notes(summary.origin)]
@@ -190,10 +192,10 @@ def _judge_notes(summary: RunSummary) -> list[str]:
     if not verdicts:
         return []
     calls = sum(arm.judge_calls for arm in summary.arms)
-    basis = f"{verdicts} verdicts reused from an earlier scoring, no new calls"
+    basis = f"{counted(verdicts, 'verdict')} reused from an earlier scoring, no new calls"
     if calls:
         cost = total(arm.judge_cost for arm in summary.arms)
-        basis = f"{calls} call{'s' if calls != 1 else ''}"
+        basis = counted(calls, "call")
         basis += f", {money(cost)}" if cost.charged or cost.unknown else ""
     return [f"Judged by a model ({basis}). {noise_words(summary.arms)}", *_hot_notes(summary)]
 
@@ -229,7 +231,7 @@ def _cost_notes(summary: RunSummary) -> list[str]:
         others = "earlier scorings, pairs, judge checks and abandoned calls"
         notes.append(f"Total spent, including {others}: {money(summary.spent)}.")
     if summary.spent.unknown:
-        calls = f"{summary.spent.unknown} call{'s' if summary.spent.unknown != 1 else ''}"
+        calls = counted(summary.spent.unknown, "call")
         most = (
             f"; at most {money(summary.spent.charged)} in total" if summary.spent.charged > summary.spent.known else ""
         )
