@@ -59,7 +59,7 @@ PATTERNS = [
     ("behind", rf"(?P<other>{NAME}) is (?P<amount>{NUMBER})(?: points?)? behind (?P<one>{NAME})(?:{CI})?"),
     ("tied", rf"{LISTED} are tied for first{ON}"),
     ("tied", rf"{LISTED} lead and are equivalent within {NUMBER}(?: points?)?{ON}"),
-    ("highest", rf"(?P<one>{NAME}) (?:scores highest|comes first{ON})"),
+    ("highest", rf"{LISTED} (?:scores? highest|comes? first{ON})"),
     ("ruled out", r"(?P<n1>[\d,]+) cases? rules? out (?P<n2>\d+) of the other (?P<n3>\d+) as the best"),
     ("all ruled out", r"(?P<n1>[\d,]+) cases? rules? out all of the other (?P<n2>\d+) as the best"),
     ("racing", r"(?P<n1>\d+) (?:is|are) still in the race"),

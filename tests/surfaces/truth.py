@@ -20,6 +20,7 @@ class Truth:
         self.pairs = {(one["a"], one["b"]): one for one in compared["pairs"]}
         self.arms = {arm["arm"]: arm for arm in shown["arms"]}
         self.silent = {name for name in self.arms if name not in self.means}
+        self.named = 1  # arms that share the best mean, if a headline names them
         self.cases = compared["pairs"][0]["count"] if compared["pairs"] else 0
 
     @property
@@ -109,17 +110,19 @@ class Truth:
         assert len(claim.names) + sum(claim.counts) == len(self.leading)
 
     def _highest(self, claim: Claim) -> None:
-        assert claim.one == self.order[0] and claim.one in self.leading
+        best = [name for name in self.leading if abs(self.means[name] - self.means[self.order[0]]) < 1e-9]
+        assert set(claim.names) <= set(best) and len(claim.names) + sum(claim.counts) == len(best)
+        self.named = len(best)
 
     def _ruled_out(self, claim: Claim) -> None:
         _, out, others = claim.counts
-        assert (out, others) == (len(self.means) - len(self.leading), len(self.means) - 1)
+        assert (out, others) == (len(self.means) - len(self.leading), len(self.means) - self.named)
 
     def _all_ruled_out(self, claim: Claim) -> None:
-        assert claim.counts[1] == len(self.means) - 1 and len(self.leading) == 1
+        assert claim.counts[1] == len(self.means) - self.named and len(self.leading) == self.named
 
     def _racing(self, claim: Claim) -> None:
-        assert claim.counts == (len(self.leading) - 1,)
+        assert claim.counts == (len(self.leading) - self.named,)
 
     def _no_leader(self, claim: Claim) -> None:
         assert claim.counts == (len(self.means),) and self.leading == set(self.means)

@@ -46,8 +46,8 @@ def changed(original):
         "web/numbers.py",
         "stats/mean.py",
         "stats/__init__.py",
-        "analyse/tiers.py",
-        "analyse/wording/tiers.py",  # words are kept with the numbers
+        "analyse/leaderboard.py",
+        "analyse/wording/leaderboards.py",  # words are kept with the numbers
         "store/totals.py",
         "store/outcomes.py",
         "core/money.py",

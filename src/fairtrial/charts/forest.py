@@ -95,7 +95,7 @@ def _joins(chart: Forest) -> dict[str, str]:
         joined = [one for one in labels if one != label and any({one, label} <= set(own) for own in chart.brackets)]
         says = f"cannot be separated from {', '.join(joined)}" if joined else "separated from every other arm"
         width = 10 + _JOIN * len(chart.brackets)
-        cells[label] = tag("svg", *lines, width=width, height=_ROW, role="img", aria_label=says, focusable="false")
+        cells[label] = tag("svg", *lines, viewBox=f"0 0 {width} {_ROW}", role="img", aria_label=says, focusable="false")
     return cells
 
 

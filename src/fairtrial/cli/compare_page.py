@@ -30,7 +30,7 @@ from fairtrial.analyse.wording.comparisons import (
 )
 from fairtrial.analyse.wording.leaderboards import settle_words
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.analyse.wording.verdicts import GLYPHS, WORDS, metric_words
+from fairtrial.analyse.wording.verdicts import DECIDED, GLYPHS, WORDS, metric_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.differences import Row, difference_lines
 from fairtrial.cli.forest import forest_lines
@@ -125,14 +125,14 @@ def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard 
 
 
 def _pair_row(pair: Comparison, comparisons: Comparisons) -> Row:
-        return Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
+    return Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
 
 
 def _decided(comparisons: Comparisons) -> str:
     """Say how many pairs are decided, and how."""
-    pairs = comparisons.pairs
-    decided = sum(pair.verdict in ("better", "worse", "equivalent") for pair in pairs)
-    methods = Counter(method_words(pair) for pair in pairs if pair.difference is not None)
+    pairs = [pair for pair in comparisons.pairs if pair.difference is not None]
+    decided = sum(pair.verdict in DECIDED for pair in pairs)
+    methods = Counter(method_words(pair) for pair in pairs)
     how = [methods.most_common(1)[0][0]] if methods else []
     how += ["Holm"] if len(pairs) > 1 else []
     agreeing = [brief for pair in pairs for brief in brief_lines(pair) if brief.endswith(("agree", "agrees"))]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from fairtrial.analyse.comparison import Verdict, opposite
+from fairtrial.analyse.comparison import Verdict
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.analyse.wording.verdicts import GLYPHS
 from fairtrial.cli.axis import MIN_WIDTH, Axis

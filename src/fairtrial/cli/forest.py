@@ -59,8 +59,11 @@ def forest_lines(board: Leaderboard, arms: Mapping[str, ArmSummary], width: int,
     ranked = len(board.places) > 1
     before = [_ranks(board.places, len(board.unscored))] if ranked else []
     more = _costs(board.places, board.unscored, arms) if width >= _WIDE else []
-    more += _brackets(board) if width >= _NARROW else []
     shape, after, fixed = _shape(board, [*before, *more], width, names, plain=plain)
+    with_brackets = [*more, *_brackets(board)]
+    if _shape(board, [*before, *with_brackets], width, names, plain=plain)[0] == shape:  # not at the cost of the rest
+        more = with_brackets
+        shape, after, fixed = _shape(board, [*before, *more], width, names, plain=plain)
     arm, alone = _names(names, board, width - 3 - fixed - (2 + MIN_WIDTH if shape.bars else 0))
     columns = [*before, *arm]
     if shape.bars:

@@ -14,7 +14,7 @@ from fairtrial.analyse.figures import Links, difference_histogram, kind_differen
 from fairtrial.analyse.figures.pairs import pair_differences
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.score_table import SCORE, find_sources
-from fairtrial.analyse.wording.changes import change_title, comparison_headline, comparison_parts, is_turned
+from fairtrial.analyse.wording.changes import change_title, comparison_headline, comparison_parts, is_turned, two_times
 from fairtrial.analyse.wording.comparisons import (
     basis_words,
     brief_lines,
@@ -132,7 +132,7 @@ class Compare:
         """Return every pair: the headline and the matrix where all arms are compared with each other, else a table."""
         kept = {"runs": params.getlist("runs"), "metric": comparisons.metric, "margin": params.get("margin", "")}
         links = Links(
-            arm=lambda arm: url("/compare", **kept, a=leaderboard.places[0].label if leaderboard else "", b=arm),
+            arm=lambda arm: url("/compare", **kept, **_pair_of(arm, comparisons, leaderboard)),
             pair=lambda a, b: url("/compare", **kept, a=a, b=b),
         )
         return {
@@ -201,6 +201,13 @@ class Compare:
                 }
             )
         return shown
+
+
+def _pair_of(arm: str, comparisons: Comparisons, leaderboard: Leaderboard | None) -> dict[str, str]:
+    """Return the pair that the name of an arm leads to: the arm in both runs, or with the first arm."""
+    if leaderboard is not None and two_times(comparisons) is None:
+        return {"a": leaderboard.places[0].label, "b": arm}
+    return next(({"a": pair.a, "b": pair.b} for pair in comparisons.pairs if arm in (pair.a, pair.b)), {})
 
 
 def _margin(text: str, metric: str) -> float | None:

@@ -145,7 +145,7 @@ def _uncompared_parts(comparisons: Comparisons, times: tuple[SourceName, SourceN
     earlier, later = times
     only = {name.label: [one for one in comparisons.uncompared if one.source == name.label] for name in times}
     said = ((f" New in {later.name}: ", only[later.label]), (f" Not in {later.name}: ", only[earlier.label]))
-    return [part for words, arms in said if arms for part in (Part(words), *name_parts(arms), Part("."))]
+    return [Part(f"{words}{joined(name_parts(arms))}.") for words, arms in said if arms]
 
 
 def uncompared_words(one: Standing, metric: str) -> str:

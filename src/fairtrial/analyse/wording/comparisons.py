@@ -308,7 +308,7 @@ def difficulty_line(pair: Comparison) -> str:
 
 def subject_line(comparisons: Comparisons) -> str:
     """Say in one line what is compared."""
-    runs = " against ".join(comparisons.sources)
+    runs = " against ".join(name.name for name in comparisons.names) or " against ".join(comparisons.sources)
     if len(comparisons.sources) == 1 and len(comparisons.run_ids) == 1:
         runs = comparisons.run_ids[0]
     elif len(comparisons.sources) == 1:

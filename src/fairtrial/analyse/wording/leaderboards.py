@@ -6,6 +6,7 @@ are those of rank 1, of which no two can be separated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -149,14 +150,24 @@ def _tied(board: Leaderboard) -> str:
 
 
 def _counted(board: Leaderboard, behind: int) -> list[Part]:
-    """Count the arms that may be first, and those that are ruled out."""
-    others = len(board.places) - 1
+    """Name the arm with the best mean, or those that share it; count who else may be first, and who is ruled out."""
+    best = [one for one in board.leading if _same(one.aggregate.mean, board.places[0].aggregate.mean)]
+    others = len(board.places) - len(best)
     racing = others - behind
-    best = f"comes first{_on(board)}" if board.metric else "scores highest"
+    several = len(best) > 1
+    highest = (
+        f"{'come' if several else 'comes'} first{_on(board)}"
+        if board.metric
+        else f"score{'' if several else 's'} highest"
+    )
     still = f"; {racing} {'is' if racing == 1 else 'are'} still in the race" if racing else ""
     cases = f"{board.cases:,} {'case rules' if board.cases == 1 else 'cases rule'}"
     which = f"all of the other {others}" if behind == others else f"{behind} of the other {others}"
-    return [arm_part(board.places[0]), Part(f" {best}. {cases} out {which} as the best{still}.")]
+    return [*name_parts(best), Part(f" {highest}. {cases} out {which} as the best{still}.")]
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    return math.isclose(one or 0.0, other or 0.0, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _on(board: Leaderboard) -> str:
