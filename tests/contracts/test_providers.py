@@ -1,14 +1,23 @@
 """One contract for every vendor's API, against servers that are as strict as the real ones and that official clients
 accept (tests/providers/test_official.py): what goes wrong has its kind, and nothing is lost of what a model says."""
 
+from typing import ClassVar
+
+import msgspec
 import pytest
 
 from fairtrial.core import registry
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.file import File
+from fairtrial.core.money import Cost
 from fairtrial.core.options import read
+from fairtrial.core.settings import PriceSpec, RetrySpec, Settings
+from fairtrial.engine.budget import Budget
+from fairtrial.engine.ladder import Ladder
+from fairtrial.engine.limits import Limiter
 from fairtrial.providers.conversation import Result, Tool
+from fairtrial.providers.prices import find_price
 from tests.servers.vendors import SECRET, Say, vendors
 
 SHAPE = {
@@ -189,6 +198,69 @@ class TestEveryVendor:
         answer = await target.ask(asked(schema=SHAPE, params={**DEFAULT_PARAMS, "reasoning": "low"}, stream=stream))
         assert isinstance(answer, Answer) and answer.text == '{"score": 3}'
         assert "score" in str(server.heard[-1].body)
+
+
+# What cannot be true of a request that says "hi" and lets the model write 2,048 tokens: prompt and completion.
+IMPOSSIBLE = {
+    "nothing beside an answer": (0, 0),
+    "no prompt": (0, 5),
+    "no answer": (14, 0),
+    "negative": (-14, -30),
+    "more than may be written": (14, 2049),
+    "more than was sent": (10_000, 30),
+    "huge": (2**70, 2**70),
+    "no whole number": (1.5, "many"),
+    "a truth": (True, True),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+class TestMoney:
+    """A call through the ladder, at one dollar per thousand tokens."""
+
+    PRICES: ClassVar = {"priced": PriceSpec(input=1000.0, output=1000.0)}
+    MOST = 0.001 * (len("hi") + 64 + 2048)
+
+    async def cost(self, target, stream, *, limit=None):
+        budget = Budget(limit)
+        price = find_price(msgspec.structs.replace(target.spec, id="priced"), self.PRICES)
+        settings = Settings(retry=RetrySpec(attempts=1, empty=0))
+        ladder = Ladder(target, settings, gate=Limiter(1), limiter=Limiter(1), budget=budget, price=price)
+        outcome = await ladder.ask(asked(stream=stream))
+        assert budget.spent == outcome.cost.charged
+        return outcome
+
+    async def test_what_is_reported_is_known(self, target, server, stream):
+        outcome = await self.cost(target, stream)
+        assert outcome.cost == Cost(known=pytest.approx(0.044), charged=pytest.approx(0.044))
+
+    @pytest.mark.parametrize("limit", [None, 20.0])
+    @pytest.mark.parametrize("counts", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+    async def test_what_cannot_be_true_is_unknown_and_charged_at_its_most(self, target, server, stream, counts, limit):
+        server.say = Say(counts=counts)
+        outcome = await self.cost(target, stream, limit=limit)
+        assert isinstance(outcome.result, Answer) and outcome.result.text == "ok"
+        assert outcome.result.usage is None and outcome.cost.unknown == 1 and outcome.cost.known == 0
+        assert self.MOST <= outcome.cost.charged <= self.MOST + 0.128  # what some models are always told
+
+    @pytest.mark.parametrize("counts", [(14, 0), (14, 2048), (66, 1)])
+    async def test_what_is_rare_but_possible(self, target, server, stream, counts):
+        calls = (("look", {}),) if not counts[1] else ()  # of calls, some count nothing
+        server.say = Say(text="" if calls else "ok", calls=calls, counts=counts)
+        outcome = await self.cost(target, stream)
+        assert outcome.cost.unknown == 0 and outcome.cost.known == pytest.approx(0.001 * sum(counts))
+
+    @pytest.mark.parametrize("status", [201, 202])
+    async def test_any_status_of_success_is_an_answer_with_its_price(self, target, server, stream, status):
+        server.say = Say(status=status)
+        outcome = await self.cost(target, stream)
+        assert isinstance(outcome.result, Answer) and outcome.cost.known == pytest.approx(0.044)
+
+    async def test_an_answer_that_cannot_be_read_was_paid_for(self, target, server, stream):
+        server.say = Say(error=(202, {"accepted": True}))
+        outcome = await self.cost(target, stream)
+        assert outcome.result.kind == "malformed" and "HTTP 200" not in outcome.result.message
+        assert outcome.cost.unknown == 1 and outcome.cost.charged >= self.MOST
 
 
 class TestStreams:

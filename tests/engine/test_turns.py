@@ -154,7 +154,7 @@ class TestSimulatedUser:
 
     async def test_it_talks_until_it_has_what_it_wants(self, run_suite, store, model):
         served = await model(self.script)
-        run = await run_suite(**self.SUITE)
+        run = await run_suite(**self.SUITE, system="You help the customers of a shop that sells tea.")
         (trial,) = run.trials()
         assert trial.score == 1 and trial.answer == "Here is your refund."
         assert trial.input == "user: Hello\n\nassistant: How can I help?\n\nuser: I want my money back."
@@ -189,8 +189,8 @@ class TestSimulatedUser:
         from fairtrial.workflows.estimate import estimate
 
         found = estimate(pipeline.load(write_suite(**{**self.SUITE, "targets": ["mock:echo"]})))
-        # Four replies of at most 1,000 tokens at 100 USD per million, and what it reads.
-        assert 0.4 < found.user_usd < 2 and found.total_usd == pytest.approx(found.user_usd)
+        # Four replies of at most 1,000 tokens at 100 USD per million, and what it reads: answers of up to 2,048 tokens.
+        assert (4 * 1000 + 10 * 2048) / 1e4 < found.user_usd < 7 and found.total_usd == pytest.approx(found.user_usd)
 
     async def test_it_ends_after_so_many_turns(self, run_suite, model):
         from tests.scripted import Say

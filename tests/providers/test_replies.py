@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairtrial.cli.main import _run
-from fairtrial.core.answer import Answer, Failure, Request
+from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import DEFAULT_PARAMS
+from fairtrial.providers.bounds import believed
 from fairtrial.providers.errors import error_of_status
 from fairtrial.providers.streams import EventStream, TooLargeError
 from fairtrial.providers.transport import endpoint
@@ -290,10 +291,35 @@ class TestDecoration:
         assert "usage" not in odd or answer.usage is None
 
     async def test_whole_numbers_written_as_fractions(self):
-        usage = {"prompt_tokens": 10.0, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 99}}
+        usage = {"prompt_tokens": 10.0, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 9}}
         answer = await said("openai_api", whole(completion(usage=usage)))
-        assert (answer.usage.prompt, answer.usage.completion) == (10, 2)
-        assert answer.usage.cache_read == 0  # more than the whole prompt cannot have been cached
+        assert (answer.usage.prompt, answer.usage.completion, answer.usage.cache_read) == (10, 2, 9)
+        assert believed(answer, None) is answer
+
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            {"prompt_tokens_details": {"cached_tokens": 99}},  # more than the whole prompt
+            {"prompt_tokens_details": {"cache_write_tokens": "some"}},
+            {"completion_tokens_details": {"reasoning_tokens": 3}},
+            {"total_tokens": 13},  # somebody is billed for one more
+        ],
+    )
+    async def test_details_that_cannot_be_make_the_cost_unknown(self, odd):
+        usage = {"prompt_tokens": 10, "completion_tokens": 2, **odd}
+        answer = await said("openai_api", whole(completion(usage=usage)))
+        assert answer.text == "ok" and believed(answer, None).usage is None
+
+    async def test_totals_may_be_too_small(self):
+        usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 0}
+        assert (await said("openai_api", whole(completion(usage=usage)))).usage == Usage(prompt=10, completion=2)
+
+    async def test_reasoning_beside_the_completion_is_billed(self):
+        """As xAI counts it."""
+        usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 312}
+        usage["completion_tokens_details"] = {"reasoning_tokens": 300}
+        answer = await said("openai_api", whole(completion(usage=usage)))
+        assert answer.usage == Usage(prompt=10, completion=302, reasoning=300)
 
     @pytest.mark.parametrize("count", [-1, 2**53 + 1, 2**63, 10**30, 0.5, True, "7", None])
     async def test_counts_that_cannot_be_are_unknown(self, count):

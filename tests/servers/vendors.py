@@ -32,6 +32,8 @@ class Say:
     finish: str = "stop"  # length, refusal, filter, blocked (the prompt is stopped)
     error: tuple[int, Any] | None = None  # status and body
     headers: dict[str, str] = field(default_factory=dict)
+    status: int = 200  # of an answer
+    counts: tuple[Any, Any] | None = None  # the tokens of prompt and completion that are reported; None: 14 and 30
     cut: bool = False  # the stream ends before its time
     fails: bool = False  # an error in the middle of the stream
 
@@ -67,8 +69,8 @@ class Vendors:
             return web.json_response(say.error[1], status=say.error[0], headers=say.headers)
         if not speak.streams(path, body):
             status, value = speak.whole(say, body)
-            return web.json_response(value, status=status, headers=say.headers)
-        response = web.StreamResponse(headers={"Content-Type": speak.media, **say.headers})
+            return web.json_response(value, status=say.status if status == 200 else status, headers=say.headers)
+        response = web.StreamResponse(status=say.status, headers={"Content-Type": speak.media, **say.headers})
         await response.prepare(request)
         pieces = list(speak.pieces(say, body))
         for piece in pieces[: -speak.after_cut] if say.cut else pieces:
@@ -88,6 +90,18 @@ def sse(*events: Any, named: bool = False) -> Iterator[bytes]:
     for event in events:
         name = f"event: {event['type']}\n" if named else ""
         yield f"{name}data: {json.dumps(event)}\n\n".encode()
+
+
+_PROMPT = {"prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens"}
+_COMPLETION = {"completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens"}
+
+
+def counted(say: Say, usage: dict[str, Any]) -> dict[str, Any]:
+    """The usage, with other counts if a test says so."""
+    if say.counts is None:
+        return usage
+    prompt, completion = say.counts
+    return {name: prompt if name in _PROMPT else completion for name in usage if name in _PROMPT | _COMPLETION}
 
 
 def _halves(text: str) -> list[str]:
@@ -146,7 +160,7 @@ class Chat:
         if say.thinking:
             message["reasoning_content"] = say.thinking
         choice = {"index": 0, "message": message, "finish_reason": self.finish(say), "logprobs": None}
-        return 200, {**self.base("chat.completion"), "choices": [choice], "usage": self.usage()}
+        return 200, {**self.base("chat.completion"), "choices": [choice], "usage": counted(say, self.usage())}
 
     def pieces(self, say: Say, body: Any) -> Iterator[bytes]:
         def chunk(delta: Any, finish: str | None = None) -> dict[str, Any]:
@@ -165,7 +179,7 @@ class Chat:
         if say.calls:
             yield from sse(chunk({"tool_calls": self.calls(say)}))
         yield from sse(chunk({}, self.finish(say)))
-        yield from sse({**self.base("chat.completion.chunk"), "choices": [], "usage": self.usage()})
+        yield from sse({**self.base("chat.completion.chunk"), "choices": [], "usage": counted(say, self.usage())})
         yield b"data: [DONE]\n\n"
 
 
@@ -193,7 +207,7 @@ class Mistral(Chat):
             yield from sse({**base, "choices": [{"index": 0, "delta": {"content": part}, "finish_reason": None}]})
         yield from events[1:]
         last = json.loads(finish[6:])
-        yield from sse({**last, "usage": self.usage()})
+        yield from sse({**last, "usage": counted(say, self.usage())})
         yield done
 
 
@@ -229,7 +243,8 @@ class Responses(Chat):
             "total_tokens": 44,
         }
         return {
-            "id": "resp_1", "object": "response", "created_at": 1, "model": "served", "output": output, "usage": usage,
+            "id": "resp_1", "object": "response", "created_at": 1, "model": "served", "output": output,
+            "usage": counted(say, usage),
             "status": "incomplete" if reason else "completed", "error": None,
             "incomplete_details": {"reason": reason} if reason else None,
             "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
@@ -328,7 +343,7 @@ class Messages(Chat):
             "content": blocks,
             "stop_reason": reason,
             "stop_sequence": None,
-            "usage": usage,
+            "usage": counted(say, usage),
         }
 
     def whole(self, say: Say, body: Any) -> tuple[int, Any]:
@@ -377,7 +392,7 @@ class Gemini(Chat):
     def streams(self, path: str, body: Any) -> bool:
         return ":streamGenerateContent" in path
 
-    def reply(self, parts: list[Any] | None, finish: str | None) -> dict[str, Any]:
+    def reply(self, say: Say, parts: list[Any] | None, finish: str | None) -> dict[str, Any]:
         usage = {
             "promptTokenCount": 14,
             "cachedContentTokenCount": 8,
@@ -390,7 +405,12 @@ class Gemini(Chat):
             **({"content": {"role": "model", "parts": parts}} if parts else {}),
             **({"finishReason": finish} if finish else {}),
         }
-        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "served", "responseId": "r"}
+        return {
+            "candidates": [candidate],
+            "usageMetadata": counted(say, usage),
+            "modelVersion": "served",
+            "responseId": "r",
+        }
 
     def parts(self, say: Say) -> list[Any]:
         thoughts = [{"text": say.thinking, "thought": True}] if say.thinking else []
@@ -410,7 +430,7 @@ class Gemini(Chat):
                 "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
                 "usageMetadata": {"promptTokenCount": 14, "totalTokenCount": 14},
             }
-        return 200, self.reply(self.parts(say), self.finish(say))
+        return 200, self.reply(say, self.parts(say), self.finish(say))
 
     def pieces(self, say: Say, body: Any) -> Iterator[bytes]:
         if say.finish == "blocked":
@@ -419,11 +439,11 @@ class Gemini(Chat):
         if say.fails:
             yield from sse({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}})
         *first, last = self.parts(say) or [None]
-        yield from sse(*(self.reply([part], None) for part in first))
+        yield from sse(*(self.reply(say, [part], None) for part in first))
         if last and "text" in last and not last.get("thought"):
             start, last = last["text"][:1], {"text": last["text"][1:]}
-            yield from sse(self.reply([{"text": start}], None))
-        yield from sse(self.reply([last] if last else None, self.finish(say)))
+            yield from sse(self.reply(say, [{"text": start}], None))
+        yield from sse(self.reply(say, [last] if last else None, self.finish(say)))
 
 
 class Converse(Chat):
@@ -462,7 +482,7 @@ class Converse(Chat):
         return 200, {
             "output": {"message": message},
             "stopReason": self.finish(say),
-            "usage": self.USAGE,
+            "usage": counted(say, self.USAGE),
             "metrics": {"latencyMs": 5},
         }
 
@@ -482,7 +502,7 @@ class Converse(Chat):
             for piece in _halves(json.dumps(arguments)):
                 yield frame("contentBlockDelta", {"contentBlockIndex": 2 + i, "delta": {"toolUse": {"input": piece}}})
         yield frame("messageStop", {"stopReason": self.finish(say)})
-        yield frame("metadata", {"usage": self.USAGE, "metrics": {"latencyMs": 5}})
+        yield frame("metadata", {"usage": counted(say, self.USAGE), "metrics": {"latencyMs": 5}})
 
 
 class Embedding(Chat):

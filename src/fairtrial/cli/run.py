@@ -208,11 +208,21 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
     console.print(f"{suite.name}: {counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}; nothing was run")
     console.print(table)
     if plan.judge_calls:
-        console.print(f"judging: {counted(plan.judge_calls, 'call')}, {money(plan.judge_usd)} at most")
-    if plan.user_usd != 0:
-        console.print(f"simulated user: {money(plan.user_usd)} at most")
-    console.print(f"total: {money(plan.total_usd)} at most{_against_budget(plan)}")
+        console.print(f"judging: {counted(plan.judge_calls, 'call')}, {_at_most(plan.judge_usd)}")
+    for name, usd in (("embeddings", plan.embedder_usd), ("simulated user", plan.user_usd)):
+        if usd != 0:
+            console.print(f"{name}: {_at_most(usd)}")
+    console.print(f"total: {_at_most(plan.total_usd)}{_against_budget(plan)}")
+    for arm in plan.arms:
+        if arm.unknown:
+            console.print(f"{arm.arm}: cost unknown, {arm.unknown}")
     return 0
+
+
+def _at_most(usd: float | None) -> str:
+    from fairtrial.analyse.wording.numbers import money
+
+    return "unknown" if usd is None else f"{money(usd)} at most"
 
 
 def _against_budget(plan: CostEstimate) -> str:
@@ -223,7 +233,7 @@ def _against_budget(plan: CostEstimate) -> str:
         return ""
     budget = money(plan.budget_usd)
     if plan.total_usd is None:
-        return f"; the budget is {budget}, and not every price is known"
+        return f"; the run ends at the budget of {budget}"
     if plan.total_usd <= plan.budget_usd:
         return f", within the budget of {budget}"
     return f"; the budget of {budget} may end the run early: raise it, or choose fewer cases"

@@ -47,6 +47,10 @@ class Composite(Scorer, frozen=True, kw_only=True):
         sound = [part for part in self.parts() if not scorer_problems(part)]
         return frozenset(name for part in sound for name in build_scorer(part).judges())
 
+    def judge_calls(self, judge: str) -> int:
+        sound = [part for part in self.parts() if not scorer_problems(part)]
+        return sum(build_scorer(part).judge_calls(judge) for part in sound)
+
     def embedders(self) -> frozenset[str]:
         sound = [part for part in self.parts() if not scorer_problems(part)]
         return frozenset(name for part in sound for name in build_scorer(part).embedders())

@@ -60,6 +60,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether it needs a judge."""
         return self.judged
 
+    def judge_calls(self, judge: str) -> int:
+        """Return how often a judge of the suite is asked about one answer, for each judgement."""
+        return int(self.needs_judge() and (not self.judges() or judge in self.judges()))
+
     def sees_refusals(self) -> bool:
         """Return whether it scores refusals itself, or one of its parts does."""
         return self.scores_refusals

@@ -85,7 +85,8 @@ class BatchLadder(Ladder):
             delivered = await self._queue.ask(key, request, usd)
             if delivered.place is not None:
                 self._places.setdefault(request.trial_id, []).append(delivered.place)
-                cost = self._cost(request, delivered.result, reserved)
+                result, cost = self._settled(request, delivered.result, reserved)
+                return result, cost
             return delivered.result, cost
         finally:  # if it is cancelled, what it may cost is in the row of its batch
             self._purse.settle_batched(reserved, cost)
@@ -93,4 +94,4 @@ class BatchLadder(Ladder):
 
 async def _part_of(price: Price | Awaitable[Price | None], part: float) -> Price | None:
     whole = price if isinstance(price, Price) else await price
-    return whole if whole is None or whole is FREE else whole.times(part)
+    return None if whole is None else whole.times(part)

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -27,7 +27,8 @@ from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace, Size
 from fairtrial.engine.retry import Retries
-from fairtrial.providers.prices import FREE, Price, find_price, stated_price
+from fairtrial.providers.bounds import Most, believed, is_bounded, longest_reply, maybe_billed, most_tokens, most_usd
+from fairtrial.providers.prices import FREE, Price, price_of_target
 from fairtrial.workspace.making import WorkspaceError, Workspaces, kept_name
 
 Gate = AbstractAsyncContextManager[None]
@@ -51,16 +52,11 @@ class Purse(Protocol):
 
 
 Lookup = Callable[[str], Awaitable[Answer | None]]
-_MAYBE_BILLED = frozenset({"stream", "timeout", "malformed", "crashed"})
-_MOST_TOKENS = 10**12  # more than any call can use
-_TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
-_TOKENS_OF_SCHEMA = 1000  # overhead that a provider adds for a requested JSON schema
-_CHARACTERS_OF_TOKEN, _TOKENS_OF_ANSWER = 4, 1000  # roughly, where only the pace depends on it
-_TOKENS_AROUND = 64  # maximum overhead of a chat template
+_CHARACTERS_OF_TOKEN, _TOKENS_OF_ANSWER, _TOKENS_OF_FILE = 4, 1000, 5000  # roughly, where only the pace depends on it
+_ROUNDING = 1 + 1e-9
 _AGENT_COST_FACTOR = 4.0  # an agent's trial may cost this many times the most expensive one so far
 _TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, if the suite does not set a timeout
 _DEFAULT_COMPLETION_TOKENS = 200_000  # completion tokens to reserve if the request sets no limit
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Ladder:
@@ -152,7 +148,7 @@ class Ladder:
             result = await self._limited(request, attempt)
             if self._pending_price is not None:
                 await to_the_end(self._load_price())  # the answer has been paid for: it must be stored
-            cost = self._cost(request, result, reserved)
+            result, cost = self._settled(request, result, reserved)
             return result, cost
         except asyncio.CancelledError:
             if attempt.begun and self._price is not FREE:  # a cancelled call may still be billed
@@ -174,31 +170,23 @@ class Ladder:
             return Need(target=self._target.spec.id, factor=_AGENT_COST_FACTOR, capped=True)
         if self._target.names_its_cost:  # it reports its cost only afterwards
             return Need(target=self._target.spec.id)
-        max_cost = self._max_cost(request)
-        if max_cost is not None:
-            return Need(max_cost)
-        return Need(self._price.most(0, _DEFAULT_COMPLETION_TOKENS) if self._price else 0.0)
+        return Need(self._max_cost(request, _DEFAULT_COMPLETION_TOKENS) or 0.0)
 
-    def _max_cost(self, request: Request) -> float | None:
-        """Return the maximum cost of a single call at its price, or None if there is no upper bound."""
-        if self._price is None or self._target.many_calls or self._target.names_its_cost:
+    def _most(self, request: Request) -> Most | None:
+        """Return the most tokens that a trial can use, or None if what is sent says nothing about that."""
+        if not is_bounded(self._target):
             return None
-        if self._price is FREE:
-            return 0.0
-        sent = self._target.sent(request)
-        longest = _longest_reply(sent)
-        if longest is None:
-            return None
-        # No tokenizer produces more tokens than the text has bytes.
-        texts = (request.system, request.input, *(message.content for message in request.history))
-        prompt = sum(len(text.encode()) for text in texts) + _TOKENS_AROUND * (1 + len(request.history))
-        # Pages of a PDF are read as text and as images; its bytes are more than both.
-        prompt += sum(
-            _TOKENS_OF_IMAGE if file.is_image else max(_TOKENS_OF_IMAGE, len(file.body)) for file in request.files
-        )
-        if request.schema is not None:
-            prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA
-        return self._price.most(prompt, longest)
+        return most_tokens(self._target.spec, request, self._target.sent(request))
+
+    def _max_cost(self, request: Request, unlimited: int | None = None) -> float | None:
+        """Return the maximum cost of a call, or None if there is no upper bound; see `most_usd`."""
+        most = self._most(request)
+        return None if self._price is None or most is None else most_usd(self._price, most, unlimited)
+
+    def _settled(self, request: Request, result: Answer | Failure, reserved: float) -> tuple[Answer | Failure, Cost]:
+        """Return the result of an attempt, without token counts that cannot be true, and its cost."""
+        result = believed(result, self._most(request), embeds=request.embed)
+        return result, self._cost(request, result, reserved)
 
     def _cost(self, request: Request, result: Answer | Failure, reserved: float) -> Cost:
         """Return the cost of an attempt; if it is unknown, charge the worst case."""
@@ -212,23 +200,30 @@ class Ladder:
 
     def _worst_case_cost(self, request: Request, reserved: float) -> Cost:
         """Return the cost to charge for a call whose actual cost is unknown."""
-        return Cost(charged=reserved if self._budget.limited else self._max_cost(request) or 0.0, unknown=1)
+        most = reserved if self._budget.limited else self._max_cost(request, _DEFAULT_COMPLETION_TOKENS)
+        return Cost(charged=most or 0.0, unknown=1)
 
     def _known_cost(self, result: Answer | Failure, max_cost: float | None) -> float | None:
-        """Return the known cost; a server's report can make it neither negative nor more than the call's maximum."""
+        """Return the cost if it is known; what a server says to have charged must be possible."""
         cost = result.cost_usd
         if cost is None:
-            if self._price is FREE:
-                return 0.0
-            if result.usage is None:
-                return None if isinstance(result, Answer) or _maybe_billed(result) else 0.0
-            if self._price is None or not _plausible(result.usage):
-                return None
-            turns = (result.trace or {}).get("turns") if self._target.agent else None
-            cost = self._price.cost(result.usage, turns or 1)
-        if not (math.isfinite(cost) and cost >= 0):
+            return self._cost_of_tokens(result)
+        told = self._target.names_its_cost or self._price is None  # it is the only one to know
+        if self._price is FREE and not told:
+            return 0.0
+        if not math.isfinite(cost) or cost < 0 or (max_cost is not None and cost > max_cost * _ROUNDING):
             return None
-        return cost if max_cost is None else min(cost, max_cost)
+        return cost if cost or told else None  # a model that has a price does not work for nothing
+
+    def _cost_of_tokens(self, result: Answer | Failure) -> float | None:
+        if self._price is FREE:
+            return 0.0
+        if result.usage is None:
+            return None if isinstance(result, Answer) or maybe_billed(result) else 0.0
+        if self._price is None:
+            return None
+        turns = (result.trace or {}).get("turns") if self._target.agent else None
+        return self._price.cost(result.usage, turns or 1)
 
     async def _limited(self, request: Request, attempt: _Attempt) -> Answer | Failure:
         """limited: respect the limits of the account, the concurrency of lane and run, and what the machine has."""
@@ -251,8 +246,8 @@ class Ladder:
     def _size(self, request: Request) -> Size:
         """Guess how many tokens a call will use, as providers do before they know."""
         texts = (request.system, request.input, *(message.content for message in request.history))
-        prompt = sum(map(len, texts)) / _CHARACTERS_OF_TOKEN + _TOKENS_OF_IMAGE * len(request.files)
-        return Size(prompt, _longest_reply(self._target.sent(request)) or _TOKENS_OF_ANSWER)
+        prompt = sum(map(len, texts)) / _CHARACTERS_OF_TOKEN + _TOKENS_OF_FILE * len(request.files)
+        return Size(prompt, longest_reply(self._target.sent(request)) or _TOKENS_OF_ANSWER)
 
     async def _placed(self, request: Request) -> Answer | Failure:
         """placed: give an agent a fresh workspace, and add to its answer what it changed there."""
@@ -300,9 +295,9 @@ class Ladder:
 
 def price_of(target: Target, prices: Mapping[str, PriceSpec]) -> Price | Awaitable[Price | None]:
     """Return the price of a target's calls; if the price list has to be read, that happens in a thread."""
-    if not target.priced:
-        return stated_price(target.spec, prices) or FREE
-    return asyncio.ensure_future(asyncio.to_thread(find_price, target.spec, prices))
+    if not target.priced and (price := price_of_target(target, target.spec, prices)):
+        return price
+    return asyncio.ensure_future(asyncio.to_thread(price_of_target, target, target.spec, prices))
 
 
 class _Attempt:
@@ -348,26 +343,6 @@ def _timed_out(journal: Journal, message: str) -> Failure:
         usage=so_far.usage,
         trace=so_far.trace,
         given_up=True,
-    )
-
-
-def _longest_reply(sent: dict[str, Any]) -> int | None:
-    """Return the maximum completion tokens that a request allows, including `extra`, or None without a limit."""
-    extra = sent.get("extra") or {}
-    limits = [value for value in (sent.get("max_tokens"), *map(extra.get, _LIMITS)) if isinstance(value, int)]
-    replies = extra.get("n") if isinstance(extra.get("n"), int) else 1
-    return max(limits) * max(1, replies or 1) if limits else None
-
-
-def _maybe_billed(failure: Failure) -> bool:
-    """Return whether a failed call may have been processed and billed all the same."""
-    return failure.maybe_billed or failure.kind in _MAYBE_BILLED
-
-
-def _plausible(usage: Usage) -> bool:
-    """Return whether these are plausible token counts."""
-    return all(0 <= count <= _MOST_TOKENS for count in msgspec.structs.astuple(usage)) and (
-        usage.cache_read + usage.cache_write <= usage.prompt
     )
 
 

@@ -33,7 +33,7 @@ class SimulatedUser:
     async def reply(self, trial: Trial, turns: Sequence[Turn]) -> tuple[str | Failure, Cost]:
         """Return the next message, or an empty text if the user is satisfied; and what it cost."""
         try:
-            request = self._request(trial, turns)
+            request = self.request(self._spec, trial, turns)
         except TemplateError as error:
             return Failure(kind="template", message=f"the simulated user: {error}"), Cost()
         outcome = await self._ask(request)
@@ -43,9 +43,11 @@ class SimulatedUser:
         text = result.text.strip()
         return "" if _END in text or not text else text, outcome.cost
 
-    def _request(self, trial: Trial, turns: Sequence[Turn]) -> Request:
+    @staticmethod
+    def request(spec: UserSpec, trial: Trial, turns: Sequence[Turn]) -> Request:
+        """Return the request for the next message."""
         values = trial.arm.condition.values(trial.case)
-        persona, goal = (fill(text, values).strip() for text in (self._spec.persona, self._spec.goal))
+        persona, goal = (fill(text, values).strip() for text in (spec.persona, spec.goal))
         parts = [_TASK, f"Who you are: {persona}" if persona else "", f"What you want: {goal}" if goal else ""]
         messages = [Message(role="user", content=_BEGIN)]
         for turn in turns:  # with the roles exchanged: what the user said is what this model said
@@ -57,7 +59,7 @@ class SimulatedUser:
             input=messages[-1].content,
             history=tuple(messages[:-1]),
             system="\n\n".join(filter(None, parts)),
-            params={"max_tokens": MAX_REPLY_TOKENS, **self._spec.params},
+            params={"max_tokens": MAX_REPLY_TOKENS, **spec.params},
             repeat=trial.repeat,
             stream=False,
         )

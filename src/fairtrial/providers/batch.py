@@ -93,10 +93,10 @@ class BatchApi:
         body: Any = None,
         headers: dict[str, str] | None = None,
     ) -> Result | Failure:
-        """Make a request and read a reply with status 200."""
+        """Make a request and read a reply that is no error."""
         try:
             async with self.target.request(method, url, data=body, headers=headers) as response:
-                if response.status != 200:
+                if not 200 <= response.status < 300:
                     return await _error(response)
                 return await receive(response)
         except TimeoutError:
@@ -119,7 +119,7 @@ class BatchApi:
         """Open a file of results, line by line; raise BatchError."""
         try:
             async with self.target.request("GET", url) as response:
-                if response.status != 200:
+                if not 200 <= response.status < 300:
                     raise BatchError(await _error(response))
                 yield _lines(response)
         except BatchError:

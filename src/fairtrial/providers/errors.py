@@ -60,14 +60,19 @@ def failure_of(error: Exception, *, answering: bool, streaming: bool) -> Failure
 
 
 def unreadable(body: bytes, what: str, error: Exception) -> Failure:
-    """Return the failure for a reply with status 200 whose body is not valid."""
+    """Return the failure for a reply whose body is not valid."""
     if not body.strip():
         reason = "the body is empty"
     elif isinstance(error, UnicodeDecodeError):
         reason = f"the body is not a valid {what} (not UTF-8)"
     else:
         reason = f"the body is not a valid {what} ({error})"
-    return Failure(kind="malformed", message=f"HTTP 200, but {reason}", retryable=True)
+    return malformed(reason)
+
+
+def malformed(reason: str) -> Failure:
+    """Return the failure for a reply without an error status that is no answer either; it may be billed."""
+    return Failure(kind="malformed", message=f"the server accepted the request, but {reason}", retryable=True)
 
 
 def unreadable_event(error: Exception) -> Failure:

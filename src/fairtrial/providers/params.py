@@ -45,6 +45,7 @@ class ModelParams(msgspec.Struct, frozen=True, kw_only=True):
     long_name: bool = False  # it accepts `max_tokens` only as `max_completion_tokens`
     json_format: bool = False  # Messages API: it accepts a schema as `output_config.format`, otherwise as a tool
     reasoning: Thinking | None = None  # how it can be told how much to reason
+    preamble: int = 0  # tokens, at most, of what its provider or its template puts before every prompt
 
 
 _FROM_LOW = Thinking(levels=("low", "medium", "high"))
@@ -55,7 +56,7 @@ _OPENAI = ModelParams(thinks=True, long_name=True, reasoning=_FROM_NONE)
 _CLAUDE = ModelParams(refuses=PENALTIES | {"seed"}, sampling_or_thinking=True)
 _GEMINI = ModelParams(thinks=True)
 _MODELS: tuple[tuple[str, ModelParams], ...] = (
-    (r"gpt-oss", ModelParams(thinks=True, reasoning=_FROM_LOW)),
+    (r"gpt-oss", ModelParams(thinks=True, reasoning=_FROM_LOW, preamble=128)),
     (r"gpt-[5-9].*chat", ModelParams(long_name=True)),
     (r"o[34]", replace(_OPENAI, refuses=_SAMPLING | PENALTIES | {"stop"}, reasoning=_FROM_LOW)),
     (r"o\d", replace(_OPENAI, refuses=_SAMPLING | PENALTIES, reasoning=_FROM_LOW)),
@@ -81,7 +82,7 @@ _MODELS: tuple[tuple[str, ModelParams], ...] = (
     (r"gemini-3(?:\.[0-6](?!\d))?-flash", replace(_GEMINI, reasoning=Thinking(levels=LEVELS[1:5]))),
     (r"gemini-[3-9]", replace(_GEMINI, reasoning=_FROM_LOW)),
     (r"grok-3-mini", ModelParams(thinks=True, reasoning=Thinking(levels=("low", "high")))),
-    (r"grok-[4-9]", ModelParams(thinks=True, refuses=PENALTIES | {"stop"})),
+    (r"grok-[4-9]", ModelParams(thinks=True, refuses=PENALTIES | {"stop"}, preamble=1024)),
     (r"magistral", ModelParams(thinks=True, reasoning=Thinking(levels=("none", "high")))),
     (r"mistral-(?:small|medium|large)", ModelParams(reasoning=Thinking(levels=("none", "high")))),
     (r"deepseek-r|qwq", ModelParams(thinks=True)),

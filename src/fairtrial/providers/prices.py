@@ -11,6 +11,7 @@ from fairtrial.core.answer import Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import known_providers
 from fairtrial.core.settings import PriceSpec
+from fairtrial.core.target import Target
 
 _MILLION = 1_000_000
 _UNLISTED = frozenset(
@@ -50,6 +51,8 @@ class Price(msgspec.Struct, frozen=True):
 
     def times(self, part: float) -> Price:
         """Return a part of this price, as for a batch."""
+        if self is FREE:
+            return self
         return Price(
             tuple(
                 msgspec.structs.replace(
@@ -74,6 +77,11 @@ class Price(msgspec.Struct, frozen=True):
 
 
 FREE = Price((Rate(),))
+
+
+def price_of_target(target: Target | type[Target], spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
+    """Return the price of what a target is asked, or None if it is unknown; what costs nothing may have a price too."""
+    return find_price(spec, own) if target.priced else stated_price(spec, own) or FREE
 
 
 def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:

@@ -61,50 +61,42 @@ def tokens(value: Any) -> int | None:
 def openai_usage(reply: Any) -> Usage | None:
     """Return the usage of a chat completion; cached and reasoning tokens are included in the other counts."""
     usage = _mapping(reply)
-    prompt, completion = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
-    if prompt is None or completion is None:
-        return None
-    return usage_with_details(
-        prompt, completion, usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    return _usage(
+        usage.get("total_tokens"),
+        prompt=tokens(usage.get("prompt_tokens")),
+        completion=tokens(usage.get("completion_tokens")),
+        **_openai_details(usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")),
     )
 
 
 def responses_usage(reply: Any) -> Usage | None:
     """Return the usage of a response; cached and reasoning tokens are included in the other counts."""
     usage = _mapping(reply)
-    prompt, completion = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
-    if prompt is None or completion is None:
-        return None
-    return usage_with_details(prompt, completion, usage.get("input_tokens_details"), usage.get("output_tokens_details"))
-
-
-def usage_with_details(prompt: int, completion: int, read: Any, written: Any) -> Usage:
-    """Return the usage of an OpenAI reply; details that cannot be are left out."""
-    cached, cache_write = _detail(read, "cached_tokens"), _detail(read, "cache_write_tokens")
-    if cached + cache_write > prompt:
-        cached = cache_write = 0
-    reasoning_tokens = _detail(written, "reasoning_tokens")
-    return Usage(
-        prompt=prompt,
-        completion=completion,
-        cache_read=cached,
-        cache_write=cache_write,
-        reasoning=reasoning_tokens if reasoning_tokens <= completion else 0,
+    return _usage(
+        usage.get("total_tokens"),
+        prompt=tokens(usage.get("input_tokens")),
+        completion=tokens(usage.get("output_tokens")),
+        **_openai_details(usage.get("input_tokens_details"), usage.get("output_tokens_details")),
     )
+
+
+def _openai_details(read: Any, written: Any) -> dict[str, int | None]:
+    return {
+        "cache_read": _detail(read, "cached_tokens"),
+        "cache_write": _detail(read, "cache_write_tokens"),
+        "reasoning": _detail(written, "reasoning_tokens"),
+    }
 
 
 def google_usage(reply: Any) -> Usage | None:
     """Return the usage of Gemini; cached tokens are part of the prompt, thoughts come on top of the answer."""
     usage = _mapping(reply)
-    prompt, answer = tokens(usage.get("promptTokenCount")), tokens(usage.get("candidatesTokenCount") or 0)
-    thoughts, cached = tokens(usage.get("thoughtsTokenCount") or 0), tokens(usage.get("cachedContentTokenCount") or 0)
-    tools = tokens(usage.get("toolUsePromptTokenCount") or 0)
-    if prompt is None or answer is None or thoughts is None or tools is None:
-        return None
-    return Usage(
-        prompt=prompt + tools,
-        completion=answer + thoughts,
-        cache_read=cached if cached is not None and cached <= prompt else 0,
+    thoughts = _detail(usage, "thoughtsTokenCount")
+    return _usage(
+        usage.get("totalTokenCount"),
+        prompt=_sum(tokens(usage.get("promptTokenCount")), _detail(usage, "toolUsePromptTokenCount")),
+        completion=_sum(_detail(usage, "candidatesTokenCount"), thoughts),
+        cache_read=_detail(usage, "cachedContentTokenCount"),
         reasoning=thoughts,
     )
 
@@ -112,11 +104,14 @@ def google_usage(reply: Any) -> Usage | None:
 def bedrock_usage(reply: Any) -> Usage | None:
     """Return the usage of Converse; tokens read from and written to the cache come on top of `inputTokens`."""
     usage = _mapping(reply)
-    fresh, completion = tokens(usage.get("inputTokens")), tokens(usage.get("outputTokens"))
-    read, written = tokens(usage.get("cacheReadInputTokens") or 0), tokens(usage.get("cacheWriteInputTokens") or 0)
-    if fresh is None or completion is None or read is None or written is None:
-        return None
-    return Usage(prompt=fresh + read + written, completion=completion, cache_read=read, cache_write=written)
+    read, written = _detail(usage, "cacheReadInputTokens"), _detail(usage, "cacheWriteInputTokens")
+    return _usage(
+        usage.get("totalTokens"),
+        prompt=_sum(tokens(usage.get("inputTokens")), read, written),
+        completion=tokens(usage.get("outputTokens")),
+        cache_read=read,
+        cache_write=written,
+    )
 
 
 def openai_cost(reply: Any) -> float | None:
@@ -128,20 +123,30 @@ def openai_cost(reply: Any) -> float | None:
 def anthropic_usage(reply: Any) -> Usage | None:
     """Return the usage of a message; tokens read from and written to the cache come on top of `input_tokens`."""
     usage = _mapping(reply)
-    fresh, completion = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
-    read = tokens(usage.get("cache_read_input_tokens") or 0)
-    written = tokens(usage.get("cache_creation_input_tokens") or 0)
-    if fresh is None or completion is None or read is None or written is None:
-        return None
-    reasoning_tokens = _detail(usage.get("output_tokens_details"), "thinking_tokens")
-    return Usage(
-        prompt=fresh + read + written,
-        completion=completion,
+    read, written = _detail(usage, "cache_read_input_tokens"), _detail(usage, "cache_creation_input_tokens")
+    return _usage(
+        prompt=_sum(tokens(usage.get("input_tokens")), read, written),
+        completion=tokens(usage.get("output_tokens")),
         cache_read=read,
         cache_write=written,
-        cache_write_1h=min(_detail(usage.get("cache_creation"), "ephemeral_1h_input_tokens"), written),
-        reasoning=reasoning_tokens if reasoning_tokens <= completion else 0,
+        cache_write_1h=_detail(usage.get("cache_creation"), "ephemeral_1h_input_tokens"),
+        reasoning=_detail(usage.get("output_tokens_details"), "thinking_tokens"),
     )
+
+
+def _usage(total: Any = None, /, **counts: int | None) -> Usage | None:
+    """Return the usage, or None if a count is none, or if a server counts more than it explains: it bills that too."""
+    known = {name: count for name, count in counts.items() if count is not None}
+    if len(known) < len(counts):
+        return None
+    usage, in_total = Usage(**known), tokens(total) or 0
+    if usage.reasoning and in_total == usage.prompt + usage.completion + usage.reasoning:  # xAI: on top of the answer
+        return msgspec.structs.replace(usage, completion=usage.completion + usage.reasoning)
+    return usage if in_total <= usage.prompt + usage.completion else None
+
+
+def _sum(*counts: int | None) -> int | None:
+    return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def refusal_text(details: Any) -> str:
@@ -157,8 +162,10 @@ def calls_trace(calls: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     return Trace(tool_calls=tuple(ToolCall(tool=str(name), arguments=arguments) for name, arguments in calls)).as_dict()
 
 
-def _detail(details: Any, name: str) -> int:
-    return (tokens(details.get(name)) or 0) if isinstance(details, dict) else 0
+def _detail(details: Any, name: str) -> int | None:
+    """Return a count that may be missing, which means 0; None if there is something else in its place."""
+    value = details.get(name) if isinstance(details, dict) else None
+    return 0 if value is None else tokens(value)
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

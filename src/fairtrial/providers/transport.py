@@ -135,14 +135,14 @@ class HttpTarget(Target):
         stream: bool = False,
         url: str | URL = "",
     ) -> Result | Failure | Filtered:
-        """Send a request once, and read a reply with status 200 by `receive`; `url` if it is not for an answer."""
+        """Send a request once, and read a reply that is no error by `receive`; `url` if it is not for an answer."""
         answering = False
         try:
             url = url or self._address(stream)
             more = await self.signed(url, body)
             async with self._session.post(url, data=body, headers=more, allow_redirects=False) as response:
                 self.quota = read_quota(response.headers, asyncio.get_running_loop().time()) or self.quota
-                if response.status != 200:
+                if not 200 <= response.status < 300:
                     return await error_of(response, streaming=stream)
                 answering = True
                 return await receive(response)

@@ -37,6 +37,9 @@ class Pairwise(Scorer, frozen=True, kw_only=True):
     def needs_expected(self) -> bool:
         return True
 
+    def judge_calls(self, judge: str) -> int:
+        return 2  # both orders
+
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         if len(case.accepted) > 1:
             yield "pairwise compares with one answer; give one text as `expected`, not a list"

@@ -15,7 +15,7 @@ from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
-from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
+from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, model_behind, thinking_of
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import (
@@ -148,7 +148,7 @@ class AnthropicConversation(Conversation):
         if message.error is not None:
             return _failure_in_reply(message.error)
         if message.type != "message":
-            return Failure(kind="malformed", message="HTTP 200, but the reply has no message", retryable=True)
+            return malformed("the reply has no message")
         blocks = message.content or []
         return _turn(
             _text_of(blocks),

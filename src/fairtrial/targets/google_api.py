@@ -18,7 +18,7 @@ from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Call, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
-from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
+from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import Api
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, google_usage, text_or_none
@@ -107,7 +107,7 @@ class GoogleConversation(Conversation):
         if decoded.error is not None:
             return failure_in(decoded.error)
         if not decoded.candidates and decoded.prompt_feedback is None:
-            return Failure(kind="malformed", message="HTTP 200, but the reply has no candidates", retryable=True)
+            return malformed("the reply has no candidates")
         candidate = decoded.candidates[0] if decoded.candidates else _Candidate()
         parts = (candidate.content.parts if candidate.content else None) or []
         blocked = _block_reason(decoded.prompt_feedback) if not decoded.candidates else ""

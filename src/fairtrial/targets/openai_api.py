@@ -17,7 +17,7 @@ from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
 from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
-from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
+from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import model_behind, provider_of
 from fairtrial.providers.replies import (
     UNREADABLE,
@@ -141,7 +141,7 @@ class OpenaiConversation(Conversation):
         if (failed := _error_in(decoded, reply)) is not None:
             return failed
         if not decoded.choices or decoded.choices[0].message is None:
-            return Failure(kind="malformed", message="HTTP 200, but the reply has no choices", retryable=True)
+            return malformed("the reply has no choices")
         message = decoded.choices[0].message
         return _turn(
             message.text(),

@@ -15,7 +15,7 @@ from fairtrial.core.file import File
 from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
-from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
+from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, model_behind
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, finish_of, responses_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
@@ -109,7 +109,7 @@ class ResponsesConversation(Conversation):
 def _turn(response: _Response, raw: bytes) -> Turn | Failure:
     if response.output is None or response.status not in ("completed", "incomplete"):
         reason = "the reply has no output" if response.output is None else f"its status is {response.status}"
-        return Failure(kind="malformed", message=f"HTTP 200, but {reason}", retryable=True)
+        return malformed(reason)
     texts, refusals, thoughts, calls = [], [], [], []
     for item in response.output:
         if item.get("type") == "message":

@@ -17,6 +17,7 @@ from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
+from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
 from fairtrial.providers.conversation import Call, Conversation, Result, Tool, Turn
 from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _MAX_NAME = 64  # the maximum that APIs accept
 _MAX_RESULT = 100_000  # characters of a tool's result that the model sees
+_MOST_OF_REPLY = 4096  # completion tokens to reckon with if the request sets no limit
 
 
 class ToolAgentOptions(Options, frozen=True, kw_only=True):
@@ -109,10 +111,12 @@ class ToolAgent(Target):
         return [*tools, *(msgspec.structs.replace(tool, name=_model_name(server.name, tool.tool)) for tool in more)]
 
     async def _converse(self, session: _Session, request: Request) -> Answer | Failure:
-        longest = _max_tokens(request.params)
+        sent = self.sent(request)
         for _ in range(self._options.max_steps):
             body = msgspec.json.encode(session.conversation.body())
-            if request.allowance and not request.allowance.bears(session.usage, len(body), longest):
+            most = most_in_body(self.spec, request, body, sent)
+            longest = _MOST_OF_REPLY if most.completion is None else most.completion
+            if request.allowance and not request.allowance.bears(session.spent, most.prompt, longest):
                 return session.failure(
                     "steps", f"another call could exceed the ${request.allowance.usd:.2g} reserved for this trial"
                 )
@@ -121,9 +125,8 @@ class ToolAgent(Target):
             if request.turnstile is not None:
                 request.turnstile.used(turn.usage)
             if isinstance(turn, Failure):
-                usage = session.usage + turn.usage if turn.usage else session.usage
-                return msgspec.structs.replace(turn, usage=usage, trace=session.trace())
-            session.record_turn(turn)
+                return session.failed(turn)
+            session.record_turn(turn, most)
             if not turn.calls:
                 return session.answer(turn)
             session.conversation.add(turn, await session.call_all(turn.calls))
@@ -150,6 +153,7 @@ class _Session:
     ) -> None:
         self.conversation = conversation
         self.usage = Usage()
+        self.spent = Usage()  # turns whose tokens are unknown count with the most that they can have used
         self._clients, self._options = clients, options
         self._started = time.perf_counter()  # the servers are running: waiting for them does not count as latency
         self._tools = {tool.name: tool for tool in tools}
@@ -158,11 +162,13 @@ class _Session:
         self._costs: list[float] = []
         self._turns = self._uncounted = 0
 
-    def record_turn(self, turn: Turn) -> None:
-        """Record a turn of the model."""
+    def record_turn(self, turn: Turn, most: Most) -> None:
+        """Record a turn of the model, which can have used so much."""
         self._turns += 1
-        self._uncounted += turn.usage is None
-        self.usage += turn.usage or Usage()
+        counted = believed(turn.answer(None), most).usage
+        self._uncounted += counted is None
+        self.usage += counted or Usage()
+        self.spent += counted or Usage(prompt=most.prompt, completion=most.completion or _MOST_OF_REPLY)
         self._costs += [turn.cost_usd] if turn.cost_usd is not None else []
         if turn.thinking:
             self._messages.append({"role": "assistant", "thinking": turn.thinking})
@@ -231,7 +237,13 @@ class _Session:
 
     def failure(self, kind: str, message: str) -> Failure:
         """Return a failure that keeps what was done and spent."""
-        return Failure(kind=kind, message=message, usage=self.usage, trace=self.trace())
+        return self.failed(Failure(kind=kind, message=message))
+
+    def failed(self, turn: Failure) -> Failure:
+        """Return the failure of a turn with what was done and spent before; that is the least if a part is unknown."""
+        more = bool(self._uncounted) or turn.given_up or (turn.usage is None and maybe_billed(turn))
+        usage = self.usage + (turn.usage or Usage())
+        return msgspec.structs.replace(turn, usage=usage, given_up=more, trace=self.trace())
 
     def answer(self, turn: Turn) -> Answer:
         """Return the model's final answer with the record of the whole conversation."""
@@ -285,7 +297,3 @@ def _block_text(block: Any) -> str:
     if block.type == "resource":
         return str(getattr(block.resource, "text", None) or f"[{block.resource.uri}]")
     return f"[{block.uri}]" if block.type == "resource_link" else f"[{block.type}]"
-
-
-def _max_tokens(params: dict[str, Any]) -> int:
-    return int(params.get("max_tokens") or 4096)
