@@ -16,7 +16,8 @@ from aiohttp import web
 
 PRICE = 0.001  # USD per token, in and out
 FAULTS = (
-    *("no usage", "negative usage", "absurd usage", "odd usage", "negative cost"),
+    *("no usage", "negative usage", "absurd usage", "odd usage", "zero usage", "no answer", "negative cost", "no cost"),
+    *("201", "unreadable 202"),
     *("cut body", "bad utf-8", "reset", "slow", "500", "429", "cut stream", "error event", "empty"),
 )
 
@@ -54,8 +55,8 @@ class Books:
         usage: dict[str, Any] | None = {"prompt_tokens": prompt, "completion_tokens": completion}
         if fault in _USAGES:
             usage = _USAGES[fault]
-        elif fault == "negative cost":
-            usage = {**(usage or {}), "cost": -5.0}
+        elif fault in ("negative cost", "no cost"):
+            usage = {**(usage or {}), "cost": -5.0 if fault == "negative cost" else 0}
         text = "" if fault == "empty" else self.answer
         if body.get("stream"):
             return await self.stream(request, text, usage, fault)
@@ -70,14 +71,19 @@ class Books:
             reply = reply.replace(b'"content": "', b'"content": "\xff\xfe')
         if fault in ("reset", "cut body", "cut stream", "error event"):
             return await _break_off(request, reply if fault != "reset" else b"")
-        return web.Response(body=reply, content_type="application/json")
+        if fault == "unreadable 202":
+            return web.json_response({"accepted": True}, status=202)
+        return web.Response(body=reply, content_type="application/json", status=201 if fault == "201" else 200)
 
     async def stream(
         self, request: web.Request, text: str, usage: dict[str, Any] | None, fault: str | None
     ) -> web.StreamResponse:
         if fault == "reset":
             return await _break_off(request, b"")
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        if fault == "unreadable 202":
+            return web.json_response({"accepted": True}, status=202)
+        status = 201 if fault == "201" else 200
+        response = web.StreamResponse(status=status, headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         delta = {"model": "m", "choices": [{"index": 0, "delta": {"content": text}}]}
         await response.write(f"data: {json.dumps(delta)}\n\n".encode())
@@ -107,6 +113,8 @@ _USAGES: dict[str | None, dict[str, Any] | None] = {
     "negative usage": {"prompt_tokens": -1_000_000, "completion_tokens": -1},
     "absurd usage": {"prompt_tokens": 2**63, "completion_tokens": 2**64},
     "odd usage": {"prompt_tokens": "many", "completion_tokens": None},
+    "zero usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    "no answer": {"prompt_tokens": 9, "completion_tokens": 0},
 }
 
 

@@ -21,6 +21,7 @@ from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
 from fairtrial.providers.prices import find_price
+from fairtrial.reports.json import document
 from fairtrial.store.ledger import charged, ledger_row, settle_crash, spent
 from fairtrial.workflows.resume import aresume
 from tests import forks
@@ -61,7 +62,9 @@ async def costs_of(run_suite, **keys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("fault", ["no usage", "negative usage", "absurd usage", "odd usage"])
+@pytest.mark.parametrize(
+    "fault", ["no usage", "negative usage", "absurd usage", "odd usage", "zero usage", "no answer", "no cost"]
+)
 async def test_what_a_server_does_not_say_is_unknown_and_charged_at_its_worst(run_suite, books, store, fault, stream):
     always(books, fault)
     run, summary = await costs_of(run_suite, cases=numbered(3), stream=stream)
@@ -75,7 +78,7 @@ async def test_what_a_server_does_not_say_is_unknown_and_charged_at_its_worst(ru
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("fault", ["cut body", "bad utf-8", "reset", "cut stream", "error event"])
+@pytest.mark.parametrize("fault", ["cut body", "bad utf-8", "reset", "cut stream", "error event", "unreadable 202"])
 async def test_what_broke_after_it_was_sent_may_be_on_the_bill(run_suite, books, store, fault, stream):
     always(books, fault)
     run, summary = await costs_of(run_suite, cases=numbered(2), stream=stream)
@@ -88,6 +91,20 @@ async def test_a_negative_cost_is_not_believed(run_suite, books, store):
     always(books, "negative cost")
     run, summary = await costs_of(run_suite, cases=numbered(3))
     assert summary.arms[0].cost_usd == pytest.approx(books.usd) == pytest.approx(charged(store, run.id))
+
+
+async def test_any_status_of_success_is_billed(run_suite, books, store):
+    always(books, "201")
+    run, summary = await costs_of(run_suite, cases=numbered(3))
+    assert run.status == "completed" and summary.arms[0].cost_usd == pytest.approx(books.usd)
+    assert charged(store, run.id) == pytest.approx(books.usd)
+
+
+async def test_usage_of_nothing_buys_nothing(run_suite, books):
+    always(books, "zero usage")
+    run, summary = await costs_of(run_suite, cases=numbered(60), budget_usd=1.0, stream=False)
+    assert run.status == "incomplete" and books.usd <= 1.0 and summary.spent.unknown == books.calls
+    assert document(summary)["arms"][0]["cost_usd"] is None and document(summary)["arms"][0]["unknown_costs"] > 0
 
 
 async def test_errors_before_any_work_are_free(run_suite, books):

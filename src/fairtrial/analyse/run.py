@@ -14,6 +14,7 @@ from fairtrial.analyse.sent import Exchange, conversation, sent_params, transcri
 from fairtrial.core.chat import Chat
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
+from fairtrial.core.money import Cost
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.variables import display
 from fairtrial.store import schema
@@ -81,12 +82,18 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     cache_write_tokens: int | None
     reasoning_tokens: int | None
     cost_usd: float | None  # None unless it is known for every call
+    cost_at_least_usd: float  # what is known of it
     charged_usd: float  # what counts towards a budget
     reasoning: str | None
     trace: dict[str, Any] | None
     tool_calls: int | None
     tool_errors: int | None
     missing: str  # what the condition requires but the answer lacks
+
+    @property
+    def cost(self) -> Cost:
+        """What all its calls cost."""
+        return Cost(known=self.cost_at_least_usd, charged=self.charged_usd, unknown=int(self.cost_usd is None))
 
 
 _OF_TRIAL = StoredFields(TrialRecord, schema.trials, ("repeat", "answer", "tried", "cost_usd"))
@@ -317,6 +324,7 @@ class Run:
             answer=None if row["answer"] is None else display(row["answer"]),
             tried=decode(row["tried"]) or [],
             cost_usd=read_cost(row).usd,
+            cost_at_least_usd=read_cost(row).known,
             missing=self._missing(row, arm),
             **_OF_SCORE.read(row),
             **_OF_TRIAL.read(row),

@@ -14,7 +14,7 @@ from fairtrial.analyse.lines import notes, other_lines
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
 from fairtrial.analyse.wording.leaderboards import headline, settle_words
-from fairtrial.analyse.wording.numbers import milliseconds, money, number
+from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, money, number
 from fairtrial.analyse.wording.runs import failure_line, metric_cell, scale_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines
@@ -94,8 +94,7 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
     facts += [f"{count:,} {what}" for what, count in counts.items() if count]
     facts += [duration(seconds)] if seconds is not None and seconds >= 1 else []
     if summary.spent.charged or summary.spent.unknown:
-        shown = money(summary.spent)
-        facts.append("cost unknown" if shown == "unknown" else shown)
+        facts.append(cost_fact(summary.spent))
     if not stored:
         return [*facts, f"{summary.suite}, run {run.record.number}"]
     facts.append(f"{summary.suite}, run {run.record.number} ({run.id})")

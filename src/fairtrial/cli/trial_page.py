@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.word_diff import word_diff
-from fairtrial.analyse.wording.numbers import milliseconds, money, number
+from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, number
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected
@@ -95,7 +95,7 @@ def _marked(expected: str | None, answer: str | None) -> tuple[Text | None, Text
 
 
 def _cost(trial: TrialRecord) -> str:
-    return money(trial.cost_usd) if trial.cost_usd else ""
+    return "" if trial.cost_usd == 0 else cost_fact(trial.cost)
 
 
 def print_text(console: Console, name: str, text: str | Text | None, style: str = "") -> None:

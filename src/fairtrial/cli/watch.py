@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.numbers import money
+from fairtrial.analyse.wording.numbers import cost_fact, money
 from fairtrial.core.answer import failure_words
 from fairtrial.core.money import total
 from fairtrial.core.text import counted
@@ -128,9 +128,8 @@ def progress_line(progress: Progress, part: Part | None = None, budget: float | 
     parts += [f"{60 * progress.rate:.1f} a minute"] if 0 < progress.rate < 0.1 else []
     parts += [_time_left(progress, runs_left)]
     if cost.charged or cost.unknown:
-        shown = money(cost)
-        spent = "cost unknown" if shown == "unknown" else shown
-        parts.append(f"{spent} of {money(budget)}" if budget is not None and shown != "unknown" else spent)
+        limit = f" of {money(budget)}" if budget is not None and (cost.known or not cost.unknown) else ""
+        parts.append(cost_fact(cost) + limit)
     return " · ".join(filter(None, parts))
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.run import JudgeComment
+from fairtrial.analyse.wording.numbers import money
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 
@@ -108,7 +109,8 @@ def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: i
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
     answer = trial.answer if trial.answer is not None else trial.failure_message
     note = trial.notes if trial.score is not None else trial.unscored_message
-    facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), trial.cost_usd, trial.completion_tokens]
+    cost = None if trial.cost_usd == 0 else money(trial.cost)
+    facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), cost, trial.completion_tokens]
     calls = (trial.trace or {}).get("tool_calls") or [] if length else []
     call_texts = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
     diff = _cut(str(((trial.trace or {}).get("workspace") or {}).get("diff") or ""), length)

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.wording.numbers import deviation, milliseconds, money, number
+from fairtrial.analyse.wording.numbers import cost_fact, deviation, milliseconds, money, number
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
@@ -108,7 +108,7 @@ def _templates() -> Environment:
     templates.filters.update(
         score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
         shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
-        minus=signs, sd=deviation, significant=significant,
+        minus=signs, sd=deviation, significant=significant, cost=cost_fact,
     )  # fmt: skip
     templates.globals.update(url=url)
     return templates

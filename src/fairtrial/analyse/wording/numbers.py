@@ -46,6 +46,12 @@ def money(value: Cost | float | None) -> str:
     return f"${Decimal(f'{value:.2g}'):f}"  # never with an exponent
 
 
+def cost_fact(cost: Cost) -> str:
+    """Format a cost among other facts, where "unknown" alone would not say what."""
+    shown = money(cost)
+    return "cost unknown" if shown == "unknown" else shown
+
+
 def milliseconds(value: float | None) -> str:
     """Format a duration."""
     if value is None:

@@ -246,7 +246,11 @@ def _price_notes(summary: RunSummary) -> list[str]:
     notes = []
     if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
         notes.append("Add the price under `prices:` to see it.")
-    unreported = dict.fromkeys(arm.target for arm in unpriced if not arm.prompt_tokens)
+    uncounted = [arm for arm in unpriced if not arm.prompt_tokens]
+    unbelieved = dict.fromkeys(arm.target for arm in uncounted if arm.cost.charged)
+    if unbelieved:
+        notes.append(f"{', '.join(unbelieved)} reported no token counts, or none that can be true: ask its provider.")
+    unreported = dict.fromkeys(arm.target for arm in uncounted if not arm.cost.charged)
     if unreported:
         notes.append(
             f"{', '.join(unreported)} does not report its cost: have it report `cost_usd`, or set its price under "

@@ -215,7 +215,7 @@
   ];
   const factsOf = ([id, model, latency, cost, tokens]) => {
     const list = element("dl", null, "pairs");
-    const rows = [["trial", id], ["model", model], ["latency, ms", latency], ["cost, USD", cost], ["tokens written", tokens]];
+    const rows = [["trial", id], ["model", model], ["latency, ms", latency], ["cost", cost], ["tokens written", tokens]];
     for (const [key, value] of rows) if (value !== null && value !== undefined) list.append(element("dt", key), element("dd", value));
     return list;
   };
