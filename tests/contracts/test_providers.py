@@ -263,6 +263,51 @@ class TestMoney:
         assert outcome.cost.unknown == 1 and outcome.cost.charged >= self.MOST
 
 
+class TestMoneyOfAgents:
+    """A model in a loop, at one dollar per thousand tokens: what a turn does not tell is counted at its most."""
+
+    CALLS = Say(text="", calls=(("nothing", {}),))
+
+    async def outcome(self, vendor, server, tmp_path, *says, limit):
+        kind, model, path, _ = VENDORS[vendor]
+        spec = TargetSpec(
+            id="a", kind="tool_agent", api=kind, provider=vendor, model=model, base_url=f"{server.url}{path}",
+            api_key="sk-secret-0001",
+        )  # fmt: skip
+        agent = registry.load("targets", "tool_agent")
+        target = agent(spec, agent.options_type(), tmp_path)
+        server.say = list(says)
+        server.heard.clear()
+        await target.open(1)
+        try:
+            price = find_price(spec, {"a": PriceSpec(input=1000.0, output=1000.0)})
+            settings, budget = Settings(retry=RetrySpec(attempts=1, empty=0)), Budget(limit)
+            ladder = Ladder(target, settings, gate=Limiter(1), limiter=Limiter(1), budget=budget, price=price)
+            return await ladder.ask(asked(params={"max_tokens": 1000}))
+        finally:
+            await target.close()
+
+    @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+    async def test_turns_that_tell_nothing_use_up_the_budget(self, server, tmp_path, vendor):
+        silent = Say(text="", calls=self.CALLS.calls, counts=(0, 0))
+        outcome = await self.outcome(vendor, server, tmp_path, *[silent] * 20, limit=10.0)
+        assert outcome.result.kind == "steps" and "could exceed" in outcome.result.message
+        assert 2 <= len(server.heard) < 5 and outcome.cost.unknown == 1 and outcome.cost.charged == 10.0
+
+    @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+    async def test_a_turn_that_cannot_be_read_was_paid_for(self, server, tmp_path, vendor):
+        broken = Say(error=(200, {"accepted": True}))
+        outcome = await self.outcome(vendor, server, tmp_path, self.CALLS, broken, limit=10.0)
+        assert outcome.result.kind == "malformed" and outcome.cost.known == pytest.approx(0.044)
+        assert outcome.cost.unknown == 1 and outcome.cost.charged == 10.0
+
+    @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+    async def test_what_every_turn_tells_is_known(self, server, tmp_path, vendor):
+        outcome = await self.outcome(vendor, server, tmp_path, self.CALLS, Say(), limit=10.0)
+        assert outcome.result.text == "ok" and outcome.cost.unknown == 0
+        assert outcome.cost.known == pytest.approx(0.088)
+
+
 class TestStreams:
     async def test_a_cut_stream_is_a_failure(self, target, server):
         server.say = Say(text="half an answer", cut=True)
