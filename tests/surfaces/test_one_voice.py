@@ -28,7 +28,8 @@ from fairtrial.reports.card import card
 from fairtrial.reports.export import export
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
-from tests.surfaces.reading import moves, read, shows
+from tests.analyse.test_pair_board import voted
+from tests.surfaces.reading import NUMBER, moves, read, shows, value
 from tests.surfaces.truth import Truth
 from tests.surfaces.worlds import ARMS, LOWER, METRICS, STATES, decide_by, world
 
@@ -251,3 +252,66 @@ async def test_two_runs_are_compared_from_the_earlier_to_the_later(run_suite, st
         gain = (-1 if lower else 1) * -pair["difference"]
         assert (gain > 0) == (sign > 0)
     assert moved or "Nothing moved" in sentence
+
+
+SHOWS = re.compile(
+    r"In 4 of 5 runs, (?P<cases>[\d,]+)(?: to [\d,]+)? cases? would show a gap "
+    rf"(?:of (?P<one>{NUMBER})(?: points)? between (?P<first>{ARM}) and (?P<other>{ARM})"
+    rf"|to (?P<to>{ARM}) of (?P<least>{NUMBER})(?: points)? \((?P<nearest>{ARM})\) to "
+    rf"(?P<most>{NUMBER})(?: points)? \((?P<farthest>{ARM})\))\."
+)
+
+
+@pytest.mark.parametrize(("state", "arms"), [("level", 2), ("spread", 6), ("apart", 6)])
+async def test_what_cases_can_show_names_the_pairs_it_is_about(run_suite, store, terminal, state, arms):
+    """And no gap that is said to show is smaller than one that did not."""
+    run = await world(run_suite, store, state, arms)
+    for metric in ("", "marks", "normalised_gap"):
+        run = decide_by(run, metric)
+        pairs = {frozenset((p["a"], p["b"])): p for p in terminal.document("compare", run.id)["pairs"]}
+        for command in ("show", "compare"):
+            found = SHOWS.search(flat(terminal(command, run.id)))
+            if found is None:
+                continue
+            first = found["first"] or found["to"]
+            named = [(found["other"], found["one"])] if found["other"] else []
+            named += [(found["nearest"], found["least"]), (found["farthest"], found["most"])] if found["to"] else []
+            for other, gap in named:
+                pair = pairs[frozenset((first, other))]
+                assert pair["verdict"] == "cannot tell" and shows(gap, pair["detectable"])
+                assert abs(pair["difference"]) < pair["detectable"]
+            assert named == sorted(named, key=lambda one: value(one[1]))
+
+
+@pytest.mark.parametrize(("arms", "votes", "sure"), [(2, 40, 0.9), (2, 12, 0.0), (4, 60, 0.6), (6, 60, 0.1)])
+async def test_votes_are_said_alike_everywhere(run_suite, terminal, client, arms, votes, sure):
+    """The terminal, the arena and its board: who is first by the ranks of the document, in the order of the ratings."""
+    run = await voted(run_suite, arms=arms, count=votes, cases=40, sure=sure)
+    document = terminal.document("rank", run.id, "--by", "votes")
+    first = [place["label"] for place in document["places"] if place["rank"] == 1]
+    ratings = [place["rating"] for place in document["places"]]
+    assert ratings == sorted(ratings, reverse=True)
+    page = client.get(f"/runs/{run.id}/board", params={"wait": 1}).text
+    said = {"rank": printed(terminal("rank", run.id, "--by", "votes"))[0], "page": drawn_votes(page)[0]}
+    for surface, sentence in said.items():
+        names = re.findall(r"m\d", sentence)
+        if len(first) == 1:
+            assert names[0] == first[0] and re.search(r"is first|leads", sentence), surface
+        elif len(first) == arms:
+            assert "oo close to call" in sentence, surface
+        else:
+            assert names[: len(first)] == first[: len(names)] and "tied for first" in sentence, surface
+    assert drawn_votes(page)[1] == [place["label"] for place in document["places"]]
+    # Where two intervals of ratings do not overlap, one of the two is better: nothing in the picture says otherwise.
+    for above, place in enumerate(document["places"]):
+        for other in document["places"][above + 1 :]:
+            apart = place["rating_ci95"] and other["rating_ci95"] and place["rating_ci95"][0] > other["rating_ci95"][1]
+            assert not apart or other["rank"] > 1
+
+
+def drawn_votes(markup: str) -> tuple[str, list[str]]:
+    """The board of votes: its heading, and the arms of its forest."""
+    title = re.search(r"<h1[^>]*>(.*?)</h1>", markup, re.DOTALL)
+    forest = re.search(r'<table class="forest">.*?</table>', markup, re.DOTALL)
+    assert title and forest
+    return spoken(title[1]), re.findall(r'class="arm"[^>]*>(?:<a [^>]*>)?(m\d)', forest[0])
