@@ -201,10 +201,10 @@ def _target(name: str | None) -> list[str]:
 
 def store_url(config: pytest.Config) -> str:
     """Return where the runs of tests are stored."""
-    import os
+    from fairtrial.store.address import default_store
 
     option: str | None = config.getoption("--fairtrial-store")
-    return option or os.environ.get("FAIRTRIAL_STORE") or f"sqlite:///{config.rootpath}/.fairtrial/fairtrial.db"
+    return option or default_store(config.rootpath)
 
 
 @pytest.fixture

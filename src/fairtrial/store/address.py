@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from fairtrial.core.errors import NotInstalledError, StoreError
 from fairtrial.store.dialect import Dialect
 from fairtrial.store.sqlite import Sqlite
 
-DEFAULT_URL = "sqlite:///.fairtrial/fairtrial.db"
 _FORMS = "use sqlite:///path/to/file.db, a file name, or postgresql://USER@HOST/DATABASE"
 
 _SECRETS = ("password", "sslpassword")  # options of a PostgreSQL URL
@@ -20,9 +20,13 @@ _SECRETS = ("password", "sslpassword")  # options of a PostgreSQL URL
 
 def as_url(store: str | None) -> str:
     """Return a store's URL; a plain path means a SQLite file."""
-    if not store:
-        return DEFAULT_URL
+    store = store or default_store()
     return store if "://" in store else f"sqlite:///{store}"
+
+
+def default_store(folder: str | Path = "") -> str:
+    """Return the store where none is named: that of the environment, or else a file in the (current) folder."""
+    return os.environ.get("FAIRTRIAL_STORE") or f"sqlite:///{Path(folder, '.fairtrial', 'fairtrial.db').as_posix()}"
 
 
 def dialect_of(store: str | None) -> Dialect:
