@@ -44,6 +44,7 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True):
     cases: int  # as they are answered now
     repeats: int | None  # answers to each of these cases; None if no number of them would do
     now: int  # answers to each case so far
+    noise_known: bool  # whether it is known how much answers to a case vary; if not, `repeats` is what measures it
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,12 +29,14 @@ def what_settles(
     room = max(gain + margin, -gain)
     alpha = 1 - pair.level
     spread = pair.std_err * math.sqrt(pair.count)
+    noise = _noise_share(scores, after, before)
     return Settle(
         name="regression",
         arm=after.arm.name,
         cases=max(pair.count + 1, cases_to_pass(spread, room, alpha=alpha, pilot=max(2, pair.units))),
-        repeats=_repeats(scores, after, before, pair.std_err, room, alpha),
+        repeats=_repeats(answers(after), noise, pair.std_err, room, alpha),
         now=answers(after),
+        noise_known=noise is not None,
     )
 
 
@@ -44,12 +46,12 @@ def answers(entry: ArmScores) -> int:
     return max(1, round(float(np.median(column.counts[column.rows])))) if len(column) else 1
 
 
-def _repeats(
-    scores: ScoreTable, after: ArmScores, before: ArmScores, std_err: float, room: float, alpha: float
-) -> int | None:
-    """Return how many answers to each case would be enough: they take away the noise of this run, and nothing else."""
-    now, noise = answers(after), _noise_share(scores, after, before)
-    if noise is None:  # nobody knows how much scores vary by chance: one more answer tells
+def _repeats(now: int, noise: float | None, std_err: float, room: float, alpha: float) -> int | None:
+    """Return how many answers to each case would be enough: they take away the noise of this run, and nothing else.
+
+    Where nobody knows how much scores vary by chance, it is one more, which tells.
+    """
+    if noise is None:
         return now + 1
     wanted = room / (normal_quantile(1 - alpha / 2) + normal_quantile(_POWER))
     left = wanted**2 - std_err**2 + noise
@@ -79,6 +81,8 @@ def _noise_share(scores: ScoreTable, after: ArmScores, before: ArmScores) -> flo
 def settle_words(settle: Settle, cases: int) -> str:
     """Say what would be enough."""
     words = f"about {settle.cases:,} cases would be enough to tell"
+    if not settle.noise_known:
+        return f"{words}; what more answers to these {cases:,} would do is not known: no case has two"
     if settle.repeats is None:
         return f"{words}; more answers to these {cases:,} would not"
     return f"{words}, or {settle.repeats} answers to each of these {cases:,} (now {settle.now})"

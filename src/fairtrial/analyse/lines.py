@@ -19,7 +19,7 @@ def arm_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
 def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     """Return what is known about an arm besides its score and metrics."""
     return [
-        *pass_lines(arm),
+        *pass_lines(summary, arm),
         *refusal_lines(arm),
         *lift_lines(summary, arm),
         *tool_lines(arm),

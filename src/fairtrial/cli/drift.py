@@ -54,26 +54,14 @@ def _names(store: Store, branch: str | None) -> list[str]:
 def _print(found: Drift) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.drift import drift_line, rate_line
-    from fairtrial.analyse.score_table import SCORE
-    from fairtrial.analyse.wording.scale import Scale
+    from fairtrial.analyse.drift import chart_cells, drift_line, rate_line
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
     from fairtrial.core.text import printable
 
-    console, scale = Console(highlight=False), Scale(SCORE)
+    console = Console(highlight=False)
     columns = ("run", "difference", "smoothed", "chance up to", "")
     for arm in found.arms:
         console.print(Text(printable(drift_line(arm)), style="bold"))
-        rows = [
-            [
-                point.run,
-                scale.signed(point.difference),
-                scale.signed(point.smoothed),
-                scale.plain(point.limit),
-                "alarm" if point.alarm else "",
-            ]
-            for point in arm.points
-        ]
-        console.print(table(columns, rows, names=columns[:1]))
+        console.print(table(columns, [chart_cells(point) for point in arm.points], names=columns[:1]))
     console.print(Text(rate_line(found), style="dim"))

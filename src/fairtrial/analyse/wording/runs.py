@@ -90,14 +90,17 @@ def lift_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     return lines
 
 
-def pass_lines(arm: ArmSummary) -> list[str]:
-    """Give pass@k (right at least once) and pass^k (right every time) for the most repeats that every case has."""
-    if not arm.passes:
-        return []
-    most = arm.passes[-1]
+def pass_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
+    """Give pass@k (right at least once) and pass^k (right every time), for the largest k that all such arms have."""
+    common = [{passes.k for passes in other.passes} for other in summary.arms if other.passes]
     return [
-        f"right at least once in {most.k} (pass@{most.k}): {_with_bounds(most.at_least_once)}",
-        f"right every time (pass^{most.k}): {_with_bounds(most.every_time)}",
+        line
+        for passes in arm.passes
+        if passes.k == max(set.intersection(*common))
+        for line in (
+            f"right at least once in {passes.k} (pass@{passes.k}): {_with_bounds(passes.at_least_once)}",
+            f"right every time (pass^{passes.k}): {_with_bounds(passes.every_time)}",
+        )
     ]
 
 

@@ -1,0 +1,47 @@
+"""Words that promise or compare something: they agree with the numbers behind them, and say what they are about."""
+
+from fairtrial.analyse.drift import ArmDrift, DriftPoint, chart_cells, drift_line
+from fairtrial.analyse.gate import Terms, gate
+from fairtrial.analyse.lines import arm_lines
+from fairtrial.analyse.score_table import sources_of
+from tests.analyse.test_compare import arm, cases
+
+
+async def test_all_arms_show_the_same_k(run_suite):
+    """One arm had lost an answer to a case: its pass@2 stood beside the other's pass@5."""
+    targets = [{**arm("a", 20), "repeats": 5}, {**arm("b", 30), "repeats": 2}, {**arm("c", 30), "repeats": 1}]
+    run = await run_suite(targets=targets, cases=cases())
+    summary = run.summary()
+    assert [[one.k for one in each.passes] for each in summary.arms] == [[2, 3, 4, 5], [2], []]
+    shown = {each.arm: " ".join(arm_lines(summary, each)) for each in summary.arms}
+    assert "pass@2" in shown["a"] and "pass^2" in shown["a"] and "pass@5" not in shown["a"]
+    assert "pass@2" in shown["b"] and "pass@" not in shown["c"]
+
+
+async def test_more_answers_are_suggested_only_if_it_is_known_what_they_do(run_suite):
+    before = await run_suite(targets=[arm("m", 30)], cases=cases())
+    after = await run_suite(targets=[arm("m", range(6, 34))], cases=cases())
+    found = gate(sources_of(after)[0], sources_of(before)[0], Terms(min_coverage=0))
+    (check,) = [check for check in found.checks if check.name == "regression"]
+    assert check.result == "cannot tell" and "cases would be enough to tell" in check.message
+    assert "answers to each of these" not in check.message
+    assert "what more answers to these 40 would do is not known: no case has two" in check.message
+    (settle,) = found.settle
+    assert settle.repeats == 2 and not settle.noise_known  # `--until-sure` still asks once more, and then it is known
+
+
+def test_drift_is_never_rounded_to_chance():
+    """`+6.2 points …; up to ±6.2 is chance` of an alarm."""
+
+    def told(smoothed, limit):
+        alarm = abs(smoothed) > limit
+        point = DriftPoint(run="v2", difference=0.07, smoothed=smoothed, limit=limit, alarm=alarm, cases=9)
+        return drift_line(ArmDrift(arm="m", first="v1", points=[point])), chart_cells(point)
+
+    line, cells = told(0.06221, 0.06219)
+    assert "(+6.221 points, smoothed; up to ±6.219 is chance)" in line
+    assert cells == ["v2", "+7.0", "+6.221", "± 6.219", "alarm"]
+    assert "(−6.25 points, smoothed; up to ±6.20 is chance)" in told(-0.0625, 0.062)[0]
+    assert told(0.0619, 0.0621)[1] == ["v2", "+7.0", "+6.2", "± 6.2", ""]
+    assert told(0.0719, 0.0321)[1] == ["v2", "+7.0", "+7.2", "± 3.2", "alarm"]
+    assert told(0.0, 0.0)[1][2:4] == ["+0.0", "± 0.0"]  # equal is equal
