@@ -1,10 +1,29 @@
 """Words that promise or compare something: they agree with the numbers behind them, and say what they are about."""
 
+import msgspec
+
+import fairtrial as ft
 from fairtrial.analyse.drift import ArmDrift, DriftPoint, chart_cells, drift_line
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.lines import arm_lines
 from fairtrial.analyse.score_table import sources_of
+from fairtrial.analyse.wording.comparisons import agreement_line, brief_lines
 from tests.analyse.test_compare import arm, cases
+
+
+async def test_other_tests_agree_with_something(run_suite):
+    run = await run_suite(targets=[arm("a", 30), arm("b", range(12, 40)), arm("c", 5)], cases=cases())
+    open_pair, decided = ft.compare(run, "a", "b"), ft.compare(run, "a", "c")
+    several = [line for line in decided.robustness if line.p_value is not None]
+    for count, words in (
+        (0, None),
+        (1, "another test finds a difference too"),
+        (2, "2 other tests find a difference too"),
+    ):
+        pair = msgspec.structs.replace(decided, robustness=several[:count])
+        assert agreement_line(pair) == words and (words is None or words in brief_lines(pair))
+    assert open_pair.verdict == "cannot tell" and decided.verdict == "better"
+    assert agreement_line(open_pair) == "3 other tests find no difference either"
 
 
 async def test_all_arms_show_the_same_k(run_suite):

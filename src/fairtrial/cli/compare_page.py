@@ -19,6 +19,7 @@ from fairtrial.analyse.wording.changes import (
     uncompared_words,
 )
 from fairtrial.analyse.wording.comparisons import (
+    agreement_line,
     brief_lines,
     detail_lines,
     method_words,
@@ -135,10 +136,10 @@ def _decided(comparisons: Comparisons) -> str:
     methods = Counter(method_words(pair) for pair in pairs)
     how = [methods.most_common(1)[0][0]] if methods else []
     how += ["Holm"] if len(pairs) > 1 else []
-    agreeing = [brief for pair in pairs for brief in brief_lines(pair) if brief.endswith(("agree", "agrees"))]
+    agreeing = [pair for pair in pairs if agreement_line(pair)]
     basis = ", ".join(how)
     if agreeing and len(agreeing) == sum(bool(pair.robustness) for pair in pairs):
-        basis += "; the other tests agree"
+        basis += "; the other tests find the same"
     return f"{decided} of {counted(len(pairs), 'pair')} decided{f' ({basis})' if basis else ''}."
 
 
@@ -148,7 +149,7 @@ def _print_remarks(console: Console, comparisons: Comparisons) -> None:
         (f"{pair.a} against {pair.b}: {line}", line)
         for pair in comparisons.pairs
         for line in brief_lines(pair)
-        if not line.endswith(("agree", "agrees"))
+        if line != agreement_line(pair)
     ]
     disagreeing = [remark for remark, line in lines if line.startswith("not all tests agree")]
     remarks = [remark for remark, _ in lines if len(disagreeing) <= _MAX_DISAGREEING or remark not in disagreeing]

@@ -10,7 +10,7 @@ from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.wording.changes import two_times
-from fairtrial.analyse.wording.comparisons import brief_lines, method_words, why_undecided
+from fairtrial.analyse.wording.comparisons import agreement_line, brief_lines, method_words, why_undecided
 from fairtrial.analyse.wording.leaderboards import settle_words
 from fairtrial.analyse.wording.scale import Scale, signs
 from fairtrial.cli.axis import split
@@ -72,7 +72,7 @@ def _balance_lines(pair: Comparison, width: int, *, plain: bool, over_time: bool
 
 def _method_lines(pair: Comparison, board: Leaderboard | None) -> list[str]:
     """Say what the verdict is based on, and what would settle an open one."""
-    how = [line for line in brief_lines(pair) if line.endswith(("agree", "agrees"))]
+    how = [line for line in [agreement_line(pair)] if line]
     rest = [line for line in brief_lines(pair) if line not in how]
     if pair.count < 2:
         return []  # the headline says so

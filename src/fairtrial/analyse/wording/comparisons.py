@@ -134,7 +134,7 @@ def brief_lines(pair: Comparison) -> list[str]:
     if pair.as_judged is not None:
         lines.append(_as_judged_line(pair))
     elif pair.robustness and pair.verdict != "equivalent":  # the tests look for a difference, not for equivalence
-        lines += _agreement_lines(pair)
+        lines += filter(None, [agreement_line(pair) or _disagreement_line(pair)])
     if pair.failures is not None and pair.verdict == "depends on failures":
         lines += _failure_lines(pair)
     lines += [_differs_line(interaction) for interaction in pair.differs if interaction.p_value < ALPHA]
@@ -152,15 +152,21 @@ def _as_judged_line(pair: Comparison) -> str:
     )
 
 
-def _agreement_lines(pair: Comparison) -> list[str]:
-    """Say whether other tests agree with the verdict at the same level."""
-    level, significant = 1 - pair.level, _excludes_zero(pair)
+def agreement_line(pair: Comparison) -> str | None:
+    """Say that other tests find at the same level what the interval shows; None if one does not, or there are none."""
     others = [line for line in pair.robustness if line.p_value is not None]
-    against = [line for line in others if ((line.p_value or 0.0) < level) != significant]
-    if against:
-        shown = ", ".join(f"{line.method} p {p_words(line.p_value)}" for line in against)
-        return [f"not all tests agree (at {100 * level:.2g} %): {shown}"]
-    return [f"{len(others)} other tests agree" if len(others) > 1 else "another test agrees"] if others else []
+    if not others or pair.as_judged is not None or pair.verdict == "equivalent" or _disagreement_line(pair):
+        return None
+    found = "a difference too" if _excludes_zero(pair) else "no difference either"
+    return f"{len(others)} other tests find {found}" if len(others) > 1 else f"another test finds {found}"
+
+
+def _disagreement_line(pair: Comparison) -> str | None:
+    """Say which other tests disagree with the interval at its level; None if none does."""
+    level, significant = 1 - pair.level, _excludes_zero(pair)
+    tests = [(line.method, line.p_value) for line in pair.robustness if line.p_value is not None]
+    against = [f"{method} p {p_words(p)}" for method, p in tests if (p < level) != significant]
+    return f"not all tests agree (at {100 * level:.2g} %): {', '.join(against)}" if against else None
 
 
 def _excludes_zero(pair: Comparison) -> bool:
