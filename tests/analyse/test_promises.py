@@ -3,11 +3,13 @@
 import msgspec
 
 import fairtrial as ft
+from fairtrial import pipeline
 from fairtrial.analyse.drift import ArmDrift, DriftPoint, chart_cells, drift_line
 from fairtrial.analyse.gate import Terms, gate
-from fairtrial.analyse.lines import arm_lines
+from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.score_table import sources_of
 from fairtrial.analyse.wording.comparisons import agreement_line, brief_lines
+from fairtrial.config.advice import warnings
 from tests.analyse.test_compare import arm, cases
 
 
@@ -64,3 +66,39 @@ def test_drift_is_never_rounded_to_chance():
     assert told(0.0619, 0.0621)[1] == ["v2", "+7.0", "+6.2", "± 6.2", ""]
     assert told(0.0719, 0.0321)[1] == ["v2", "+7.0", "+7.2", "± 3.2", "alarm"]
     assert told(0.0, 0.0)[1][2:4] == ["+0.0", "± 0.0"]  # equal is equal
+
+
+def repeated(times, **keys):
+    asked = [
+        {"id": f"c{n}-{again}", "input": f"case {n}", "expected": "42"} for again in range(times) for n in range(15)
+    ]
+    return [{**case, **{name: value.format(case["input"]) for name, value in keys.items()}} for case in asked]
+
+
+async def test_questions_that_repeat_are_said(run_suite, write_suite, store, tmp_path):
+    """15 questions, each in 4 cases, halve the interval."""
+    targets = [arm("a", {"case 1"}), arm("b", {"case 2"})]
+    words = "45 of 60 cases repeat the question of another one word for word"
+    suite = pipeline.load(write_suite(targets=targets, cases=repeated(4)))
+    (advice,) = [line for line in warnings(suite) if "repeat" in line]
+    assert advice.startswith(words) and "`cluster`" in advice
+    run = await run_suite(targets=targets, cases=repeated(4))
+    assert any(note.startswith(words) for note in notes(run.summary()))
+    assert any(note.startswith(words) for note in ft.compare(run).notes)
+    clustered = repeated(4, cluster="{}")
+    assert not any("repeat" in line for line in warnings(pipeline.load(write_suite(targets=targets, cases=clustered))))
+    run = await run_suite(targets=targets, cases=clustered)
+    assert not any("word for word" in note for note in [*notes(run.summary()), *ft.compare(run).notes])
+
+
+async def test_questions_with_other_values_do_not_repeat(run_suite):
+    """The same input is another question if the prompt has more to fill in, or if a file comes with it."""
+    words = [{"id": f"c{n}", "input": "Translate.", "expected": "42", "vars": {"word": f"w{n}"}} for n in range(6)]
+    run = await run_suite(targets=[arm("a", 1)], cases=words, prompts={"p": "{{ input }} {{ word }}"})
+    assert run.summary().repeated == 0
+    turns = [{"id": f"c{n}", "turns": ["Hello.", f"I am {n}."], "expected": "42"} for n in range(6)]
+    run = await run_suite(targets=[arm("a", 1)], cases=turns)
+    assert run.summary().repeated == 0
+    both = [{"id": f"c{n}", "input": "Same.", "expected": "42", "targets": [name]} for n, name in enumerate("ab")]
+    run = await run_suite(targets=[arm("a", 1), arm("b", 1)], cases=both)
+    assert run.summary().repeated == 0

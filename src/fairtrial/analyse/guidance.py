@@ -8,6 +8,8 @@ import numpy as np
 
 from fairtrial.analyse.comparison import ANYTIME, Comparison
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
+from fairtrial.core.questions import repeated_words
+from fairtrial.store.repeated import repeated_questions
 
 _FEW_CASES = 20
 _FEW_CLUSTERS = 10
@@ -19,6 +21,7 @@ def guidance(scores: ScoreTable, pairs: Pairs, comparisons: Sequence[Comparison]
     """Return one note for each caveat."""
     return [
         *_about_cases(scores, [(pair.count, pair.units) for pair in comparisons]),
+        *_about_repeated(scores),
         *_about_method(comparisons),
         *_about_weights(scores, pairs, metric),
         *_about_scores(scores, pairs),
@@ -41,6 +44,14 @@ def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Itera
     clusters = [units for count, units in counts if 0 < units < count]
     if clusters and min(clusters) < _FEW_CLUSTERS:
         yield f"Few clusters ({min(clusters)}): only large differences can be detected."
+
+
+def _about_repeated(scores: ScoreTable) -> Iterator[str]:
+    """Say that questions repeat, once for each plan."""
+    plans = {(run.store.path, run.plan.id): run for source in scores.sources for run in source.runs}
+    for run in plans.values():
+        if repeated := repeated_questions(run.store, run.plan, run.plan_arms):
+            yield f"{repeated_words(repeated, run.plan.case_count)}."
 
 
 def _about_method(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
 from fairtrial.store import Store, ledger, totals
+from fairtrial.store.repeated import repeated_questions
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
@@ -124,6 +125,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     origin: dict[str, Any] | None = None  # of a run that was imported
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
     limited: bool = False  # whether some cases are for some targets or conditions only
+    repeated: int = 0  # cases that repeat the question of another one, without a cluster
 
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
@@ -207,6 +209,7 @@ def summarise(
         origin=record.origin,
         spent=ledger.spent(store, record.id),
         limited=bool(cases.limited),
+        repeated=repeated_questions(store, plan, plan_arms),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fairtrial.config.suite import Suite
 from fairtrial.core.judge import can_see, family_of
+from fairtrial.core.questions import repeated_words
 from fairtrial.providers.params import unsupported_params
 
 
@@ -13,6 +14,7 @@ def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
     messages += [*_dropped_files(suite), *_unconfined_code(suite)]
+    messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated else []
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")
         if temperature and "temperature" not in unsupported_params(judge.target, judge.params):

@@ -19,6 +19,7 @@ from fairtrial.core.errors import FairtrialError, Problem
 from fairtrial.core.experiment import Arm, Case, Condition
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
+from fairtrial.core.questions import Questions
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.templates import TemplateError, fill, is_template, names_in
 from fairtrial.core.text import name_problem
@@ -47,7 +48,7 @@ def check_cases(suite: Suite, source: Source, *, whole: bool) -> None:
         if len(source.problems) >= _MAX_PROBLEMS:
             source.problems.append(Problem(f"stopped after {_MAX_PROBLEMS} problems; there may be more", suite.file))
             break
-    suite.case_count, suite.scorers = count, checker.scorers
+    suite.case_count, suite.scorers, suite.repeated = count, checker.scorers, checker.repeated
     if suite.options.limit is None:
         for name in sorted(set(suite.options.cases) - checker.seen_names):
             source.problem((), f"--case {name}: there is no such case")
@@ -58,7 +59,9 @@ def check_cases(suite: Suite, source: Source, *, whole: bool) -> None:
 class _Checker:
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
-        self._ids = _SeenIds()
+        self._ids = _Seen()
+        self._questions, self._asked_before = Questions(suite.arms), _Seen()
+        self.repeated = 0  # cases that repeat the question of another one
         self._wanted = set(suite.options.cases)
         self.seen_names: set[str] = set()
         self.scorers: set[bytes] = set()
@@ -75,6 +78,8 @@ class _Checker:
             problems.append(f"duplicate case id `{case.id}`: give each case its own id")
         if case.id in self._wanted:
             self.seen_names.add(case.id)
+        question = self._questions.key(case)
+        self.repeated += question is not None and self._asked_before.seen(question)
         if self._texts:
             problems += self._template_problems(case)
         if case.attach:
@@ -144,8 +149,8 @@ def _works_in_folder(kind: str) -> bool:
     return uses_workspace
 
 
-class _SeenIds:
-    """The ids of all cases so far, as 8 bytes each: a set of a million would take 100 MB."""
+class _Seen:
+    """Ids or questions of all cases so far, as 8 bytes each: a set of a million would take 100 MB."""
 
     _MOST = 1 << 17  # in the set; older ones are in sorted arrays
 
@@ -153,9 +158,9 @@ class _SeenIds:
         self._latest: set[int] = set()
         self._older: list[array[int]] = []
 
-    def seen(self, name: str) -> bool:
-        """Return whether this id occurred before, and remember it."""
-        key = hash(name)
+    def seen(self, value: str | bytes) -> bool:
+        """Return whether this occurred before, and remember it."""
+        key = hash(value)
         if key in self._latest or any(_contains(keys, key) for keys in self._older):
             return True
         self._latest.add(key)

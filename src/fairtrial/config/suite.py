@@ -196,6 +196,7 @@ class Suite:
         self._built_in = built_in_cases(document, folder) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # the cases checked so far: all of them, unless there are very many
+        self.repeated = 0  # those of them that repeat the question of another one
         self.check_later: Callable[[Case], list[str]] | None = None  # returns the problems of a case not yet checked
         self.scorers: set[bytes] = set()  # as JSON
         self.notes: list[str] = []  # what users should know about how the suite was read

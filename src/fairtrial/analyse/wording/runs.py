@@ -10,6 +10,7 @@ from fairtrial.analyse.wording.numbers import deviation, money, number, plus_min
 from fairtrial.analyse.wording.scale import Scale as DifferenceScale
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.core.money import total
+from fairtrial.core.questions import repeated_words
 from fairtrial.core.text import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen
 
@@ -158,6 +159,8 @@ def run_notes(summary: RunSummary) -> list[str]:
     counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
     if counts and min(counts) < _FEW_CASES:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
+    if summary.repeated:
+        notes.append(f"{repeated_words(summary.repeated, summary.case_count)}.")
     if summary.limited:
         notes.append(
             "Some cases were asked of some arms only: each score is over the cases of its arm; comparisons use those "
